@@ -1,0 +1,1 @@
+"""The wire's messages and stubs, generated from proto/mneme/v1."""

@@ -1,0 +1,18 @@
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from typing import ClassVar as _ClassVar
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Importance(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    IMPORTANCE_UNSPECIFIED: _ClassVar[Importance]
+    IMPORTANCE_LOW: _ClassVar[Importance]
+    IMPORTANCE_NORMAL: _ClassVar[Importance]
+    IMPORTANCE_HIGH: _ClassVar[Importance]
+    IMPORTANCE_CRITICAL: _ClassVar[Importance]
+IMPORTANCE_UNSPECIFIED: Importance
+IMPORTANCE_LOW: Importance
+IMPORTANCE_NORMAL: Importance
+IMPORTANCE_HIGH: Importance
+IMPORTANCE_CRITICAL: Importance

@@ -1,0 +1,147 @@
+import datetime
+
+from buf.validate import validate_pb2 as _validate_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mneme.v1 import auth_pb2 as _auth_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Scope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SCOPE_UNSPECIFIED: _ClassVar[Scope]
+    SCOPE_EVENT: _ClassVar[Scope]
+    SCOPE_SESSION: _ClassVar[Scope]
+    SCOPE_LESSON: _ClassVar[Scope]
+    SCOPE_REFLECTION: _ClassVar[Scope]
+    SCOPE_KNOWLEDGE: _ClassVar[Scope]
+
+class RecallMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RECALL_MODE_UNSPECIFIED: _ClassVar[RecallMode]
+    RECALL_MODE_HYBRID: _ClassVar[RecallMode]
+    RECALL_MODE_DENSE: _ClassVar[RecallMode]
+    RECALL_MODE_LEXICAL: _ClassVar[RecallMode]
+
+class RecallOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RECALL_OUTCOME_UNSPECIFIED: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_FOUND: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_NOTHING_STORED: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: _ClassVar[RecallOutcome]
+SCOPE_UNSPECIFIED: Scope
+SCOPE_EVENT: Scope
+SCOPE_SESSION: Scope
+SCOPE_LESSON: Scope
+SCOPE_REFLECTION: Scope
+SCOPE_KNOWLEDGE: Scope
+RECALL_MODE_UNSPECIFIED: RecallMode
+RECALL_MODE_HYBRID: RecallMode
+RECALL_MODE_DENSE: RecallMode
+RECALL_MODE_LEXICAL: RecallMode
+RECALL_OUTCOME_UNSPECIFIED: RecallOutcome
+RECALL_OUTCOME_FOUND: RecallOutcome
+RECALL_OUTCOME_NOTHING_STORED: RecallOutcome
+RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: RecallOutcome
+RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: RecallOutcome
+
+class RankingWeights(_message.Message):
+    __slots__ = ("neighbors", "session", "recency", "importance")
+    NEIGHBORS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    RECENCY_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    neighbors: float
+    session: float
+    recency: float
+    importance: float
+    def __init__(self, neighbors: _Optional[float] = ..., session: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ...) -> None: ...
+
+class RecallRequest(_message.Message):
+    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    SCOPES_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    scopes: _containers.RepeatedScalarFieldContainer[Scope]
+    agent_id: str
+    session_id: str
+    user_id: str
+    project: str
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    limit: int
+    min_score: float
+    mode: RecallMode
+    explain: bool
+    weights: RankingWeights
+    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[_Union[Scope, str]]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ...) -> None: ...
+
+class ScoreTerm(_message.Message):
+    __slots__ = ("name", "value", "contribution")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: float
+    contribution: float
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[float] = ..., contribution: _Optional[float] = ...) -> None: ...
+
+class RecallResult(_message.Message):
+    __slots__ = ("source_type", "source_id", "score", "similarity", "text", "timestamp", "session_id", "agent_id", "metadata", "terms")
+    SOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    source_type: Scope
+    source_id: str
+    score: float
+    similarity: float
+    text: str
+    timestamp: _timestamp_pb2.Timestamp
+    session_id: str
+    agent_id: str
+    metadata: _struct_pb2.Struct
+    terms: _containers.RepeatedCompositeFieldContainer[ScoreTerm]
+    def __init__(self, source_type: _Optional[_Union[Scope, str]] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ...) -> None: ...
+
+class RecallResponse(_message.Message):
+    __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_RESULTS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    PENDING_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_CAPPED_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[RecallResult]
+    total_results: int
+    outcome: RecallOutcome
+    searched_count: int
+    pending_count: int
+    candidates_capped: bool
+    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., total_results: _Optional[int] = ..., outcome: _Optional[_Union[RecallOutcome, str]] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., candidates_capped: _Optional[bool] = ...) -> None: ...

@@ -1,0 +1,1 @@
+"""Mneme: the memory of AI agents, served over gRPC."""

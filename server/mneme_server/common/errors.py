@@ -1,0 +1,116 @@
+"""The errors of the domain.
+
+Capabilities and adapters raise these; the transport maps each class to a gRPC status and each
+reason to the wire's `ErrorReason` in one table (`transport/errors.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+
+
+class Reason(Enum):
+    """Why a call failed; the names are those of `mneme.v1.ErrorReason` without its prefix."""
+
+    INVALID_PARAMETER = auto()
+    MISSING_REQUIRED_FIELD = auto()
+    INVALID_TYPE = auto()
+    OUT_OF_RANGE = auto()
+    INVALID_FILTER = auto()
+    API_KEY_MISSING = auto()
+    API_KEY_INVALID = auto()
+    SCOPE_MISSING = auto()
+    NOT_FOUND = auto()
+    ALREADY_EXISTS = auto()
+    SESSION_NOT_FOUND = auto()
+    CONSTRAINT_VIOLATION = auto()
+    RATE_LIMITED = auto()
+    QUEUE_FULL = auto()
+    TOO_MANY_STREAMS = auto()
+    QUOTA_EXCEEDED = auto()
+    DATABASE_ERROR = auto()
+    SCHEMA_ERROR = auto()
+    TRANSACTION_FAILED = auto()
+    EMBEDDING_FAILED = auto()
+    MODEL_NOT_LOADED = auto()
+    DIMENSION_MISMATCH = auto()
+    INITIALIZATION_FAILED = auto()
+
+
+class MnemeError(Exception):
+    """An error with a reason that a caller can act on.
+
+    Args:
+        message: what is wrong and what to do, for the caller's eyes.
+        reason: the machine-readable reason; each class has its usual one.
+        field: the request's field that is at fault, as a path ("events[3].payload"), if one is.
+        metadata: further facts for machines, e.g. how much of a stream was recorded.
+        retry_after_s: when a retry may succeed, in seconds; None when it will not help.
+    """
+
+    default_reason: Reason
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: Reason | None = None,
+        field: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason or self.default_reason
+        self.field = field
+        self.metadata = dict(metadata or {})
+        self.retry_after_s = retry_after_s
+
+
+class InvalidArgument(MnemeError):
+    """The request is wrong whatever the state of the server."""
+
+    default_reason = Reason.INVALID_PARAMETER
+
+
+class Unauthenticated(MnemeError):
+    """Nobody knows who is calling."""
+
+    default_reason = Reason.API_KEY_INVALID
+
+
+class PermissionDenied(MnemeError):
+    """The caller may not do this."""
+
+    default_reason = Reason.SCOPE_MISSING
+
+
+class NotFound(MnemeError):
+    """No such resource in the caller's tenant (another tenant's looks the same)."""
+
+    default_reason = Reason.NOT_FOUND
+
+
+class AlreadyExists(MnemeError):
+    """The id is taken by a resource with other content."""
+
+    default_reason = Reason.ALREADY_EXISTS
+
+
+class FailedPrecondition(MnemeError):
+    """The state does not allow it; retrying will not help until someone changes the state."""
+
+    default_reason = Reason.CONSTRAINT_VIOLATION
+
+
+class ResourceExhausted(MnemeError):
+    """A quota is used up; `retry_after_s` says when to try again."""
+
+    default_reason = Reason.QUOTA_EXCEEDED
+
+
+class Unavailable(MnemeError):
+    """It may succeed when tried again after `retry_after_s`."""
+
+    default_reason = Reason.TRANSACTION_FAILED

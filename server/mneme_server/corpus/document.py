@@ -1,0 +1,73 @@
+"""Documents: memories as the indexes and recall see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Scope(IntEnum):
+    """A kind of memory. The numbers are stored; they are those of `mneme.v1.Scope`."""
+
+    EVENT = 1
+    SESSION = 2
+    LESSON = 3
+    REFLECTION = 4
+    KNOWLEDGE = 5
+
+
+class VectorKind(IntEnum):
+    """What a vector stands for. A document has at most one vector of each kind."""
+
+    OWN = 0
+    """The document's own text."""
+    WINDOW = 1
+    """The text together with what came before it in its session."""
+
+
+NORMAL_IMPORTANCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One memory.
+
+    `doc_id` is positive, grows with every document written to the tenant and is never used again,
+    so a changed text is a new document. `position` is the place in the session, from 1, growing in
+    the order of recording; 0 without a session. `importance` is 1 (low) to 4 (critical).
+    """
+
+    doc_id: int
+    scope: Scope
+    source_id: str
+    text: str
+    timestamp_us: int
+    session_id: str = ""
+    position: int = 0
+    agent_id: str = ""
+    user_id: str = ""
+    project: str = ""
+    category: str = ""
+    importance: int = NORMAL_IMPORTANCE
+    archived: bool = False
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFilter:
+    """Which documents may be found. Empty fields do not filter; given ones must all match.
+
+    `start_us` is inclusive, `end_us` exclusive. `tags` must all be present.
+    """
+
+    scopes: frozenset[Scope] = frozenset()
+    agent_id: str = ""
+    session_id: str = ""
+    user_id: str = ""
+    project: str = ""
+    category: str = ""
+    importance: int = 0
+    start_us: int | None = None
+    end_us: int | None = None
+    tags: frozenset[str] = field(default_factory=frozenset)
+    include_archived: bool = True

@@ -1,0 +1,142 @@
+"""What the corpus needs from storage and what an index offers to recall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.corpus.document import Document, DocumentFilter, VectorKind
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+
+
+class VectorBatch(NamedTuple):
+    """Stored vectors, row by row: `seqs`, `doc_ids` (n,) int64; `kinds` (n,) uint8; `vectors`
+    (n, d) float32, each of length one."""
+
+    seqs: NDArray[np.int64]
+    doc_ids: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+    vectors: Matrix
+
+
+class CorpusSource(Protocol):
+    """What an index is built from: one tenant's documents and vectors in the database."""
+
+    def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
+        """Return up to `limit` documents with a larger id, in order of id."""
+        ...
+
+    def documents_of(self, doc_ids: Sequence[int]) -> Sequence[Document]:
+        """Return these documents, in any order; ids that are gone are left out."""
+        ...
+
+    def vectors_after(self, seq: int, limit: int) -> VectorBatch:
+        """Return up to `limit` vectors with a larger sequence number, in order of it.
+
+        Sequence numbers grow with every vector written and are never used again.
+        """
+        ...
+
+    def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:
+        """Return all vectors of these documents, in any order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows that a filter lets through: `mask` (rows,) bool, `count` of them.
+
+    `everything` is true when the mask holds every live row, so that a search need not look at it.
+    """
+
+    mask: NDArray[np.bool_]
+    count: int
+    everything: bool
+
+
+class Hits(NamedTuple):
+    """Rows found, the best first, each once, with their scores."""
+
+    rows: Rows
+    scores: Scores
+
+
+class CorpusColumns(Protocol):
+    """The documents' attributes as arrays by row.
+
+    A row is a document's place in these arrays; it never changes while the index is open. The
+    arrays are views that may be longer than `size` allows to read; rows below `size` are valid.
+    `previous` and `next` hold the row of the document before and after in the same session, or -1.
+    `session` numbers sessions; -1 for none. `length` is the number of characters of the text.
+    """
+
+    size: int
+    doc_id: NDArray[np.int64]
+    scope: NDArray[np.uint8]
+    session: NDArray[np.int32]
+    position: NDArray[np.int64]
+    previous: NDArray[np.int32]
+    next: NDArray[np.int32]
+    timestamp_us: NDArray[np.int64]
+    importance: NDArray[np.uint8]
+    length: NDArray[np.int32]
+
+
+class CorpusIndex(Protocol):
+    """One tenant's dense and lexical index. Thread-safe."""
+
+    @property
+    def columns(self) -> CorpusColumns:
+        """The documents' attributes."""
+        ...
+
+    @property
+    def newest_us(self) -> int:
+        """The time of the newest document; 0 without documents."""
+        ...
+
+    def select(self, filter_: DocumentFilter) -> Selection:
+        """Return the rows that `filter_` lets through."""
+        ...
+
+    def search_dense(
+        self, query: Matrix, k: int, selection: Selection, kind: VectorKind
+    ) -> Hits:
+        """Return the `k` selected rows whose vectors of this kind are nearest to `query` (d,).
+
+        Scores are cosines, computed from the vectors as stored.
+        """
+        ...
+
+    def search_lexical(self, query: str, k: int, selection: Selection) -> Hits:
+        """Return the `k` selected rows that match the words of `query` best, with BM25 scores.
+
+        Every document that was added before the call is searched.
+        """
+        ...
+
+    def similarities(self, query: Matrix, rows: Rows, kind: VectorKind) -> Scores:
+        """Return the cosine of `query` (d,) with each row's vector of this kind.
+
+        NaN for rows without one. May be computed from quantised vectors (error below 0.01).
+        """
+        ...
+
+    def add_documents(self, documents: Sequence[Document]) -> None:
+        """Add documents; they are found by their words from now on. Known ones are replaced."""
+        ...
+
+    def add_vectors(self, batch: VectorBatch) -> None:
+        """Add vectors of documents that were added before; known ones are replaced."""
+        ...
+
+    def remove(self, doc_ids: Sequence[int]) -> None:
+        """Remove documents and their vectors. Unknown ids are ignored."""
+        ...
