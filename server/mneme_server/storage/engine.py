@@ -1,0 +1,223 @@
+"""SQLite databases: how they are opened, read, written, and how their errors look to the domain.
+
+A `Database` is one file with one writing connection and a few reading ones. Writers begin with
+`BEGIN IMMEDIATE` and wait for each other in the pool of one; readers see the snapshot of their
+first statement and wait for nobody (WAL).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from mneme_server.common.errors import (
+    FailedPrecondition,
+    MnemeError,
+    Reason,
+    ResourceExhausted,
+    Unavailable,
+)
+
+BUSY_TIMEOUT_S = 10.0
+"""How long a writer waits for the one before it, in seconds."""
+
+READERS = 4
+"""Reading connections that stay open; more are opened under load and closed again."""
+
+_DISK_FULL_RETRY_S = 30.0
+_BUSY_RETRY_S = 0.5
+_IO_RETRY_S = 5.0
+_NO_SPACE_BYTES = 256 * 1024
+_WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+class Database:
+    """One SQLite file.
+
+    Args:
+        path: the file; it is created when missing. Its folder must exist.
+        readers: reading connections that stay open.
+        busy_timeout_s: how long to wait for a lock, in seconds.
+
+    Every failure of SQLite inside `read` and `write`, and of any other use of the two engines, is
+    raised as a domain error:
+
+    Raises:
+        ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
+        Unavailable: TRANSACTION_FAILED, a lock could not be had in time; DATABASE_ERROR, reading
+            or writing the file failed.
+        FailedPrecondition: DATABASE_ERROR, the file is damaged, no database, or read-only.
+    """
+
+    def __init__(
+        self, path: Path, *, readers: int = READERS, busy_timeout_s: float = BUSY_TIMEOUT_S
+    ) -> None:
+        self.path = path
+        self._closed = False
+        # The pool of one is what makes writers of this process wait in line: SQLite's own busy
+        # handler polls with growing pauses and is not fair.
+        self.writer = _engine(
+            path, begin="BEGIN IMMEDIATE", read_only=False, size=1, overflow=0,
+            busy_timeout_s=busy_timeout_s,
+        )  # fmt: skip
+        self.reader = _engine(
+            path, begin="BEGIN", read_only=True, size=readers, overflow=-1,
+            busy_timeout_s=busy_timeout_s,
+        )  # fmt: skip
+        # The writer's first connection creates the file and turns WAL on, before anyone reads.
+        try:
+            with self.writer.connect():
+                pass
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a read transaction: one consistent snapshot. Writing in it fails."""
+        self._check_open()
+        with self.reader.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Open a write transaction; it is durable when the block ends, undone when it raises.
+
+        Not reentrant: a second `write` inside the block would wait for the first.
+        """
+        self._check_open()
+        try:
+            connection = self.writer.connect()
+        except PoolTimeoutError as error:
+            raise Unavailable(
+                f"another write to {self.path.name} took too long; nothing was written",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=_BUSY_RETRY_S,
+            ) from error
+        with connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections. The last one to close empties the write-ahead log."""
+        self._closed = True
+        self.reader.dispose()
+        self.writer.dispose()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable(
+                f"{self.path.name} is closed; the server is shutting down or the tenant is gone",
+                reason=Reason.INITIALIZATION_FAILED,
+                retry_after_s=_BUSY_RETRY_S,
+            )
+
+
+def _engine(
+    path: Path, *, begin: str, read_only: bool, size: int, overflow: int, busy_timeout_s: float
+) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        pool_size=size,
+        max_overflow=overflow,
+        pool_timeout=busy_timeout_s,
+        # sqlite3 must not begin transactions by itself: it would begin deferred ones.
+        connect_args={"isolation_level": None, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+        connection.execute(f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}")
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise FailedPrecondition(
+                f"{path} cannot be used: its file system does not support SQLite's write-ahead"
+                f" log (journal mode {mode}); choose another MNEME_DATA_DIR",
+                reason=Reason.DATABASE_ERROR,
+            )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_SIZE_LIMIT_BYTES}")
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+
+    @event.listens_for(engine, "begin")
+    def start(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    @event.listens_for(engine, "handle_error")
+    def translate(context: ExceptionContext) -> MnemeError | None:
+        original = context.original_exception
+        if not isinstance(original, sqlite3.Error):
+            return None
+        return domain_error(original, path, read_only=read_only)
+
+    return engine
+
+
+def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeError | None:
+    """Return what an error of SQLite means to the caller; None when it is a bug or a constraint.
+
+    Constraint violations stay SQLAlchemy's `IntegrityError`: only the repository knows what
+    such a violation means.
+    """
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    primary = code & 0xFF
+    if primary == sqlite3.SQLITE_FULL or (
+        primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and _disk_is_full(path)
+    ):
+        return ResourceExhausted(
+            "the server's disk is full; nothing was written",
+            reason=Reason.QUOTA_EXCEEDED,
+            retry_after_s=_DISK_FULL_RETRY_S,
+        )
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Unavailable(
+            "the database is locked by another process or a long write; nothing was written",
+            reason=Reason.TRANSACTION_FAILED,
+            retry_after_s=_BUSY_RETRY_S,
+        )
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return FailedPrecondition(
+            f"the database file {_short(path)} is damaged or not a database ({error});"
+            " restore it from a backup",
+            reason=Reason.DATABASE_ERROR,
+        )
+    # A write through a reading connection is a bug, not a file that is read-only.
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) and not read_only:
+        return FailedPrecondition(
+            f"the database file {_short(path)} cannot be written ({error});"
+            " check its owner and permissions",
+            reason=Reason.DATABASE_ERROR,
+        )
+    if primary in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return Unavailable(
+            f"the database file {_short(path)} could not be read or written ({error})",
+            reason=Reason.DATABASE_ERROR,
+            retry_after_s=_IO_RETRY_S,
+        )
+    return None
+
+
+def _short(path: Path) -> str:
+    """Return the file with its folder only: callers need not know where the server keeps data."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def _disk_is_full(path: Path) -> bool:
+    """Tell whether the disk is why the write-ahead log's shared index could not grow.
+
+    SQLite reports that as an I/O error, not as SQLITE_FULL.
+    """
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _NO_SPACE_BYTES
