@@ -1,0 +1,106 @@
+"""From a key's secret to the caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from mneme_server.admin.model import Caller, secret_hash
+from mneme_server.admin.ports import KeyCatalog
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.errors import MnemeError, Reason, Unauthenticated
+
+_CACHED_KEYS = 10_000
+_TOUCH_EVERY_US = 60 * MICROSECONDS
+
+
+class Authenticator:
+    """Looks secrets up in the catalog and remembers them.
+
+    Secrets are compared only as SHA-256 hashes, through an index: what an attacker could learn
+    from timing is the hash of a guess, which does not lead to a secret of 256 random bits. So no
+    comparison here need take constant time.
+
+    A revocation must call `forget`; a deleted tenant `forget_all`. Times of last use are collected
+    in memory and written by `flush`, which somebody calls about once a minute: a crash may lose
+    the last of them, and no call waits for the write.
+    """
+
+    def __init__(self, keys: KeyCatalog, clock: Callable[[], int] = now_us) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._callers: dict[bytes, Caller] = {}
+        self._generation = 0
+        self._touched_us: dict[str, int] = {}
+        self._to_write: dict[str, int] = {}
+
+    def authenticate(self, secret: str) -> Caller:
+        """Return whom the secret lets in.
+
+        Raises:
+            Unauthenticated: no key has this secret, or it was revoked.
+        """
+        hashed = secret_hash(secret)
+        caller = self._callers.get(hashed)
+        if caller is None:
+            caller = self._look_up(hashed)
+        self._note_use(caller.key_id)
+        return caller
+
+    def forget(self, key_id: str) -> None:
+        """Drop what is remembered of a key. From now on the catalog decides."""
+        with self._lock:
+            self._generation += 1
+            self._callers = {h: c for h, c in self._callers.items() if c.key_id != key_id}
+
+    def forget_all(self) -> None:
+        """Drop everything remembered."""
+        with self._lock:
+            self._generation += 1
+            self._callers = {}
+
+    def flush(self) -> None:
+        """Write the times of last use.
+
+        Raises:
+            MnemeError: the catalog could not be written; the times are kept for the next flush.
+        """
+        with self._lock:
+            to_write, self._to_write = self._to_write, {}
+        if not to_write:
+            return
+        try:
+            self._keys.touch(to_write)
+        except MnemeError:
+            with self._lock:
+                self._to_write = to_write | self._to_write
+            raise
+
+    def _look_up(self, hashed: bytes) -> Caller:
+        generation = self._generation
+        key = self._keys.find(hashed)
+        if key is None or key.revoked_at_us is not None:
+            raise Unauthenticated(
+                "the API key is unknown or was revoked; ask the server's operator for one"
+                " (mneme admin keys create)",
+                reason=Reason.API_KEY_INVALID,
+            )
+        caller = key.caller()
+        with self._lock:
+            # A revocation since the look-up must not be undone by what was read before it.
+            if generation == self._generation:
+                if len(self._callers) >= _CACHED_KEYS:
+                    self._callers.clear()
+                self._callers[hashed] = caller
+        return caller
+
+    def _note_use(self, key_id: str) -> None:
+        now = self._clock()
+        if now - self._touched_us.get(key_id, 0) < _TOUCH_EVERY_US:
+            return
+        with self._lock:
+            if len(self._touched_us) >= _CACHED_KEYS:
+                self._touched_us.clear()
+            self._touched_us[key_id] = now
+            self._to_write[key_id] = now

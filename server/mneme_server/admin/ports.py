@@ -1,0 +1,193 @@
+"""What the administration needs from storage and from the tenants' runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mneme_server.admin.model import ApiKey, Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFilter:
+    """Which keys are listed; `tenant_id` empty: of all tenants."""
+
+    tenant_id: str = ""
+    include_revoked: bool = False
+
+
+class TenantCatalog(Protocol):
+    """The tenants. A tenant that is being deleted is not there any more for `get` and `list`."""
+
+    def add(self, tenant: Tenant) -> None:
+        """Add a tenant.
+
+        Raises:
+            AlreadyExists: the id is taken, also by a tenant that is being deleted.
+        """
+        ...
+
+    def get(self, tenant_id: str) -> Tenant:
+        """Return a tenant.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def list(self, after_id: str, limit: int) -> Sequence[Tenant]:
+        """Return up to `limit` tenants whose ids are greater, by id."""
+        ...
+
+    def mark_deleting(self, tenant_id: str, now_us: int) -> None:
+        """Take the tenant out of service, durably, and revoke its keys.
+
+        Doing so again is fine, so that a deletion that failed can be tried again.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def being_deleted(self) -> Sequence[str]:
+        """Return the tenants whose deletion has begun and not ended."""
+        ...
+
+    def remove(self, tenant_id: str) -> None:
+        """Remove the tenant's rows; unknown tenants are ignored."""
+        ...
+
+
+class DirtyTenants(Protocol):
+    """Which tenants have work left that nobody would think of after a crash, e.g. embeddings."""
+
+    def mark_dirty(self, tenant_id: str) -> None:
+        """Note, durably, that the tenant has work left; unknown tenants are ignored."""
+        ...
+
+    def mark_clean(self, tenant_id: str) -> None:
+        """Note that the tenant has no work left."""
+        ...
+
+    def dirty_tenants(self) -> Sequence[str]:
+        """Return the tenants with work left, by id."""
+        ...
+
+
+class KeyCatalog(Protocol):
+    """The API keys, known by their secrets' hashes."""
+
+    def add(self, key: ApiKey, key_hash: bytes) -> None:
+        """Add a key.
+
+        Raises:
+            NotFound: there is no such tenant.
+            AlreadyExists: a key with this hash exists.
+        """
+        ...
+
+    def get(self, key_id: str) -> ApiKey:
+        """Return a key, revoked or not.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def find(self, key_hash: bytes) -> ApiKey | None:
+        """Return the key with this hash, revoked or not."""
+        ...
+
+    def list(
+        self, filter_: KeyFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[ApiKey]:
+        """Return up to `limit` keys whose (creation time, id) is greater, in that order."""
+        ...
+
+    def revoke(self, key_id: str, now_us: int) -> ApiKey:
+        """Revoke a key; one that is revoked keeps its time.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def restore(self, key_id: str) -> None:
+        """Undo a revocation."""
+        ...
+
+    def has_admin(self) -> bool:
+        """Tell whether a key with scope admin exists that is not revoked."""
+        ...
+
+    def touch(self, used_at_us: Mapping[str, int]) -> None:
+        """Note when keys, by id, were last used."""
+        ...
+
+
+class TenantFolders(Protocol):
+    """The tenants' runtimes and folders."""
+
+    def remove(self, tenant_id: str) -> None:
+        """Close what is open of the tenant and remove its folder with everything in it.
+
+        Removing what is not there, or not any more, is fine: a removal that was cut short is
+        done again at the next start.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TenantStats:
+    """What a tenant holds; the meaning of each count is that of `mneme.v1.TenantStats`."""
+
+    event_count: int
+    session_count: int
+    agent_count: int
+    lesson_count: int
+    memory_count: int
+    vector_count: int
+    pending_count: int
+    failed_count: int
+    disk_bytes: int
+    dense_index: str
+
+
+class TenantStatistics(Protocol):
+    """Counts what tenants hold."""
+
+    def stats(self, tenant_id: str) -> TenantStats:
+        """Count what the tenant holds; the tenant exists."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A copy of a tenant's database: where it lies, its size in bytes, its SHA-256 in hex."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+class TenantBackups(Protocol):
+    """Copies tenants' databases."""
+
+    def backup(self, tenant_id: str) -> Backup:
+        """Copy the tenant's database as it is now; the tenant exists.
+
+        Raises:
+            ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """How the server is set up. `started_at_us` is in microseconds since 1970."""
+
+    version: str
+    embedding_model: str
+    embedding_dimensions: int
+    started_at_us: int

@@ -1,0 +1,89 @@
+"""Creating, listing and deleting tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mneme_server.admin.authentication import Authenticator
+from mneme_server.admin.model import DEFAULT_TENANT, Tenant, check_tenant_id
+from mneme_server.admin.ports import TenantCatalog, TenantFolders
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists, FailedPrecondition
+
+
+class Tenants:
+    """The tenants of the server.
+
+    Deleting one goes in an order that can be cut short anywhere: first the catalog says that it
+    is going (nobody can open it any more), then its folder goes, then its rows. `resume_deletions`
+    ends at start-up what a crash interrupted.
+    """
+
+    def __init__(
+        self, catalog: TenantCatalog, folders: TenantFolders, authenticator: Authenticator
+    ) -> None:
+        self._catalog = catalog
+        self._folders = folders
+        self._authenticator = authenticator
+
+    def ensure_default(self) -> None:
+        """Make the tenant that always exists, if it does not."""
+        try:
+            self._catalog.add(Tenant(DEFAULT_TENANT, "", now_us()))
+        except AlreadyExists:
+            return
+
+    def create(self, tenant_id: str, display_name: str) -> Tenant:
+        """Create a tenant.
+
+        Raises:
+            InvalidArgument: the id is none.
+            AlreadyExists: the id is taken.
+        """
+        tenant = Tenant(check_tenant_id(tenant_id), display_name, now_us())
+        self._catalog.add(tenant)
+        return tenant
+
+    def get(self, tenant_id: str) -> Tenant:
+        """Return a tenant.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return self._catalog.get(tenant_id)
+
+    def list(self, after_id: str, limit: int) -> Sequence[Tenant]:
+        """Return up to `limit` tenants whose ids are greater than `after_id`, by id."""
+        return self._catalog.list(after_id, limit)
+
+    def delete(self, caller_tenant: str, tenant_id: str) -> None:
+        """Delete a tenant with its keys and its folder.
+
+        Raises:
+            NotFound: there is none.
+            FailedPrecondition: it is the caller's own, or the one that always exists.
+        """
+        if tenant_id == caller_tenant:
+            raise FailedPrecondition(
+                f"{tenant_id} is the tenant of the calling key; use a key of another tenant",
+                field="tenant_id",
+            )
+        if tenant_id == DEFAULT_TENANT:
+            raise FailedPrecondition(
+                f"the tenant {DEFAULT_TENANT} always exists and cannot be deleted",
+                field="tenant_id",
+            )
+        self._catalog.mark_deleting(check_tenant_id(tenant_id), now_us())
+        self._finish(tenant_id)
+
+    def resume_deletions(self) -> Sequence[str]:
+        """End the deletions that a crash interrupted; return their tenants."""
+        interrupted = self._catalog.being_deleted()
+        for tenant_id in interrupted:
+            self._finish(tenant_id)
+        return interrupted
+
+    def _finish(self, tenant_id: str) -> None:
+        self._authenticator.forget_all()
+        self._folders.remove(check_tenant_id(tenant_id))
+        self._catalog.remove(tenant_id)
