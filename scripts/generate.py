@@ -1,7 +1,8 @@
 """Generate the Python code of the API from proto/.
 
 `buf build` compiles the schemas into one image; grpc_tools' protoc runs the
-plugins on it (buf's built-in protoc does not cover grpc_python). Works offline.
+plugins on it (buf's built-in protoc does not cover grpc_python), and clientgen
+writes the methods of the two clients from the same image. Works offline.
 
 Usage: python scripts/generate.py [OUT_DIR]     (default: clients/python)
 """
@@ -16,6 +17,8 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
+from clientgen.description import describe
+from clientgen.render import write
 from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,13 +26,13 @@ BIN = Path(sysconfig.get_path("scripts"))
 
 
 def generate(out: Path) -> None:
-    """Write the generated packages mneme.v1 and buf.validate below `out`."""
+    """Write the generated packages mneme.v1, mneme._generated and buf.validate below `out`."""
     schemas = [
         *sorted(p.relative_to(ROOT / "proto") for p in (ROOT / "proto").rglob("*.proto")),
         Path("buf/validate/validate.proto"),
     ]
-    shutil.rmtree(out / "mneme/v1", ignore_errors=True)
-    shutil.rmtree(out / "buf", ignore_errors=True)
+    for package in ("mneme/v1", "mneme/_generated", "buf"):
+        shutil.rmtree(out / package, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         image = Path(scratch) / "image.binpb"
@@ -47,6 +50,7 @@ def generate(out: Path) -> None:
         ]
         if protoc.main(arguments) != 0:
             raise SystemExit("protoc failed; its message is above")
+        write(describe(image.read_bytes()), out / "mneme/_generated")
     # Schemas without services leave empty stubs; the API does not show them.
     for stub in out.rglob("*_pb2_grpc.py*"):
         if "Stub" not in stub.read_text():

@@ -1,0 +1,46 @@
+"""The memory of AI agents: the client of a Mneme server."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mneme._core.aio import AsyncStream
+    from mneme._core.connection import TlsConfig
+    from mneme._core.sync import Stream
+    from mneme.aio import AsyncMnemeClient
+    from mneme.client import MnemeClient
+    from mneme.errors import ConfigurationError, MnemeError
+    from mneme.messages import to_dict, to_json
+
+__all__ = [
+    "AsyncMnemeClient",
+    "AsyncStream",
+    "ConfigurationError",
+    "MnemeClient",
+    "MnemeError",
+    "Stream",
+    "TlsConfig",
+    "to_dict",
+    "to_json",
+]
+
+_HOMES = {
+    "AsyncMnemeClient": "mneme.aio",
+    "AsyncStream": "mneme._core.aio",
+    "ConfigurationError": "mneme.errors",
+    "MnemeClient": "mneme.client",
+    "MnemeError": "mneme.errors",
+    "Stream": "mneme._core.sync",
+    "TlsConfig": "mneme._core.connection",
+    "to_dict": "mneme.messages",
+    "to_json": "mneme.messages",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: the command line must answer `--help` without loading gRPC."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

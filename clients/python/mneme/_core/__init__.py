@@ -1,0 +1,1 @@
+"""What both clients share: the connection, the conversion of arguments, retries, errors."""

@@ -1,0 +1,205 @@
+"""Makes the calls of `AsyncMnemeClient`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Generic, TypeAlias
+
+import grpc
+from google.protobuf.message import Message
+
+from mneme._core.connection import Connection
+from mneme._core.retry import Attempts
+from mneme._core.rpc import RequestT, ResponseT, Rpc
+from mneme._core.status import error_of
+from mneme._core.sync import ItemT, MessageT_co
+
+AnyIterable: TypeAlias = Iterable[ItemT] | AsyncIterable[ItemT]
+
+
+class AsyncStream(Generic[MessageT_co], AsyncIterator[MessageT_co]):
+    """The messages of a stream, as they come. Leaving the `async with` block ends the stream."""
+
+    def __init__(self, open_call: Callable[[], Any], address: str) -> None:
+        self._open_call = open_call
+        self._address = address
+        self._call: Any = None
+        self._closed = False
+
+    def __aiter__(self) -> AsyncIterator[MessageT_co]:
+        return self
+
+    async def __anext__(self) -> MessageT_co:
+        if self._closed:
+            raise StopAsyncIteration
+        if self._call is None:
+            self._call = self._open_call()
+        try:
+            message = await self._call.read()
+        except grpc.RpcError as failure:
+            if self._closed:
+                raise StopAsyncIteration from None
+            raise error_of(failure, self._address) from failure
+        except asyncio.CancelledError:
+            if self._closed:
+                raise StopAsyncIteration from None
+            raise
+        if message is grpc.aio.EOF:
+            raise StopAsyncIteration
+        result: MessageT_co = message
+        return result
+
+    async def aclose(self) -> None:
+        """End the stream."""
+        self._closed = True
+        if self._call is not None:
+            self._call.cancel()
+
+    async def __aenter__(self) -> AsyncStream[MessageT_co]:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class AsyncCaller:
+    """A channel and the four kinds of calls on it.
+
+    The channel belongs to the event loop that runs when it is first used.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._opened: grpc.aio.Channel | None = None
+        self._calls: dict[str, Any] = {}
+
+    @property
+    def _channel(self) -> grpc.aio.Channel:
+        if self._opened is None:
+            connection = self._connection
+            if connection.credentials is None:
+                self._opened = grpc.aio.insecure_channel(connection.target, connection.options)
+            else:
+                self._opened = grpc.aio.secure_channel(
+                    connection.target, connection.credentials, connection.options
+                )
+        return self._opened
+
+    async def _unary(
+        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
+    ) -> ResponseT:
+        request = rpc.build(fields)
+        limit = self._connection.timeout if timeout is None else timeout
+        attempts = Attempts(rpc, self._connection.retries, limit)
+        call = self._callable(rpc, self._channel.unary_unary)
+        while True:
+            try:
+                response: ResponseT = await call(request, **self._options(attempts.time_left))
+            except grpc.RpcError as failure:
+                error = error_of(failure, self._connection.target)
+                pause = attempts.pause_after(error)
+                if pause is None:
+                    raise error from failure
+            else:
+                return response
+            await asyncio.sleep(pause)
+
+    async def _client_stream(
+        self,
+        rpc: Rpc[RequestT, ResponseT],
+        items: AnyIterable[Any],
+        timeout: float | None,
+    ) -> ResponseT:
+        call = self._callable(rpc, self._channel.stream_unary)(**self._options(timeout))
+        try:
+            async for request in _requests(rpc, items):
+                await call.write(request)
+            await call.done_writing()
+        except asyncio.InvalidStateError:
+            # The server has answered already; its status follows.
+            pass
+        except grpc.RpcError as failure:
+            raise error_of(failure, self._connection.target) from failure
+        except BaseException:
+            call.cancel()
+            raise
+        try:
+            response: ResponseT = await call
+        except grpc.RpcError as failure:
+            raise error_of(failure, self._connection.target) from failure
+        return response
+
+    def _server_stream(
+        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
+    ) -> AsyncStream[ResponseT]:
+        request = rpc.build(fields)
+        return AsyncStream(
+            lambda: self._callable(rpc, self._channel.unary_stream)(
+                request, **self._options(timeout)
+            ),
+            self._connection.target,
+        )
+
+    def _bidirectional(
+        self,
+        rpc: Rpc[RequestT, ResponseT],
+        items: AnyIterable[Any],
+        timeout: float | None,
+    ) -> AsyncStream[ResponseT]:
+        return AsyncStream(
+            lambda: self._callable(rpc, self._channel.stream_stream)(
+                _requests(rpc, items), **self._options(timeout)
+            ),
+            self._connection.target,
+        )
+
+    async def _pages(
+        self,
+        rpc: Rpc[RequestT, ResponseT],
+        fields: Mapping[str, Any],
+        items_of: Callable[[ResponseT], Iterable[ItemT]],
+        timeout: float | None,
+    ) -> AsyncIterator[ItemT]:
+        token = ""
+        while True:
+            page = await self._unary(rpc, {**fields, "page_token": token}, timeout)
+            for item in items_of(page):
+                yield item
+            token = getattr(page, "next_page_token", "")
+            if not token:
+                return
+
+    def _options(self, timeout: float | None) -> dict[str, Any]:
+        return {
+            "timeout": timeout,
+            "metadata": self._connection.metadata,
+            "wait_for_ready": self._connection.wait_for_ready or None,
+        }
+
+    def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
+        found = self._calls.get(rpc.path)
+        if found is None:
+            found = self._calls[rpc.path] = make(
+                rpc.path,
+                request_serializer=rpc.request.SerializeToString,
+                response_deserializer=rpc.response.FromString,
+            )
+        return found
+
+
+async def _requests(
+    rpc: Rpc[Any, Any], items: AnyIterable[Any]
+) -> AsyncIterator[Message]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield rpc.build_item(item)
+    else:
+        for item in items:
+            yield rpc.build_item(item)

@@ -1,0 +1,253 @@
+"""Where the server is and how to reach it: address, key, TLS, channel options."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from mneme._core.rpc import Rpc
+from mneme.errors import ConfigurationError
+
+DEFAULT_ADDRESS = "127.0.0.1:50051"
+_DEFAULT_PORTS = {False: 50051, True: 443}
+_SCHEMES = {"grpc": False, "http": False, "grpcs": True, "https": True}
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"", "0", "false", "no", "off"})
+_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+# gRPC's limit: 5 attempts, so 4 retries.
+MAX_CHANNEL_RETRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TlsConfig:
+    """How to check the server's certificate, and what to show it.
+
+    Args:
+        ca: file of the certificates to trust; None: the system's.
+        certificate: file of the client's own certificate chain (mutual TLS).
+        key: file of its private key.
+        server_name: the name that the server's certificate carries, where it is not the
+            address's.
+    """
+
+    ca: str | os.PathLike[str] | None = None
+    certificate: str | os.PathLike[str] | None = None
+    key: str | os.PathLike[str] | None = None
+    server_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Everything that a channel is made from.
+
+    Args:
+        target: the address as gRPC takes it.
+        metadata: what every call carries.
+        credentials: TLS credentials; None: plaintext.
+        options: the channel's options.
+        timeout: seconds for a unary call by default; None: no deadline.
+        retries: how often a call may be sent again.
+        wait_for_ready: whether calls wait for the server until their deadline.
+    """
+
+    target: str
+    metadata: tuple[tuple[str, str], ...]
+    credentials: grpc.ChannelCredentials | None
+    options: tuple[tuple[str, Any], ...]
+    timeout: float | None
+    retries: int
+    wait_for_ready: bool
+
+
+def connection_of(
+    rpcs: Iterable[Rpc[Any, Any]],
+    *,
+    address: str | None,
+    api_key: str | None,
+    tls: bool | str | os.PathLike[str] | TlsConfig | None,
+    insecure: bool | None,
+    timeout: float | None,
+    retries: int,
+    wait_for_ready: bool,
+    options: Iterable[tuple[str, Any]],
+) -> Connection:
+    """Join arguments and environment; ConfigurationError when they cannot be used."""
+    endpoint = _Endpoint.parse(address or os.environ.get("MNEME_ADDRESS") or DEFAULT_ADDRESS)
+    config = _tls(tls, endpoint)
+    key = api_key if api_key is not None else os.environ.get("MNEME_API_KEY")
+    metadata = _authorization(key.strip()) if key and key.strip() else ()
+    if insecure is None:
+        insecure = os.environ.get("MNEME_INSECURE", "").strip().lower() in _TRUE
+    if metadata and config is None and not endpoint.is_local and not insecure:
+        raise ConfigurationError(
+            f"the API key would cross the network to {endpoint.target} in the clear: use TLS "
+            "(tls=True or MNEME_TLS=1), or say that the network is trusted "
+            "(insecure=True or MNEME_INSECURE=1)"
+        )
+    if retries < 0:
+        raise ConfigurationError(f"retries must be at least 0, not {retries}")
+    return Connection(
+        target=endpoint.target,
+        metadata=metadata,
+        credentials=_credentials(config) if config else None,
+        options=(*_channel_options(rpcs, retries, config), *options),
+        timeout=timeout,
+        retries=retries,
+        wait_for_ready=wait_for_ready,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    target: str
+    host: str
+    tls: bool | None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether what is sent stays on this machine."""
+        if self.target.startswith(("unix:", "unix-abstract:")):
+            return True
+        if self.host == "localhost" or self.host.endswith(".localhost"):
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @classmethod
+    def parse(cls, address: str) -> _Endpoint:
+        address = address.strip()
+        scheme, separator, rest = address.partition("://")
+        if separator and scheme.lower() in _SCHEMES:
+            tls: bool | None = _SCHEMES[scheme.lower()]
+            address = rest.rstrip("/")
+        elif address.startswith(("unix:", "unix-abstract:", "dns:", "ipv4:", "ipv6:")):
+            # A target in gRPC's own notation.
+            return cls(address, _host_of(address.rpartition("/")[2]), None)
+        else:
+            tls = None
+        host = _host_of(address)
+        if not host or "/" in address or any(c.isspace() for c in address):
+            raise ConfigurationError(f"{address!r} is not an address: give HOST or HOST:PORT")
+        return cls(_with_port(address, host, _DEFAULT_PORTS[bool(tls)]), host, tls)
+
+
+def _host_of(address: str) -> str:
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    # More than one colon without brackets is an IPv6 address without a port.
+    return address if address.count(":") > 1 else address.partition(":")[0]
+
+
+def _with_port(address: str, host: str, default: int) -> str:
+    name = f"[{host}]" if ":" in host else host
+    port = address[len(name) :] if address.startswith(name) else ""
+    if not port:
+        return f"{name}:{default}"
+    if not port[1:].isdecimal() or not 0 < int(port[1:]) < 65536:
+        raise ConfigurationError(f"{address!r} is not an address: the port is a number up to 65535")
+    return f"{name}{port}"
+
+
+def _tls(
+    tls: bool | str | os.PathLike[str] | TlsConfig | None, endpoint: _Endpoint
+) -> TlsConfig | None:
+    """The TLS settings; None for plaintext. The argument wins over the address, that over env."""
+    if tls is None and endpoint.tls is not None:
+        tls = endpoint.tls
+    if tls is None:
+        setting = os.environ.get("MNEME_TLS", "").strip()
+        is_switch = setting.lower() in _TRUE | _FALSE
+        tls = setting.lower() in _TRUE if is_switch else setting
+    if isinstance(tls, TlsConfig):
+        return tls
+    if isinstance(tls, bool):
+        return TlsConfig() if tls else None
+    return TlsConfig(ca=tls)
+
+
+def _authorization(key: str) -> tuple[tuple[str, str], ...]:
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigurationError("the API key holds characters that no key has; copy it again")
+    return (("authorization", f"Bearer {key}"),)
+
+
+def _credentials(config: TlsConfig) -> grpc.ChannelCredentials:
+    if bool(config.certificate) != bool(config.key):
+        raise ConfigurationError("mutual TLS needs both a certificate and its key")
+    return grpc.ssl_channel_credentials(
+        root_certificates=_read(config.ca),
+        private_key=_read(config.key),
+        certificate_chain=_read(config.certificate),
+    )
+
+
+def _read(path: str | os.PathLike[str] | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return Path(path).expanduser().read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"TLS: cannot read {os.fspath(path)}: {error.strerror}") from error
+
+
+def _channel_options(
+    rpcs: Iterable[Rpc[Any, Any]], retries: int, config: TlsConfig | None
+) -> list[tuple[str, Any]]:
+    options: list[tuple[str, Any]] = [
+        ("grpc.primary_user_agent", f"mneme-python/{_version()}"),
+        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+        # A request beyond this buffer would not be sent again.
+        ("grpc.per_rpc_retry_buffer_size", _MAX_MESSAGE_BYTES),
+        # Notices a peer that vanished while a stream waits. Servers refuse pings more often
+        # than every five minutes unless they are set up for it.
+        ("grpc.keepalive_time_ms", 300_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+        # The server's own settings must not change which calls are sent twice.
+        ("grpc.service_config_disable_resolution", 1),
+        ("grpc.service_config", json.dumps(_service_config(rpcs, retries))),
+    ]
+    if retries == 0:
+        options.append(("grpc.enable_retries", 0))
+    if config and config.server_name:
+        options.append(("grpc.ssl_target_name_override", config.server_name))
+    return options
+
+
+def _service_config(rpcs: Iterable[Rpc[Any, Any]], retries: int) -> dict[str, Any]:
+    """gRPC's own retries: repeatable RPCs, while the server cannot be reached."""
+    if retries == 0:
+        return {}
+    return {
+        "methodConfig": [
+            {
+                "name": [
+                    {"service": rpc.service, "method": rpc.method} for rpc in rpcs if rpc.repeatable
+                ],
+                "retryPolicy": {
+                    "maxAttempts": min(retries, MAX_CHANNEL_RETRIES) + 1,
+                    "initialBackoff": "0.2s",
+                    "maxBackoff": "5s",
+                    "backoffMultiplier": 3,
+                    "retryableStatusCodes": ["UNAVAILABLE"],
+                },
+            }
+        ]
+    }
+
+
+def _version() -> str:
+    try:
+        return version("mneme")
+    except PackageNotFoundError:  # Run from a source tree that is not installed.
+        return "0"

@@ -1,0 +1,94 @@
+"""How one RPC is called, as the generated methods describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from mneme._core.convert import fill, single_message_field
+from mneme._core.ulid import new_ulid
+
+RequestT = TypeVar("RequestT", bound=Message)
+ResponseT = TypeVar("ResponseT", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Rpc(Generic[RequestT, ResponseT]):
+    """One RPC.
+
+    Args:
+        service: the service's full name.
+        method: the RPC's name.
+        request: the request's class.
+        response: the response's class.
+        repeatable: whether sending the request twice has the effect of sending it once, so that
+            the channel may send it again when the server cannot be reached.
+        long_lived: whether its stream stays open until the caller ends it.
+        made_ids: paths of ids that the client makes where the caller gave none; this is what
+            makes a write repeatable.
+    """
+
+    service: str
+    method: str
+    request: type[RequestT]
+    response: type[ResponseT]
+    repeatable: bool
+    long_lived: bool = False
+    made_ids: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of its HTTP/2 request."""
+        return f"/{self.service}/{self.method}"
+
+    def build(self, fields: Mapping[str, Any]) -> RequestT:
+        """Make the request of plain Python values; None leaves a field unset.
+
+        Raises:
+            TypeError, ValueError: a value does not fit its field; the message names the field.
+        """
+        request = self.request()
+        fill(request, fields)
+        for path in self.made_ids:
+            _make_ids(request, path.split("."))
+        return request
+
+    def build_item(self, item: Any) -> RequestT:
+        """Make one request of a stream, of the item that it wraps or of its own fields."""
+        if isinstance(item, self.request):
+            return self.build(dict(_fields_of(item)))
+        wrapped = single_message_field(self.request)
+        return self.build({wrapped: item} if wrapped else item)
+
+
+def update_of(resource: str, resource_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The request that changes the given fields of a resource; None means unchanged.
+
+    Raises:
+        ValueError: nothing is given.
+    """
+    given = {name: value for name, value in changes.items() if value is not None}
+    if not given:
+        raise ValueError(f"give at least one field to change: {', '.join(changes)}")
+    return {resource: {"id": resource_id, **given}, "update_mask": list(given)}
+
+
+def _fields_of(message: Message) -> Iterator[tuple[str, Any]]:
+    return ((field.name, value) for field, value in message.ListFields())
+
+
+def _make_ids(message: Message, path: list[str]) -> None:
+    value = getattr(message, path[0])
+    if len(path) == 1:
+        if not value:
+            setattr(message, path[0], new_ulid())
+    elif isinstance(value, Message):
+        if message.HasField(path[0]):
+            _make_ids(value, path[1:])
+    else:
+        elements: MutableSequence[Message] = value
+        for element in elements:
+            _make_ids(element, path[1:])

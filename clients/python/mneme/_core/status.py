@@ -1,0 +1,66 @@
+"""Turns gRPC's errors into Mneme's, for both clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
+from grpc import RpcError, StatusCode
+
+from mneme.errors import BY_CODE, FieldViolation, MnemeError, UnknownError
+
+DETAILS_KEY = "grpc-status-details-bin"
+_NO_SERVER = "no Mneme server answers at {address}"
+
+
+def error_of(failure: RpcError, address: str) -> MnemeError:
+    """The typed error behind a failed call.
+
+    Args:
+        failure: what grpc or grpc.aio raised.
+        address: the server's address, for the message when nothing answered.
+    """
+    call: Any = failure
+    code = call.code() if hasattr(call, "code") else StatusCode.UNKNOWN
+    message = (call.details() if hasattr(call, "details") else str(failure)) or code.name
+    details = _details(call)
+    info = details.get(error_details_pb2.ErrorInfo)
+    request = details.get(error_details_pb2.BadRequest)
+    retry = details.get(error_details_pb2.RetryInfo)
+    if info is None and code is StatusCode.UNAVAILABLE:
+        message = f"{_NO_SERVER.format(address=address)}: {message}"
+    return BY_CODE.get(code, UnknownError)(
+        message,
+        code=code,
+        reason=info.reason if info else "",
+        violations=[
+            FieldViolation(v.field, v.description, v.reason)
+            for v in (request.field_violations if request else ())
+        ],
+        metadata=dict(info.metadata) if info else {},
+        retry_after=retry.retry_delay.ToTimedelta().total_seconds() if retry else None,
+    )
+
+
+def _details(call: Any) -> dict[type, Any]:
+    """The status's details by their class; what is not understood is left out."""
+    metadata = call.trailing_metadata() if hasattr(call, "trailing_metadata") else None
+    found: dict[type, Any] = {}
+    for key, value in metadata or ():
+        if key != DETAILS_KEY or not isinstance(value, bytes):
+            continue
+        try:
+            status = status_pb2.Status.FromString(value)
+        except DecodeError:
+            continue
+        for packed in status.details:
+            for kind in (
+                error_details_pb2.ErrorInfo,
+                error_details_pb2.BadRequest,
+                error_details_pb2.RetryInfo,
+            ):
+                detail = kind()
+                if packed.Unpack(detail):
+                    found[kind] = detail
+    return found

@@ -1,0 +1,178 @@
+"""Makes the calls of `MnemeClient`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from mneme._core.connection import Connection
+from mneme._core.retry import Attempts
+from mneme._core.rpc import RequestT, ResponseT, Rpc
+from mneme._core.status import error_of
+
+ItemT = TypeVar("ItemT")
+MessageT_co = TypeVar("MessageT_co", bound=Message, covariant=True)
+
+
+class Stream(Generic[MessageT_co], Iterator[MessageT_co]):
+    """The messages of a stream, as they come. Leaving the `with` block ends the stream.
+
+        with client.watch_events() as events:
+            for message in events:
+                ...
+    """
+
+    def __init__(self, call: Any, address: str) -> None:
+        self._call = call
+        self._address = address
+        self._closed = False
+
+    def __iter__(self) -> Iterator[MessageT_co]:
+        return self
+
+    def __next__(self) -> MessageT_co:
+        try:
+            message: MessageT_co = next(self._call)
+        except grpc.RpcError as failure:
+            if self._closed:
+                raise StopIteration from None
+            raise error_of(failure, self._address) from failure
+        return message
+
+    def close(self) -> None:
+        """End the stream; another thread may do so while this one waits for a message."""
+        self._closed = True
+        self._call.cancel()
+
+    def __enter__(self) -> Stream[MessageT_co]:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class SyncCaller:
+    """A channel and the four kinds of calls on it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        if connection.credentials is None:
+            self._channel = grpc.insecure_channel(connection.target, connection.options)
+        else:
+            self._channel = grpc.secure_channel(
+                connection.target, connection.credentials, connection.options
+            )
+        self._calls: dict[str, Any] = {}
+
+    def _unary(
+        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
+    ) -> ResponseT:
+        request = rpc.build(fields)
+        limit = self._connection.timeout if timeout is None else timeout
+        attempts = Attempts(rpc, self._connection.retries, limit)
+        call = self._callable(rpc, self._channel.unary_unary)
+        while True:
+            try:
+                response: ResponseT = call(request, **self._options(attempts.time_left))
+            except grpc.RpcError as failure:
+                error = error_of(failure, self._connection.target)
+                pause = attempts.pause_after(error)
+                if pause is None:
+                    raise error from failure
+            else:
+                return response
+            time.sleep(pause)
+
+    def _client_stream(
+        self, rpc: Rpc[RequestT, ResponseT], items: Iterable[Any], timeout: float | None
+    ) -> ResponseT:
+        call = self._callable(rpc, self._channel.stream_unary)
+        source = _Source(rpc, items)
+        try:
+            response: ResponseT = call(source, **self._options(timeout))
+        except grpc.RpcError as failure:
+            source.raise_own_error()
+            raise error_of(failure, self._connection.target) from failure
+        return response
+
+    def _server_stream(
+        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
+    ) -> Stream[ResponseT]:
+        call = self._callable(rpc, self._channel.unary_stream)
+        return Stream(call(rpc.build(fields), **self._options(timeout)), self._connection.target)
+
+    def _bidirectional(
+        self, rpc: Rpc[RequestT, ResponseT], items: Iterable[Any], timeout: float | None
+    ) -> Stream[ResponseT]:
+        call = self._callable(rpc, self._channel.stream_stream)
+        source = _Source(rpc, items)
+        return Stream(call(source, **self._options(timeout)), self._connection.target)
+
+    def _pages(
+        self,
+        rpc: Rpc[RequestT, ResponseT],
+        fields: Mapping[str, Any],
+        items_of: Callable[[ResponseT], Iterable[ItemT]],
+        timeout: float | None,
+    ) -> Iterator[ItemT]:
+        token = ""
+        while True:
+            page = self._unary(rpc, {**fields, "page_token": token}, timeout)
+            yield from items_of(page)
+            token = getattr(page, "next_page_token", "")
+            if not token:
+                return
+
+    def _options(self, timeout: float | None) -> dict[str, Any]:
+        return {
+            "timeout": timeout,
+            "metadata": self._connection.metadata,
+            "wait_for_ready": self._connection.wait_for_ready or None,
+        }
+
+    def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
+        found = self._calls.get(rpc.path)
+        if found is None:
+            found = self._calls[rpc.path] = make(
+                rpc.path,
+                request_serializer=rpc.request.SerializeToString,
+                response_deserializer=rpc.response.FromString,
+            )
+        return found
+
+
+class _Source(Iterator[Message]):
+    """The requests of a stream; remembers what the caller's own items raised.
+
+    gRPC takes them on a thread of its own and hides their errors behind a cancelled call.
+    """
+
+    def __init__(self, rpc: Rpc[Any, Any], items: Iterable[Any]) -> None:
+        self._rpc = rpc
+        self._items = iter(items)
+        self._error: Exception | None = None
+
+    def __next__(self) -> Message:
+        try:
+            item: Message = self._rpc.build_item(next(self._items))
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._error = error
+            raise
+        return item
+
+    def raise_own_error(self) -> None:
+        """Raise what the items raised, if they did."""
+        if self._error is not None:
+            raise self._error

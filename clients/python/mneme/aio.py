@@ -1,0 +1,84 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+from mneme._core.connection import TlsConfig, connection_of
+from mneme._generated.services import RPCS, AsyncServices, AsyncStubs
+
+
+class AsyncMnemeClient(AsyncServices):
+    """`MnemeClient` for asyncio: the same methods, to be awaited; streams are async iterators.
+
+        async with AsyncMnemeClient() as client:
+            answer = await client.recall("why did the tests fail")
+            async for session in client.iter_sessions():
+                ...
+
+    It belongs to the event loop in which it is first used. The parameters are `MnemeClient`'s.
+
+    Raises:
+        ConfigurationError: the settings cannot be used.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        api_key: str | None = None,
+        tls: bool | str | os.PathLike[str] | TlsConfig | None = None,
+        insecure: bool | None = None,
+        timeout: float | None = 30.0,
+        retries: int = 3,
+        wait_for_ready: bool = False,
+        options: Iterable[tuple[str, Any]] = (),
+    ) -> None:
+        super().__init__(
+            connection_of(
+                RPCS,
+                address=address,
+                api_key=api_key,
+                tls=tls,
+                insecure=insecure,
+                timeout=timeout,
+                retries=retries,
+                wait_for_ready=wait_for_ready,
+                options=options,
+            )
+        )
+
+    @property
+    def address(self) -> str:
+        """Where the server is."""
+        return self._connection.target
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """What every call must carry: the API key. For calls through `raw`."""
+        return self._connection.metadata
+
+    @cached_property
+    def raw(self) -> AsyncStubs:
+        """The generated stubs on this client's channel."""
+        return AsyncStubs(self._channel)
+
+    async def aclose(self) -> None:
+        """Close the connection; calls and streams that are still open are cancelled."""
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def __aenter__(self) -> AsyncMnemeClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()

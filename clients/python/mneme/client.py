@@ -1,0 +1,110 @@
+"""The client for synchronous code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+from mneme._core.connection import TlsConfig, connection_of
+from mneme._generated.services import RPCS, Stubs, SyncServices
+
+
+class MnemeClient(SyncServices):
+    """A connection to a Mneme server, with a method for every RPC.
+
+        with MnemeClient() as client:
+            client.record_events([
+                {"session_id": "s1", "event_type": "tool_error", "name": "pytest", "error": "…"},
+            ])
+            for result in client.recall("why did the tests fail", scopes=["event"]).results:
+                print(result.score, result.text)
+
+    Arguments are the request's fields as plain Python values: datetimes with a time zone,
+    timedeltas, dicts for JSON and for nested messages, names for enums. Answers are the API's
+    messages (`mneme.types`); `mneme.to_dict` turns one into plain values. Lists come by page
+    (`list_sessions`) or as a walk over all pages (`iter_sessions`). Failures are the errors of
+    `mneme.errors`.
+
+    Calls that have the effect of one when they are sent twice are retried while the server
+    cannot be reached; ids that the caller leaves open are made here for that purpose. What a
+    server refuses with a delay (a rate limit, a full queue) is sent again after that delay when
+    the call's time allows.
+
+    One client may be used by many threads at once. It does not survive `os.fork`: make it in the
+    child.
+
+    Args:
+        address: HOST, HOST:PORT, `unix:PATH`, or with `grpcs://` for TLS; default
+            MNEME_ADDRESS, else 127.0.0.1:50051.
+        api_key: the secret "mn_…"; default MNEME_API_KEY.
+        tls: True checks the server against the system's certificates, a path against that file,
+            a `TlsConfig` says more; default MNEME_TLS (1, or a path), else plaintext.
+        insecure: allow an API key over plaintext to another machine; default MNEME_INSECURE.
+        timeout: seconds for a call, retries included; None: no limit. Streams have no limit
+            unless their call gives one.
+        retries: how often a call may be sent again.
+        wait_for_ready: let calls wait for a server that is not up yet, until their timeout.
+        options: further gRPC channel options.
+
+    Raises:
+        ConfigurationError: the settings cannot be used.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        api_key: str | None = None,
+        tls: bool | str | os.PathLike[str] | TlsConfig | None = None,
+        insecure: bool | None = None,
+        timeout: float | None = 30.0,
+        retries: int = 3,
+        wait_for_ready: bool = False,
+        options: Iterable[tuple[str, Any]] = (),
+    ) -> None:
+        super().__init__(
+            connection_of(
+                RPCS,
+                address=address,
+                api_key=api_key,
+                tls=tls,
+                insecure=insecure,
+                timeout=timeout,
+                retries=retries,
+                wait_for_ready=wait_for_ready,
+                options=options,
+            )
+        )
+
+    @property
+    def address(self) -> str:
+        """Where the server is."""
+        return self._connection.target
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """What every call must carry: the API key. For calls through `raw`."""
+        return self._connection.metadata
+
+    @cached_property
+    def raw(self) -> Stubs:
+        """The generated stubs: `client.raw.recall.Recall(request, metadata=client.metadata)`."""
+        return Stubs(self._channel)
+
+    def close(self) -> None:
+        """Close the connection; calls and streams that are still open are cancelled."""
+        self._channel.close()
+
+    def __enter__(self) -> MnemeClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

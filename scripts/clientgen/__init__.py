@@ -1,0 +1,1 @@
+"""Generates the methods of MnemeClient and AsyncMnemeClient from the compiled schemas."""

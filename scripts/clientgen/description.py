@@ -1,0 +1,293 @@
+"""Reads what the client needs of the schemas from a `buf build` image, comments included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+
+from clientgen.rules import (
+    CLIENT_MADE_ID,
+    METHOD_NAMES,
+    REPEATABLE_WRITES,
+    RESERVED_METHODS,
+    RESERVED_PARAMETERS,
+)
+
+PACKAGE = "mneme.v1"
+_KEY_SCOPE_READ = 1
+_NESTING_LIMIT = 6
+
+
+class GenerationError(Exception):
+    """The schemas cannot be turned into a client; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a request, and so a parameter of a method."""
+
+    descriptor: FieldDescriptor
+    comment: str
+    required: bool
+
+    @property
+    def name(self) -> str:
+        """The field's name, which is the parameter's."""
+        return str(self.descriptor.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """How an RPC hands out its results page by page."""
+
+    method_name: str
+    items: FieldDescriptor
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An RPC that changes the fields of a resource that a mask names."""
+
+    resource: Field
+    id_parameter: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rpc:
+    """One RPC with everything that its methods are made from."""
+
+    descriptor: MethodDescriptor
+    method_name: str
+    comment: str
+    response_comment: str
+    fields: tuple[Field, ...]
+    repeatable: bool
+    long_lived: bool
+    made_ids: tuple[str, ...]
+    paging: Paging | None
+    update: Update | None
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service with its RPCs in the order of the schema."""
+
+    name: str
+    comment: str
+    rpcs: tuple[Rpc, ...]
+
+    @property
+    def short_name(self) -> str:
+        """`RecallService` -> `recall`: the module's and the raw stub's name."""
+        return snake_case(self.name.removesuffix("Service"))
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """All services, and the public messages and enums by module."""
+
+    services: tuple[Service, ...]
+    types: Mapping[str, tuple[str, ...]]
+
+
+def snake_case(name: str) -> str:
+    """`CreateApiKey` -> `create_api_key`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def describe(image: bytes) -> Api:
+    """Read an image; GenerationError when the schemas leave something open."""
+    files = descriptor_pb2.FileDescriptorSet.FromString(image)
+    reader = _Reader(files)
+    own = [file for file in files.file if file.package == PACKAGE]
+    services = tuple(reader.service(f"{PACKAGE}.{s.name}") for file in own for s in file.service)
+    _refuse_clashes(services)
+    return Api(
+        services=services,
+        types={
+            file.name.removesuffix(".proto").replace("/", ".") + "_pb2": tuple(
+                sorted([*(m.name for m in file.message_type), *(e.name for e in file.enum_type)])
+            )
+            for file in own
+        },
+    )
+
+
+class _Reader:
+    def __init__(self, files: descriptor_pb2.FileDescriptorSet) -> None:
+        self._pool = descriptor_pool.DescriptorPool()
+        for file in files.file:
+            self._pool.Add(file)
+        message_factory.GetMessageClassesForFiles([file.name for file in files.file], self._pool)
+        self._comments = {name: text for file in files.file for name, text in _comments(file)}
+
+    def service(self, full_name: str) -> Service:
+        descriptor = self._pool.FindServiceByName(full_name)
+        return Service(
+            name=descriptor.name,
+            comment=self._comment(full_name),
+            rpcs=tuple(self._rpc(method) for method in descriptor.methods),
+        )
+
+    def _rpc(self, method: MethodDescriptor) -> Rpc:
+        qualified = f"{method.containing_service.name}.{method.name}"
+        name = METHOD_NAMES.get(qualified, snake_case(method.name))
+        fields = tuple(self._field(field) for field in method.input_type.fields)
+        if taken := RESERVED_PARAMETERS & {field.name for field in fields}:
+            raise GenerationError(f"{qualified}: the client needs the parameter {sorted(taken)}")
+        made_ids = tuple(self._made_ids(method.input_type))
+        return Rpc(
+            descriptor=method,
+            method_name=name,
+            comment=self._comment(method.full_name),
+            response_comment=self._comment(method.output_type.full_name),
+            fields=fields,
+            repeatable=bool(made_ids) or self._declared_repeatable(method, qualified),
+            long_lived=bool(self._option(method, "long_lived")),
+            made_ids=made_ids,
+            paging=self._paging(method, name),
+            update=self._update(method, fields),
+        )
+
+    def _declared_repeatable(self, method: MethodDescriptor, qualified: str) -> bool:
+        level = method.GetOptions().idempotency_level
+        return (
+            level != descriptor_pb2.MethodOptions.IDEMPOTENCY_UNKNOWN
+            or self._option(method, "required_scope") == _KEY_SCOPE_READ
+            or qualified in REPEATABLE_WRITES
+        )
+
+    def _field(self, field: FieldDescriptor) -> Field:
+        comment = self._comment(field.full_name)
+        return Field(field, comment, required=self._is_required(field))
+
+    def _is_required(self, field: FieldDescriptor) -> bool:
+        """Whether the field's rules refuse its absence."""
+        rules = self._options(field).get("field")
+        if rules is None:
+            return False
+        text, repeated, enum = rules.string, rules.repeated, rules.enum
+        return bool(
+            rules.required
+            or text.min_len > 0
+            or (text.pattern and not re.search(text.pattern, ""))
+            or repeated.min_items > 0
+            or 0 in enum.not_in
+        ) or self._is_resource_of_update(field)
+
+    @staticmethod
+    def _is_resource_of_update(field: FieldDescriptor) -> bool:
+        """Whether the request changes this field's message, as its update_mask says."""
+        return bool(
+            field.containing_type
+            and "update_mask" in field.containing_type.fields_by_name
+            and field.message_type
+            and field.message_type.full_name.startswith(PACKAGE)
+        )
+
+    def _made_ids(self, message: Descriptor, depth: int = 0) -> Iterator[str]:
+        """Paths of the ids that the client may choose: `lesson_id`, `events.id`."""
+        if depth > _NESTING_LIMIT:
+            return
+        for field in message.fields:
+            if CLIENT_MADE_ID in " ".join(self._comment(field.full_name).split()).lower():
+                yield field.name
+            elif field.message_type and field.message_type.full_name.startswith(PACKAGE):
+                for path in self._made_ids(field.message_type, depth + 1):
+                    yield f"{field.name}.{path}"
+
+    def _paging(self, method: MethodDescriptor, name: str) -> Paging | None:
+        request, response = method.input_type.fields_by_name, method.output_type.fields_by_name
+        if "page_token" not in request or "next_page_token" not in response:
+            return None
+        items = [field for field in method.output_type.fields if field.is_repeated]
+        if len(items) != 1:
+            raise GenerationError(f"{method.full_name}: a page holds one repeated field")
+        return Paging(f"iter_{name.removeprefix('list_')}", items[0])
+
+    def _update(self, method: MethodDescriptor, fields: tuple[Field, ...]) -> Update | None:
+        """The resource behind an `update_mask`, with the fields that the mask's comment names."""
+        by_name = {field.name: field for field in fields}
+        if "update_mask" not in by_name:
+            return None
+        resources = [f for f in fields if self._is_resource_of_update(f.descriptor)]
+        if len(fields) != 2 or len(resources) != 1:
+            raise GenerationError(f"{method.full_name}: an update holds a resource and its mask")
+        resource = resources[0]
+        message = resource.descriptor.message_type
+        assert message is not None
+        named = set(re.findall(r"[a-z][a-z0-9_]*", by_name["update_mask"].comment))
+        changeable = tuple(
+            self._field(field)
+            for field in message.fields
+            if field.name in named and field.name != "id"
+        )
+        if not changeable:
+            raise GenerationError(
+                f"{method.full_name}: the comment of update_mask names no field that can change"
+            )
+        return Update(resource, f"{resource.name}_id", changeable)
+
+    def _comment(self, full_name: str) -> str:
+        return self._comments.get(full_name, "")
+
+    def _option(self, method: MethodDescriptor, name: str) -> Any:
+        return self._options(method).get(name)
+
+    def _options(self, element: MethodDescriptor | FieldDescriptor) -> dict[str, Any]:
+        """Options by their short names, with the image's own extensions understood."""
+        plain = element.GetOptions()
+        parsed = message_factory.GetMessageClass(
+            self._pool.FindMessageTypeByName(plain.DESCRIPTOR.full_name)
+        ).FromString(plain.SerializeToString())
+        return {
+            field.name: value for field, value in parsed.ListFields() if field.is_extension
+        }
+
+
+def _comments(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[str, str]]:
+    """The leading comment of every element, by the element's full name."""
+    for location in file.source_code_info.location:
+        if location.leading_comments:
+            name = _name_at(file, tuple(location.path))
+            if name:
+                text = "\n".join(line.strip() for line in location.leading_comments.splitlines())
+                yield f"{file.package}.{name}", text.strip()
+
+
+def _name_at(element: Any, path: tuple[int, ...]) -> str:
+    """The dotted name of what a source location's path points to; "" for options and the like."""
+    names: list[str] = []
+    while path:
+        if len(path) < 2:
+            return ""
+        field = element.DESCRIPTOR.fields_by_number.get(path[0])
+        if field is None or not field.is_repeated or field.message_type is None:
+            return ""
+        element = getattr(element, field.name)[path[1]]
+        if not hasattr(element, "name"):
+            return ""
+        names.append(element.name)
+        path = path[2:]
+    return ".".join(names)
+
+
+def _refuse_clashes(services: tuple[Service, ...]) -> None:
+    owners: dict[str, str] = dict.fromkeys(RESERVED_METHODS, "the client itself")
+    for service in services:
+        for rpc in service.rpcs:
+            owner = f"{service.name}.{rpc.descriptor.name}"
+            names = [rpc.method_name, *([rpc.paging.method_name] if rpc.paging else [])]
+            for name in names:
+                if name in owners:
+                    raise GenerationError(
+                        f"{owner} and {owners[name]} would both be `{name}`: "
+                        "choose another name in METHOD_NAMES of scripts/clientgen/rules.py"
+                    )
+                owners[name] = owner

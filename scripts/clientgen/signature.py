@@ -1,0 +1,191 @@
+"""Turns a request's fields into the parameters of a Python method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from clientgen.description import PACKAGE, Field, Rpc
+
+_SCALARS = {
+    FieldDescriptor.CPPTYPE_BOOL: "bool",
+    FieldDescriptor.CPPTYPE_DOUBLE: "float",
+    FieldDescriptor.CPPTYPE_FLOAT: "float",
+    FieldDescriptor.CPPTYPE_INT32: "int",
+    FieldDescriptor.CPPTYPE_INT64: "int",
+    FieldDescriptor.CPPTYPE_UINT32: "int",
+    FieldDescriptor.CPPTYPE_UINT64: "int",
+}
+# What well-known types are called in Python, and where that comes from.
+_WELL_KNOWN = {
+    "google.protobuf.Timestamp": ("datetime", "datetime"),
+    "google.protobuf.Duration": ("timedelta", "datetime"),
+    "google.protobuf.Struct": ("Mapping[str, Any]", "collections.abc"),
+    "google.protobuf.Value": ("Any", "typing"),
+    "google.protobuf.ListValue": ("Iterable[Any]", "collections.abc"),
+    "google.protobuf.FieldMask": ("Iterable[str]", "collections.abc"),
+}
+_POSITIONAL = 2
+
+Import = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its types for both clients, and the imports that they need."""
+
+    name: str
+    type: str
+    comment: str
+    required: bool
+    imports: frozenset[Import]
+    async_type: str | None = None
+
+    def declaration(self, *, is_async: bool) -> str:
+        """As it stands in the method's head."""
+        text = self.async_type if is_async and self.async_type else self.type
+        if self.required:
+            return f"{self.name}: {text}"
+        return f"{self.name}: {text} | None = None"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters of a method and the expression that makes its request of them."""
+
+    positional: tuple[Parameter, ...]
+    keyword_only: tuple[Parameter, ...]
+    update_of: tuple[str, str] | None = None
+    streams_items: bool = False
+
+    @property
+    def imports(self) -> frozenset[Import]:
+        """Module and name of everything that the parameters mention."""
+        return frozenset(i for p in self._all for i in p.imports)
+
+    @property
+    def arguments(self) -> list[tuple[str, str]]:
+        """Each parameter with its comment."""
+        return [(p.name, p.comment) for p in self._all]
+
+    @property
+    def request(self) -> list[str]:
+        """The lines of the expression that holds the request's fields."""
+        if self.streams_items:
+            return [f"{self.positional[0].name},"]
+        names = [p.name for p in self._all]
+        if self.update_of is not None:
+            resource, id_parameter = self.update_of
+            names.remove(id_parameter)
+            head = [f'update_of("{resource}", {id_parameter}, {{']
+            return [*head, *(f'    "{name}": {name},' for name in names), "}),"]
+        if not names:
+            return ["{},"]
+        return ["{", *(f'    "{name}": {name},' for name in names), "},"]
+
+    def parameters(self, *, is_async: bool) -> list[str]:
+        """The lines of the method's head after `self`."""
+        return [
+            *(p.declaration(is_async=is_async) for p in self.positional),
+            "*",
+            *(p.declaration(is_async=is_async) for p in self.keyword_only),
+            "timeout: float | None = None",
+        ]
+
+    def without(self, name: str) -> Signature:
+        """The same without one keyword."""
+        kept = tuple(p for p in self.keyword_only if p.name != name)
+        return replace(self, keyword_only=kept)
+
+    @property
+    def _all(self) -> tuple[Parameter, ...]:
+        return self.positional + self.keyword_only
+
+
+def signature(rpc: Rpc) -> Signature:
+    """The parameters of an RPC's method."""
+    if rpc.descriptor.client_streaming:
+        return Signature((_items_parameter(rpc),), (), streams_items=True)
+    if rpc.update:
+        id_parameter = Parameter(
+            rpc.update.id_parameter, "str", rpc.update.resource.comment, True, frozenset()
+        )
+        changes = tuple(_parameter(field, optional=True) for field in rpc.update.fields)
+        names = (rpc.update.resource.name, rpc.update.id_parameter)
+        return Signature((id_parameter,), changes, update_of=names)
+    parameters = [_parameter(field) for field in rpc.fields]
+    positional = tuple([p for p in parameters if p.required][:_POSITIONAL])
+    return Signature(positional, tuple(p for p in parameters if p not in positional))
+
+
+def item_type(field: FieldDescriptor) -> str:
+    """The type of one element of a repeated field of a response."""
+    return field.message_type.name if field.message_type else _single(field)[0]
+
+
+def _parameter(field: Field, *, optional: bool = False) -> Parameter:
+    text, imports = _annotation(field.descriptor)
+    return Parameter(field.name, text, field.comment, field.required and not optional, imports)
+
+
+def _items_parameter(rpc: Rpc) -> Parameter:
+    """The stream's items: what a request wraps when it has one field, else whole requests."""
+    if len(rpc.fields) == 1:
+        field = rpc.fields[0]
+        name, comment = f"{field.name}s", f"The stream's items. Each: {field.comment}"
+        text, imports = _single(field.descriptor)
+    else:
+        request = rpc.descriptor.input_type
+        name, comment = "requests", "The stream's requests, as messages or their fields."
+        text, imports = _message(request.name, _module(request.file.name))
+    either = {("mneme._core.aio", "AnyIterable"), ("collections.abc", "Iterable")}
+    return Parameter(
+        name,
+        f"Iterable[{text}]",
+        comment,
+        True,
+        frozenset(imports | either),
+        async_type=f"AnyIterable[{text}]",
+    )
+
+
+def _annotation(field: FieldDescriptor) -> tuple[str, frozenset[Import]]:
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        value, imports = _single(field.message_type.fields_by_name["value"])
+        return f"Mapping[str, {value}]", imports | {("collections.abc", "Mapping")}
+    text, imports = _single(field)
+    if field.is_repeated:
+        return f"Iterable[{text}]", imports | {("collections.abc", "Iterable")}
+    return text, imports
+
+
+def _single(field: FieldDescriptor) -> tuple[str, frozenset[Import]]:
+    """The type of a value of the field, and what it needs imported."""
+    if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
+        return ("str" if field.type == FieldDescriptor.TYPE_STRING else "bytes"), frozenset()
+    if field.cpp_type in _SCALARS:
+        return _SCALARS[field.cpp_type], frozenset()
+    if field.enum_type:
+        imports = frozenset({(_module(field.enum_type.file.name), str(field.enum_type.name))})
+        return f"{field.enum_type.name} | str", imports
+    message = field.message_type
+    assert message is not None  # Nothing else is left.
+    if message.full_name.startswith(f"{PACKAGE}."):
+        return _message(message.name, _module(message.file.name))
+    own = (_module(message.file.name), str(message.name))
+    python, module = _WELL_KNOWN[message.full_name]
+    needed = {own, (module, python.split("[", maxsplit=1)[0])}
+    if "Any" in python:
+        needed.add(("typing", "Any"))
+    return f"{python} | {message.name}", frozenset(needed)
+
+
+def _message(name: str, module: str) -> tuple[str, frozenset[Import]]:
+    return f"{name} | Mapping[str, Any]", frozenset(
+        {(module, name), ("collections.abc", "Mapping"), ("typing", "Any")}
+    )
+
+
+def _module(file_name: str) -> str:
+    return file_name.removesuffix(".proto").replace("/", ".") + "_pb2"
