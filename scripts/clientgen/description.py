@@ -90,10 +90,11 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """All services, and the public messages and enums by module."""
+    """All services, the public messages and enums by module, and what the enums hold."""
 
     services: tuple[Service, ...]
     types: Mapping[str, tuple[str, ...]]
+    choices: Mapping[str, tuple[str, ...]]
 
 
 def snake_case(name: str) -> str:
@@ -116,7 +117,14 @@ def describe(image: bytes) -> Api:
             )
             for file in own
         },
+        choices={enum.name: _choices(enum) for file in own for enum in file.enum_type},
     )
+
+
+def _choices(enum: descriptor_pb2.EnumDescriptorProto) -> tuple[str, ...]:
+    """What a caller may say for an enum: its names in lower case, without their prefix."""
+    prefix = enum.value[0].name.removesuffix("UNSPECIFIED")
+    return tuple(value.name.removeprefix(prefix).lower() for value in enum.value if value.number)
 
 
 class _Reader:
@@ -246,9 +254,7 @@ class _Reader:
         parsed = message_factory.GetMessageClass(
             self._pool.FindMessageTypeByName(plain.DESCRIPTOR.full_name)
         ).FromString(plain.SerializeToString())
-        return {
-            field.name: value for field, value in parsed.ListFields() if field.is_extension
-        }
+        return {field.name: value for field, value in parsed.ListFields() if field.is_extension}
 
 
 def _comments(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ def write(api: Api, package: Path) -> None:
         (package / f"{service.short_name}.py").write_text(_module(service))
     (package / "services.py").write_text(_services(api))
     (package / "types.py").write_text(_types(api))
+    (package / "choices.py").write_text(_choices(api))
 
 
 def _module(service: Service) -> str:
@@ -111,6 +112,9 @@ def _description(rpc: Rpc) -> Iterator[str]:
 
 
 def _all_rpcs(service: Service) -> Iterator[str]:
+    if len(service.rpcs) == 1:
+        yield f"RPCS = ({_constant(service.rpcs[0])},)"
+        return
     yield "RPCS = ("
     for rpc in service.rpcs:
         yield f"{INDENT}{_constant(rpc)},"
@@ -197,12 +201,16 @@ def _docstring(
                 subsequent_indent=INDENT * 2,
             )
     if returns:
-        lines += ["", "Returns:", *textwrap.wrap(
-            " ".join(returns.split()),
-            WIDTH - len(indent) - 4,
-            initial_indent=INDENT,
-            subsequent_indent=INDENT,
-        )]
+        lines += [
+            "",
+            "Returns:",
+            *textwrap.wrap(
+                " ".join(returns.split()),
+                WIDTH - len(indent) - 4,
+                initial_indent=INDENT,
+                subsequent_indent=INDENT,
+            ),
+        ]
     if len(lines) == 1 and len(indent) + len(lines[0]) + 6 <= WIDTH:
         return [f'{indent}"""{lines[0]}"""']
     raw = "r" if any("\\" in line for line in lines) else ""
@@ -250,6 +258,16 @@ def _types(api: Api) -> str:
     everything = sorted(name for names in public.values() for name in names)
     lines += [f'{INDENT}"{name}",' for name in everything]
     lines += ["]"]
+    return "\n".join(lines) + "\n"
+
+
+def _choices(api: Api) -> str:
+    """Names of enum values without the messages behind them: the command line loads fast."""
+    lines = ['"""What may be said for each enum."""', "", HEADER, "from typing import Literal"]
+    for enum, names in sorted(api.choices.items()):
+        lines += ["", f"{enum}Choice = Literal["]
+        lines += [f'{INDENT}"{name}",' for name in names]
+        lines += ["]"]
     return "\n".join(lines) + "\n"
 
 

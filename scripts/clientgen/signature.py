@@ -78,8 +78,9 @@ class Signature:
         if self.update_of is not None:
             resource, id_parameter = self.update_of
             names.remove(id_parameter)
-            head = [f'update_of("{resource}", {id_parameter}, {{']
-            return [*head, *(f'    "{name}": {name},' for name in names), "}),"]
+            changes = ["{", *(f'    "{name}": {name},' for name in names), "},"]
+            inner = [f'"{resource}",', f"{id_parameter},", *changes]
+            return ["update_of(", *(f"    {line}" for line in inner), "),"]
         if not names:
             return ["{},"]
         return ["{", *(f'    "{name}": {name},' for name in names), "},"]

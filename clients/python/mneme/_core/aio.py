@@ -194,9 +194,7 @@ class AsyncCaller:
         return found
 
 
-async def _requests(
-    rpc: Rpc[Any, Any], items: AnyIterable[Any]
-) -> AsyncIterator[Message]:
+async def _requests(rpc: Rpc[Any, Any], items: AnyIterable[Any]) -> AsyncIterator[Message]:
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield rpc.build_item(item)

@@ -22,9 +22,9 @@ MessageT_co = TypeVar("MessageT_co", bound=Message, covariant=True)
 class Stream(Generic[MessageT_co], Iterator[MessageT_co]):
     """The messages of a stream, as they come. Leaving the `with` block ends the stream.
 
-        with client.watch_events() as events:
-            for message in events:
-                ...
+    with client.watch_events() as events:
+        for message in events:
+            ...
     """
 
     def __init__(self, call: Any, address: str) -> None:

@@ -341,18 +341,22 @@ class LearnMethods(SyncCaller):
         """
         return self._unary(
             _UPDATE_LESSON,
-            update_of("lesson", lesson_id, {
-                "title": title,
-                "content": content,
-                "category": category,
-                "importance": importance,
-                "agent_id": agent_id,
-                "project": project,
-                "tags": tags,
-                "context": context,
-                "source_session_id": source_session_id,
-                "source_event_id": source_event_id,
-            }),
+            update_of(
+                "lesson",
+                lesson_id,
+                {
+                    "title": title,
+                    "content": content,
+                    "category": category,
+                    "importance": importance,
+                    "agent_id": agent_id,
+                    "project": project,
+                    "tags": tags,
+                    "context": context,
+                    "source_session_id": source_session_id,
+                    "source_event_id": source_event_id,
+                },
+            ),
             timeout,
         )
 
@@ -680,18 +684,22 @@ class AsyncLearnMethods(AsyncCaller):
         """
         return await self._unary(
             _UPDATE_LESSON,
-            update_of("lesson", lesson_id, {
-                "title": title,
-                "content": content,
-                "category": category,
-                "importance": importance,
-                "agent_id": agent_id,
-                "project": project,
-                "tags": tags,
-                "context": context,
-                "source_session_id": source_session_id,
-                "source_event_id": source_event_id,
-            }),
+            update_of(
+                "lesson",
+                lesson_id,
+                {
+                    "title": title,
+                    "content": content,
+                    "category": category,
+                    "importance": importance,
+                    "agent_id": agent_id,
+                    "project": project,
+                    "tags": tags,
+                    "context": context,
+                    "source_session_id": source_session_id,
+                    "source_event_id": source_event_id,
+                },
+            ),
             timeout,
         )
 

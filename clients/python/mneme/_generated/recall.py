@@ -28,9 +28,7 @@ _RECALL = Rpc(
     repeatable=True,
 )
 
-RPCS = (
-    _RECALL,
-)
+RPCS = (_RECALL,)
 
 
 class RecallMethods(SyncCaller):

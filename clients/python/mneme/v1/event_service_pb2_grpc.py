@@ -184,7 +184,7 @@ class EventServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAgents(self, request, context):
-        """Lists the agents seen so far, the most recently active first.
+        """Lists the agents seen so far, by id.
 
         Scope: read.
         Errors: INVALID_ARGUMENT (also for a page token of other filters).

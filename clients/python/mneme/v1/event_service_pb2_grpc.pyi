@@ -94,7 +94,7 @@ class EventServiceStub:
     Errors: INVALID_ARGUMENT (also for a page token of other filters).
     """
     ListAgents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.ListAgentsRequest, _event_service_pb2.ListAgentsResponse]
-    """Lists the agents seen so far, the most recently active first.
+    """Lists the agents seen so far, by id.
 
     Scope: read.
     Errors: INVALID_ARGUMENT (also for a page token of other filters).
@@ -182,7 +182,7 @@ class EventServiceAsyncStub(EventServiceStub):
     Errors: INVALID_ARGUMENT (also for a page token of other filters).
     """
     ListAgents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.ListAgentsRequest, _event_service_pb2.ListAgentsResponse]  # type: ignore[assignment]
-    """Lists the agents seen so far, the most recently active first.
+    """Lists the agents seen so far, by id.
 
     Scope: read.
     Errors: INVALID_ARGUMENT (also for a page token of other filters).
@@ -315,7 +315,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.ListAgentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_event_service_pb2.ListAgentsResponse, _abc.Awaitable[_event_service_pb2.ListAgentsResponse]]:
-        """Lists the agents seen so far, the most recently active first.
+        """Lists the agents seen so far, by id.
 
         Scope: read.
         Errors: INVALID_ARGUMENT (also for a page token of other filters).
