@@ -1,0 +1,168 @@
+"""From the domain's errors to statuses on the wire: the one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import grpc
+from google.protobuf.any_pb2 import Any
+from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped]
+    BadRequest,
+    ErrorInfo,
+    RetryInfo,
+)
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from mneme.v1 import errors_pb2
+
+from mneme_server.common.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeError,
+    NotFound,
+    PermissionDenied,
+    Reason,
+    ResourceExhausted,
+    Unauthenticated,
+    Unavailable,
+)
+from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
+
+DOMAIN = "mneme.v1"
+DETAILS_KEY = "grpc-status-details-bin"
+_PREFIX = "ERROR_REASON_"
+_INTERNAL_REASON = "INTERNAL_ERROR"
+_DEFAULT_RETRY_S = 1.0
+
+CODES: Mapping[type[MnemeError], grpc.StatusCode] = {
+    InvalidArgument: grpc.StatusCode.INVALID_ARGUMENT,
+    Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
+    PermissionDenied: grpc.StatusCode.PERMISSION_DENIED,
+    NotFound: grpc.StatusCode.NOT_FOUND,
+    AlreadyExists: grpc.StatusCode.ALREADY_EXISTS,
+    FailedPrecondition: grpc.StatusCode.FAILED_PRECONDITION,
+    ResourceExhausted: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    Unavailable: grpc.StatusCode.UNAVAILABLE,
+}
+
+_RETRYABLE = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A field that breaks a rule: its path, what is wrong, and why in machine-readable form."""
+
+    field: str
+    message: str
+    reason: Reason
+
+
+class InvalidRequest(InvalidArgument):
+    """Fields of a request break their rules; all of them are named.
+
+    Args:
+        violations: at least one. The first one's reason is the error's.
+    """
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        first = violations[0]
+        super().__init__(
+            "; ".join(f"{v.field}: {v.message}" if v.field else v.message for v in violations),
+            reason=first.reason,
+            field=first.field,
+        )
+        self.violations = tuple(violations)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call failed: `status` travels; `code` and `reason` are also for logs and metrics."""
+
+    status: Status
+    code: grpc.StatusCode
+    reason: str
+
+
+def outcome_of(error: BaseException, request_id: str) -> Outcome | None:
+    """Return what to tell the caller; None for errors that are bugs."""
+    mapped = _from_embedding(error) if isinstance(error, EmbeddingError) else error
+    if not isinstance(mapped, MnemeError):
+        return None
+    code = _code(mapped)
+    details: list[Message] = [_info(mapped.reason.name, mapped.metadata, request_id)]
+    violations = _violations(mapped)
+    if violations:
+        details.append(BadRequest(field_violations=violations))
+    if code in _RETRYABLE or mapped.retry_after_s is not None:
+        details.append(_retry(mapped.retry_after_s))
+    return _outcome(code, mapped.reason.name, mapped.message, details)
+
+
+def internal_outcome(error_id: str, request_id: str) -> Outcome:
+    """Return what a caller learns of a bug: an id that the log carries too, and nothing else."""
+    return _outcome(
+        grpc.StatusCode.INTERNAL,
+        _INTERNAL_REASON,
+        f"internal error {error_id}; the server's log has the details under this id",
+        [_info(_INTERNAL_REASON, {"error_id": error_id}, request_id)],
+    )
+
+
+def _code(error: MnemeError) -> grpc.StatusCode:
+    if isinstance(error, _BackendError):
+        return grpc.StatusCode.INTERNAL
+    return next(CODES[c] for c in type(error).__mro__ if c in CODES)
+
+
+class _BackendError(MnemeError):
+    """The embedding backend failed for good; not the caller's fault, and no bug either."""
+
+    default_reason = Reason.EMBEDDING_FAILED
+
+
+def _from_embedding(error: EmbeddingError) -> MnemeError:
+    if isinstance(error, ModelUnavailable):
+        return FailedPrecondition(error.message, reason=Reason.MODEL_NOT_LOADED)
+    if error.retryable:
+        return Unavailable(
+            error.message, reason=Reason.EMBEDDING_FAILED, retry_after_s=error.retry_after_s
+        )
+    return _BackendError(error.message)
+
+
+def _violations(error: MnemeError) -> list[BadRequest.FieldViolation]:
+    if isinstance(error, InvalidRequest):
+        found = error.violations
+    elif error.field is not None:
+        found = (Violation(error.field, error.message, error.reason),)
+    else:
+        return []
+    return [
+        BadRequest.FieldViolation(field=v.field, description=v.message, reason=v.reason.name)
+        for v in found
+    ]
+
+
+def _info(reason: str, metadata: Mapping[str, str], request_id: str) -> ErrorInfo:
+    errors_pb2.ErrorReason.Value(_PREFIX + reason)  # A reason that the API does not list is a bug.
+    return ErrorInfo(reason=reason, domain=DOMAIN, metadata={**metadata, "request_id": request_id})
+
+
+def _retry(retry_after_s: float | None) -> RetryInfo:
+    info = RetryInfo()
+    delay = _DEFAULT_RETRY_S if retry_after_s is None else max(0.0, retry_after_s)
+    info.retry_delay.FromMilliseconds(round(delay * 1000))
+    return info
+
+
+def _outcome(
+    code: grpc.StatusCode, reason: str, message: str, details: Sequence[Message]
+) -> Outcome:
+    status = Status(code=code.value[0], message=message)
+    for detail in details:
+        packed = Any()
+        packed.Pack(detail)
+        status.details.append(packed)
+    return Outcome(status, code, reason)

@@ -1,0 +1,58 @@
+"""Who is calling, and whether they may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mneme_server.admin.authentication import Authenticator
+from mneme_server.admin.model import ALL_SCOPES, DEFAULT_TENANT, Caller
+from mneme_server.common.errors import PermissionDenied, Reason, Unauthenticated
+from mneme_server.transport.call import Call
+from mneme_server.transport.pipeline import Layer
+
+ANYONE = Caller(DEFAULT_TENANT, key_id="", scopes=ALL_SCOPES, rate_limit=0)
+"""Who calls without a key where keys are not asked."""
+
+_SCHEME = "bearer"
+
+
+def authentication(authenticator: Authenticator, *, required: bool) -> Layer:
+    """Return the layer that sets `call.caller` from the key in `authorization: Bearer mn_…`.
+
+    Where keys are not `required`, a call without one acts as `ANYONE`; a key that is sent counts
+    all the same, so that several tenants can be used on a machine without access control.
+    """
+
+    @contextmanager
+    def authenticate(call: Call) -> Iterator[None]:
+        scope = call.method.scope
+        if scope is not None:
+            if call.authorization is not None:
+                call.caller = authenticator.authenticate(_bearer(call.authorization))
+            elif not required:
+                call.caller = ANYONE
+            else:
+                raise Unauthenticated(
+                    "no API key; send the metadata authorization: Bearer mn_…",
+                    reason=Reason.API_KEY_MISSING,
+                )
+            if scope not in call.caller.scopes:
+                raise PermissionDenied(
+                    f"{call.method.name} needs scope {scope.name.lower()}; the API key has "
+                    + ", ".join(s.name.lower() for s in sorted(call.caller.scopes)),
+                    metadata={"required_scope": scope.name.lower()},
+                )
+        yield
+
+    return authenticate
+
+
+def _bearer(authorization: str) -> str:
+    scheme, _, secret = authorization.partition(" ")
+    secret = secret.strip()
+    if scheme.lower() != _SCHEME or not secret:
+        raise Unauthenticated(
+            "the metadata authorization must be: Bearer mn_…", reason=Reason.API_KEY_MISSING
+        )
+    return secret

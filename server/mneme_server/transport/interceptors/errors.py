@@ -1,0 +1,46 @@
+"""Errors leave as statuses with details; bugs as an id that the log carries too."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+import structlog
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+
+from mneme_server.transport.call import Call
+from mneme_server.transport.errors import DETAILS_KEY, internal_outcome, outcome_of
+
+_log = structlog.get_logger()
+
+
+@contextmanager
+def map_errors(call: Call) -> Iterator[None]:
+    """Turn what the call raises into its status."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, grpc.RpcError):
+            # The request stream broke off: the caller is gone and nobody hears an answer.
+            raise
+        outcome = outcome_of(error, call.request_id)
+        if outcome is None:
+            call.error_id = secrets.token_hex(8)
+            _log.exception(
+                "internal error",
+                error_id=call.error_id,
+                request_id=call.request_id,
+                method=call.method.path,
+                tenant=call.tenant_id,
+            )
+            outcome = internal_outcome(call.error_id, call.request_id)
+        call.code = outcome.code
+        call.reason = outcome.reason
+        _abort(call.context, outcome.code, outcome.status)
+
+
+def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, status: Status) -> None:
+    context.set_trailing_metadata(((DETAILS_KEY, status.SerializeToString()),))
+    context.abort(code, status.message)

@@ -1,0 +1,60 @@
+"""A log line and metrics for every call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+import structlog
+
+from mneme_server.transport.call import Call
+from mneme_server.transport.metrics import Metrics
+from mneme_server.transport.pipeline import Layer
+
+_log = structlog.get_logger()
+
+
+def telemetry(metrics: Metrics) -> Layer:
+    """Return the layer that counts, times and logs calls. It must be the outermost."""
+
+    @contextmanager
+    def observe(call: Call) -> Iterator[None]:
+        started = time.perf_counter()
+        metrics.call_started()
+        code = grpc.StatusCode.OK
+        try:
+            yield
+        except BaseException:
+            # An error that nobody gave a status means that the caller went away.
+            code = call.code or _abandoned(call)
+            raise
+        finally:
+            seconds = time.perf_counter() - started
+            metrics.call_ended(call.method, code, seconds)
+            _write(call, code, seconds)
+
+    return observe
+
+
+def _abandoned(call: Call) -> grpc.StatusCode:
+    remaining = call.context.time_remaining()
+    late = remaining is not None and remaining <= 0
+    return grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED
+
+
+def _write(call: Call, code: grpc.StatusCode, seconds: float) -> None:
+    facts: dict[str, object] = {
+        "method": call.method.path,
+        "tenant": call.tenant_id,
+        "code": code.name,
+        "ms": round(seconds * 1000, 3),
+        "request_id": call.request_id,
+        "peer": call.context.peer(),
+    }
+    if call.reason:
+        facts["reason"] = call.reason
+    if call.error_id:
+        facts["error_id"] = call.error_id
+    _log.info("call", **facts)

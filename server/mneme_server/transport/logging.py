@@ -1,0 +1,50 @@
+"""Logs: structlog to stderr, for people or as JSON lines."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Literal, TextIO
+
+import structlog
+
+LogFormat = Literal["console", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+def configure_logging(level: LogLevel, format_: LogFormat, stream: TextIO | None = None) -> None:
+    """Send structlog's and the libraries' own log lines to `stream`, by default stderr."""
+    stream = stream or sys.stderr
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if format_ == "json":
+        shared += [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    else:
+        shared += [structlog.dev.ConsoleRenderer(colors=stream.isatty())]
+    structlog.configure(
+        processors=shared,
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=False,
+    )
+    _forward_standard_logging(number)
+
+
+class _ToStructlog(logging.Handler):
+    """Hands the records of libraries, such as grpc, to structlog."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        structlog.get_logger().log(
+            record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info
+        )
+
+
+def _forward_standard_logging(level: int) -> None:
+    root = logging.getLogger()
+    root.handlers = [_ToStructlog()]
+    # Libraries say little of use below a warning, and at debug far too much.
+    root.setLevel(max(level, logging.WARNING))

@@ -1,0 +1,79 @@
+"""What the server knows of each RPC before it looks at a request, read from the descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from google.protobuf.descriptor import (
+    Descriptor,
+    FieldDescriptor,
+    MethodDescriptor,
+    ServiceDescriptor,
+)
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from mneme.v1 import auth_pb2
+
+from mneme_server.admin.model import KeyScope
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One RPC.
+
+    `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
+    `scope` of None lets everyone in, without a key. `long_lived` marks streams that stay open,
+    `uploads` those whose length the client decides: both hold a thread for as long as they like.
+    """
+
+    path: str
+    service: str
+    name: str
+    scope: KeyScope | None
+    long_lived: bool
+    uploads: bool
+    request_type: Descriptor
+    request_class: type[Message]
+
+
+def methods_of(
+    services: Iterable[ServiceDescriptor], public: Iterable[ServiceDescriptor] = ()
+) -> dict[str, Method]:
+    """Return the methods of `services` and of `public` ones, which need no key, by path.
+
+    Raises:
+        LookupError: a method of `services` does not say which scope it needs.
+    """
+    methods = [_method(method, _scope(method)) for s in services for method in s.methods]
+    methods += [_method(method, None) for service in public for method in service.methods]
+    return {method.path: method for method in methods}
+
+
+def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:
+    service = method.containing_service
+    return Method(
+        path=f"/{service.full_name}/{method.name}",
+        service=service.name,
+        name=method.name,
+        scope=scope,
+        long_lived=bool(_option(method, auth_pb2.long_lived)),
+        uploads=method.client_streaming,
+        request_type=method.input_type,
+        request_class=GetMessageClass(method.input_type),
+    )
+
+
+def _scope(method: MethodDescriptor) -> KeyScope:
+    scope = _option(method, auth_pb2.required_scope)
+    if scope == auth_pb2.KEY_SCOPE_UNSPECIFIED:
+        raise LookupError(
+            f"{method.full_name} does not say which scope it needs: give it the option"
+            " (mneme.v1.required_scope)"
+        )
+    return KeyScope(scope)
+
+
+def _option(method: MethodDescriptor, option: FieldDescriptor) -> int:
+    # The generated stubs type an extension as a plain field, not as what it extends.
+    return method.GetOptions().Extensions[option]  # type: ignore[index]

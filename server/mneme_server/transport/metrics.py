@@ -1,0 +1,101 @@
+"""Prometheus metrics: what is counted, and the HTTP endpoint that shows it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from wsgiref.simple_server import WSGIServer
+
+import grpc
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    start_http_server,
+)
+
+from mneme_server.transport.address import ListenError, split_host_port
+from mneme_server.transport.methods import Method
+
+_LATENCY_BUCKETS_S = (
+    0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+)  # fmt: skip
+
+
+class Metrics:
+    """The metrics of one server, in a registry of their own.
+
+    Labels are methods and status codes. Tenants are none: there may be thousands of them, and
+    each label value is a series that Prometheus keeps.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self._calls = Counter(
+            "mneme_grpc_calls",
+            "Calls that have ended, by method and status code.",
+            ("service", "method", "code"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "mneme_grpc_call_seconds",
+            "Time from a call's start in a worker to its end, by method.",
+            ("service", "method"),
+            buckets=_LATENCY_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._in_flight = Gauge(
+            "mneme_grpc_calls_in_flight", "Calls being served.", registry=self.registry
+        )
+
+    def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
+        """Show `value()`, asked for at each scrape, as the gauge `name`."""
+        Gauge(name, description, registry=self.registry).set_function(value)
+
+    def call_started(self) -> None:
+        """Count a call that begins."""
+        self._in_flight.inc()
+
+    def call_ended(self, method: Method, code: grpc.StatusCode, seconds: float) -> None:
+        """Count a call that has ended."""
+        self._in_flight.dec()
+        self._calls.labels(method.service, method.name, code.name).inc()
+        self._seconds.labels(method.service, method.name).observe(seconds)
+
+
+class MetricsEndpoint:
+    """The HTTP endpoint `/metrics`.
+
+    Args:
+        metrics: what it shows.
+        listen: `host:port`; port 0 picks a free one.
+
+    Raises:
+        ListenError: the address cannot be had.
+    """
+
+    def __init__(self, metrics: Metrics, listen: str) -> None:
+        host, port = split_host_port(listen)
+        try:
+            started: tuple[WSGIServer, threading.Thread] = start_http_server(
+                port, addr=host, registry=metrics.registry
+            )
+        except OSError as error:
+            raise ListenError(
+                "MNEME_METRICS_LISTEN", listen, error.strerror or str(error)
+            ) from error
+        self._server, self._thread = started
+        self.address = f"{host}:{self._server.server_port}"
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

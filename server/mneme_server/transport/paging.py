@@ -1,0 +1,105 @@
+"""Page tokens: where the next page begins, opaque to the caller.
+
+A token holds the last row's sort key and a digest of it, of the request's type and of its filters.
+So a page stays in place while rows arrive, and a token that was damaged, or made for another call
+or other filters, is refused instead of answered wrongly.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from google.protobuf.message import Message
+
+from mneme_server.common.errors import InvalidArgument, Reason
+
+_Row = TypeVar("_Row")
+_A = TypeVar("_A", int, float, str)
+_B = TypeVar("_B", int, float, str)
+_C = TypeVar("_C", int, float, str)
+
+_DIGEST_BYTES = 9
+
+
+class Pages:
+    """The paging of one list request, which has `page_size` and `page_token`.
+
+    Use: ask for `size + 1` rows after the sort key `after(...)`, then `cut` the page from them.
+
+    Args:
+        request: the request; all its other fields are filters.
+        default_size: rows a page when `page_size` is 0.
+    """
+
+    def __init__(self, request: Message, default_size: int) -> None:
+        self.size: int = getattr(request, "page_size") or default_size  # noqa: B009
+        self._token: str = getattr(request, "page_token")  # noqa: B009
+        self._request = request
+
+    @overload
+    def after(self, a: type[_A], /) -> tuple[_A] | None: ...
+    @overload
+    def after(self, a: type[_A], b: type[_B], /) -> tuple[_A, _B] | None: ...
+    @overload
+    def after(self, a: type[_A], b: type[_B], c: type[_C], /) -> tuple[_A, _B, _C] | None: ...
+
+    def after(self, *types: type[Any]) -> tuple[Any, ...] | None:
+        """Return the sort key of the last row seen, of these types; None for the first page.
+
+        Raises:
+            InvalidArgument: INVALID_FILTER, the token is damaged or belongs to other filters.
+        """
+        if not self._token:
+            return None
+        try:
+            raw = base64.b64decode(self._token, altchars=b"-_", validate=True)
+            digest, key_json = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
+            key = json.loads(key_json)
+        except (binascii.Error, ValueError) as error:
+            raise _refused() from error
+        if (
+            digest != self._digest(key_json)
+            or not isinstance(key, list)
+            or [type(part) for part in key] != list(types)
+        ):
+            raise _refused()
+        return tuple(key)
+
+    def cut(
+        self, rows: Sequence[_Row], key: Callable[[_Row], tuple[int | float | str, ...]]
+    ) -> tuple[Sequence[_Row], str]:
+        """Return the page of up to `size` of the `size + 1` rows, and the next page's token.
+
+        The token is empty on the last page. `key` gives a row's sort key.
+        """
+        if len(rows) <= self.size:
+            return rows, ""
+        page = rows[: self.size]
+        key_json = json.dumps(key(page[-1]), separators=(",", ":")).encode()
+        raw = self._digest(key_json) + key_json
+        # A multiple of three bytes needs no padding, which is clumsy in URLs and shells.
+        raw += b" " * (-len(raw) % 3)
+        return page, base64.urlsafe_b64encode(raw).decode()
+
+    def _digest(self, key_json: bytes) -> bytes:
+        filters = type(self._request)()
+        filters.CopyFrom(self._request)
+        filters.ClearField("page_size")
+        filters.ClearField("page_token")
+        digest = hashlib.sha256(filters.DESCRIPTOR.full_name.encode())
+        digest.update(b"\0" + filters.SerializeToString(deterministic=True))
+        digest.update(b"\0" + key_json.rstrip())
+        return digest.digest()[:_DIGEST_BYTES]
+
+
+def _refused() -> InvalidArgument:
+    return InvalidArgument(
+        "page_token is damaged or was made for other filters; begin again without it",
+        reason=Reason.INVALID_FILTER,
+        field="page_token",
+    )

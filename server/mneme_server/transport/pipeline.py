@@ -1,0 +1,128 @@
+"""What every call passes on its way to a servicer.
+
+gRPC has four kinds of handlers (one message or a stream, in and out). Each is wrapped here once,
+so that a layer is written once too: a layer is a context manager around the whole call, until its
+last answer was taken; a check looks at every request message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, TypeAlias
+
+import grpc
+from google.protobuf.message import Message
+
+from mneme_server.common.errors import InvalidArgument
+from mneme_server.transport import call as calls
+from mneme_server.transport.call import Call
+from mneme_server.transport.methods import Method
+from mneme_server.transport.wire import parse
+
+Layer: TypeAlias = Callable[[Call], AbstractContextManager[None]]
+"""Code around a call. It raises to refuse it."""
+
+Check: TypeAlias = Callable[[Call, Message], None]
+"""Code that looks at a request message. It raises to refuse it."""
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+class Pipeline(grpc.ServerInterceptor):
+    """Wraps the handlers of `methods`; other methods are served untouched.
+
+    Requests are parsed here, in the worker's thread, not in gRPC's own: bytes that do not parse
+    get an answer that says what is wrong, and the one thread that reads from all connections does
+    not spend its time parsing.
+
+    Args:
+        methods: what is known of each method, by path.
+        layers: the first is the outermost.
+        checks: the order in which they look at a message.
+    """
+
+    def __init__(
+        self, methods: Mapping[str, Method], layers: Sequence[Layer], checks: Sequence[Check]
+    ) -> None:
+        self._methods = methods
+        self._layers = tuple(layers)
+        self._checks = tuple(checks)
+        self._wrapped: dict[str, Handler] = {}
+
+    def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Handler | None],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """Return the wrapped handler of the call's method; None when there is no such method."""
+        path = handler_call_details.method
+        wrapped = self._wrapped.get(path)
+        if wrapped is not None:
+            return wrapped
+        handler = continuation(handler_call_details)
+        method = self._methods.get(path)
+        if handler is None or method is None:
+            return handler
+        wrapped = self._wrap(method, handler)
+        self._wrapped[path] = wrapped
+        return wrapped
+
+    def _wrap(self, method: Method, handler: Handler) -> Handler:
+        make, respond = _shape(handler)
+        read: Callable[[Call, Any], Any]
+        read = self._read_all if handler.request_streaming else self._read
+
+        def answer(raw: Any, context: grpc.ServicerContext) -> Any:
+            call = Call(method, context)
+            with ExitStack() as stack:
+                self._enter(stack, call)
+                return respond(read(call, raw), context)
+
+        def stream_answers(raw: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            call = Call(method, context)
+            with ExitStack() as stack:
+                self._enter(stack, call)
+                yield from respond(read(call, raw), context)
+
+        return make(
+            stream_answers if handler.response_streaming else answer,
+            request_deserializer=None,
+            response_serializer=handler.response_serializer,
+        )
+
+    def _enter(self, stack: ExitStack, call: Call) -> None:
+        calls.enter(call)
+        for layer in self._layers:
+            stack.enter_context(layer(call))
+
+    def _read(self, call: Call, raw: bytes) -> Message:
+        message = parse(call.method.request_class, call.method.request_type, raw)
+        for check in self._checks:
+            check(call, message)
+        return message
+
+    def _read_all(self, call: Call, raws: Iterator[bytes]) -> Iterator[Message]:
+        for index, raw in enumerate(raws):
+            try:
+                yield self._read(call, raw)
+            except InvalidArgument as error:
+                error.metadata.setdefault("message_index", str(index))
+                raise
+
+
+def _shape(handler: Handler) -> tuple[Callable[..., Handler], Callable[[Any, Any], Any]]:
+    """Return what makes handlers of this kind, and this one's behaviour."""
+    if handler.request_streaming and handler.response_streaming:
+        return grpc.stream_stream_rpc_method_handler, _present(handler.stream_stream)
+    if handler.request_streaming:
+        return grpc.stream_unary_rpc_method_handler, _present(handler.stream_unary)
+    if handler.response_streaming:
+        return grpc.unary_stream_rpc_method_handler, _present(handler.unary_stream)
+    return grpc.unary_unary_rpc_method_handler, _present(handler.unary_unary)
+
+
+def _present(behaviour: Callable[..., Any] | None) -> Callable[..., Any]:
+    if behaviour is None:
+        raise TypeError("the handler has no behaviour of its own kind")
+    return behaviour

@@ -1,0 +1,191 @@
+"""The gRPC server: its layers, its address, its start and its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from mneme_server.admin.authentication import Authenticator
+from mneme_server.transport.address import ListenError, is_unix, split_host_port
+from mneme_server.transport.health import Health
+from mneme_server.transport.interceptors.authentication import authentication
+from mneme_server.transport.interceptors.errors import map_errors
+from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
+from mneme_server.transport.interceptors.streams import StreamSlots
+from mneme_server.transport.interceptors.telemetry import telemetry
+from mneme_server.transport.interceptors.validation import check_rules
+from mneme_server.transport.methods import methods_of
+from mneme_server.transport.metrics import Metrics
+from mneme_server.transport.pipeline import Pipeline
+from mneme_server.transport.reflection import add_reflection, reflection_services
+
+_WAITING_PER_WORKER = 64
+"""Calls that may wait for each worker; beyond that gRPC refuses at once."""
+
+_KEEPALIVE_MS = 60_000
+_KEEPALIVE_TIMEOUT_MS = 20_000
+_MIN_PING_INTERVAL_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service to serve: its descriptor, the generated function that adds it, its servicer."""
+
+    descriptor: ServiceDescriptor
+    add: Callable[[Any, grpc.Server], None]
+    servicer: object
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files. With `client_ca`, clients must show a certificate that it signed."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to serve.
+
+    Args:
+        listen: `host:port` or `unix:path`; port 0 picks a free one.
+        workers: threads; each serves one call at a time.
+        max_streams: long-lived streams at once; each holds a thread.
+        max_uploads: client streams at once; each holds a thread.
+        max_message_bytes: the largest message, in and out.
+        auth_required: whether a call must carry a key.
+        tls: certificates; None serves plaintext.
+    """
+
+    listen: str
+    workers: int
+    max_streams: int
+    max_uploads: int
+    max_message_bytes: int
+    auth_required: bool
+    tls: Tls | None
+
+
+class GrpcServer:
+    """One server. `start` it, `serving` when it may take calls, and `stop` it once.
+
+    Raises:
+        LookupError: a method does not say which scope it needs.
+    """
+
+    def __init__(
+        self,
+        options: ServerOptions,
+        services: Sequence[Service],
+        authenticator: Authenticator,
+        metrics: Metrics,
+    ) -> None:
+        self._options = options
+        names = [service.descriptor.full_name for service in services]
+        self.streams = StreamSlots(options.max_streams, options.max_uploads)
+        self._health = Health(names)
+        pipeline = Pipeline(
+            methods_of([service.descriptor for service in services], reflection_services()),
+            layers=[
+                telemetry(metrics),
+                map_errors,
+                authentication(authenticator, required=options.auth_required),
+                rate_limit(TokenBuckets()),
+                self.streams.layer,
+            ],
+            checks=[check_rules],
+        )
+        self._pool = ThreadPoolExecutor(options.workers, thread_name_prefix="grpc")
+        self._server = grpc.server(
+            self._pool,
+            interceptors=[pipeline],
+            options=_channel_options(options.max_message_bytes),
+            maximum_concurrent_rpcs=options.workers * (1 + _WAITING_PER_WORKER),
+        )
+        for service in services:
+            service.add(service.servicer, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+        add_reflection([*names, health_name], self._server)
+        metrics.gauge(
+            "mneme_grpc_streams", "Long-lived streams and uploads being served.",
+            lambda: self.streams.open_streams,
+        )  # fmt: skip
+
+    def start(self) -> str:
+        """Listen and take calls; return the address with its real port.
+
+        Raises:
+            ListenError: the address cannot be had, or a certificate cannot be read.
+        """
+        listen = self._options.listen
+        try:
+            port = self._bind(listen)
+        except RuntimeError as error:
+            raise ListenError("MNEME_LISTEN", listen, "it is in use or not allowed") from error
+        self._server.start()
+        self._health.serving()
+        if is_unix(listen):
+            return listen
+        host, _ = split_host_port(listen)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def stop(self, drain_s: float) -> None:
+        """Take no more calls, let those in flight end, and cut off what is left after `drain_s`.
+
+        Returns when no worker runs any more.
+        """
+        self._health.shut_down()
+        stopped: threading.Event = self._server.stop(drain_s)
+        self.streams.end_all()
+        stopped.wait()
+        self._pool.shutdown(wait=True)
+
+    def wait(self) -> None:
+        """Wait until the server has stopped."""
+        self._server.wait_for_termination()
+
+    def _bind(self, listen: str) -> int:
+        tls = self._options.tls
+        if tls is None:
+            return self._server.add_insecure_port(listen)
+        return self._server.add_secure_port(listen, _credentials(tls))
+
+
+def _credentials(tls: Tls) -> grpc.ServerCredentials:
+    ca = _read("MNEME_TLS_CLIENT_CA", tls.client_ca) if tls.client_ca else None
+    pair = (_read("MNEME_TLS_KEY", tls.key), _read("MNEME_TLS_CERT", tls.certificate))
+    return grpc.ssl_server_credentials(
+        [pair], root_certificates=ca, require_client_auth=ca is not None
+    )
+
+
+def _read(setting: str, file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ListenError(setting, str(file), error.strerror or str(error)) from error
+
+
+def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", max_message_bytes),
+        ("grpc.max_send_message_length", max_message_bytes),
+        # Two servers on one port would each get half of the calls.
+        ("grpc.so_reuseport", 0),
+        # A caller that vanished without a word is noticed, so that its streams free their seats.
+        ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+        ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", _MIN_PING_INTERVAL_MS),
+    ]

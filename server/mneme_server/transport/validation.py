@@ -1,0 +1,68 @@
+"""The `buf.validate` rules that the protos state, checked on messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from google.protobuf.message import Message
+from protovalidate import FieldPathElementPb, Validator, Violation
+
+from mneme_server.common.errors import Reason
+from mneme_server.transport.errors import InvalidRequest
+from mneme_server.transport.errors import Violation as FieldViolation
+
+_BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
+"""Words of rule ids, such as `int32.gte_lte`, that bound a number, a size or a time."""
+
+
+_validator = Validator()
+
+
+def validate(message: Message, prefix: str = "") -> None:
+    """Check a message's rules.
+
+    Args:
+        message: the message.
+        prefix: the path of the field that holds it, for the paths of violations.
+
+    Raises:
+        InvalidRequest: it breaks rules; all violations are named.
+    """
+    violations = _validator.collect_violations(message)
+    if violations:
+        raise InvalidRequest([_to_field_violation(v, prefix) for v in violations])
+
+
+def _to_field_violation(violation: Violation, prefix: str) -> FieldViolation:
+    found = violation.proto
+    path = found.field.elements if found.field is not None else []
+    rule = found.rule_id.rpartition(".")[2]
+    is_element = bool(path) and path[-1].subscript is not None
+    if rule == "required" or (not is_element and _is_empty(violation.field_value, rule)):
+        reason, message = Reason.MISSING_REQUIRED_FIELD, "is required"
+    else:
+        reason = Reason.OUT_OF_RANGE if _is_limit(rule) else Reason.INVALID_PARAMETER
+        message = found.message or f"breaks the rule {found.rule_id}"
+    name = ".".join(part for part in (prefix, _path(path)) if part)
+    return FieldViolation(name, message, reason)
+
+
+def _is_empty(value: object, rule: str) -> bool:
+    """Tell whether the field was left out. Zero is a number like others, but no enum value."""
+    if isinstance(value, int | float):
+        return rule == "not_in" and value == 0
+    return not value
+
+
+def _is_limit(rule: str) -> bool:
+    return any(part in _BOUNDS for part in rule.split("_"))
+
+
+def _path(elements: Iterable[FieldPathElementPb]) -> str:
+    """Return the path as people write it, e.g. `events[3].id` or `labels["env"]`."""
+    return ".".join(
+        element.field_name
+        + ("" if element.subscript is None else f"[{json.dumps(element.subscript.value)}]")
+        for element in elements
+    )

@@ -1,0 +1,146 @@
+"""Parsing requests, and finding what is wrong with bytes that do not parse.
+
+Protobuf's parser says that a message is broken but not where. The search here walks the wire
+format (https://protobuf.dev/programming-guides/encoding/) along the descriptor; it runs only for
+messages that were refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+from mneme_server.common.errors import InvalidArgument, Reason
+
+MAX_DEPTH = 100
+"""Messages within messages that the parser accepts."""
+
+_MAX_FIELDS = 100_000
+"""Fields that the search looks at, so that a broken message cannot keep a thread busy."""
+
+_VARINT, _FIXED64, _BYTES, _GROUP, _GROUP_END, _FIXED32 = range(6)
+_MAX_VARINT = 10
+_MAX_FIELD_NUMBER = (1 << 29) - 1
+
+
+class Fault(NamedTuple):
+    """What is wrong with a message's bytes, and the path of the field that holds it."""
+
+    path: str
+    problem: str
+    reason: Reason
+
+
+def parse(message_class: type[Message], message_type: Descriptor, raw: bytes) -> Message:
+    """Parse a request.
+
+    Raises:
+        InvalidArgument: INVALID_TYPE, the bytes are no such message, or a string in it is not
+            UTF-8; OUT_OF_RANGE, it is nested too deep.
+    """
+    try:
+        return message_class.FromString(raw)
+    except DecodeError as error:
+        fault = find_fault(message_type, raw)
+        where = f"the field {fault.path}" if fault.path else "the request"
+        raise InvalidArgument(
+            f"{where} cannot be read: {fault.problem}",
+            reason=fault.reason,
+            field=fault.path or None,
+        ) from error
+
+
+def find_fault(descriptor: Descriptor, raw: bytes) -> Fault:
+    """Return the first thing that is wrong with bytes that did not parse."""
+    try:
+        _Search().message(descriptor, raw, "", 1)
+    except _FoundError as found:
+        return found.fault
+    return Fault("", "its encoding is broken", Reason.INVALID_TYPE)
+
+
+class _FoundError(Exception):
+    def __init__(self, path: str, problem: str, reason: Reason = Reason.INVALID_TYPE) -> None:
+        super().__init__(problem)
+        self.fault = Fault(path, problem, reason)
+
+
+class _Search:
+    """One walk through a message, depth first."""
+
+    def __init__(self) -> None:
+        self._fields = 0
+
+    def message(self, descriptor: Descriptor, raw: bytes, path: str, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise _FoundError(
+                path, f"it is nested more than {MAX_DEPTH} levels deep", Reason.OUT_OF_RANGE
+            )
+        seen: Counter[int] = Counter()
+        at = 0
+        while at < len(raw):
+            self._fields += 1
+            if self._fields > _MAX_FIELDS:
+                raise _FoundError("", "its encoding is broken")
+            key, at = _varint(raw, at, path)
+            number, wire_type = key >> 3, key & 7
+            if not 0 < number <= _MAX_FIELD_NUMBER:
+                raise _FoundError(path, f"there is no field number {number}")
+            field = descriptor.fields_by_number.get(number)
+            here = path if field is None else _join(path, field, seen[number])
+            seen[number] += 1
+            value, at = _value(raw, at, wire_type, here)
+            if field is not None and wire_type == _BYTES:
+                self._look_into(field, value, here, depth)
+
+    def _look_into(self, field: FieldDescriptor, value: bytes, path: str, depth: int) -> None:
+        if field.type == FieldDescriptor.TYPE_STRING:
+            try:
+                value.decode()
+            except UnicodeDecodeError as error:
+                raise _FoundError(
+                    path, f"its text is not UTF-8 (byte {error.start}: {error.reason})"
+                ) from None
+        elif field.type == FieldDescriptor.TYPE_MESSAGE and field.message_type is not None:
+            self.message(field.message_type, value, path, depth + 1)
+
+
+def _value(raw: bytes, at: int, wire_type: int, path: str) -> tuple[bytes, int]:
+    """Return the value that begins at `at` (empty for numbers) and where it ends."""
+    if wire_type == _VARINT:
+        return b"", _varint(raw, at, path)[1]
+    if wire_type == _BYTES:
+        size, at = _varint(raw, at, path)
+        if at + size > len(raw):
+            raise _truncated(path)
+        return raw[at : at + size], at + size
+    width = {_FIXED64: 8, _FIXED32: 4}.get(wire_type)
+    if width is None:
+        raise _FoundError(path, f"wire type {wire_type} is not used by proto3")
+    if at + width > len(raw):
+        raise _truncated(path)
+    return b"", at + width
+
+
+def _varint(raw: bytes, at: int, path: str) -> tuple[int, int]:
+    result = 0
+    for count in range(_MAX_VARINT):
+        if at + count >= len(raw):
+            raise _truncated(path)
+        byte = raw[at + count]
+        result |= (byte & 0x7F) << (7 * count)
+        if byte < 0x80:
+            return result, at + count + 1
+    raise _FoundError(path, "a number in it has more than 64 bits")
+
+
+def _truncated(path: str) -> _FoundError:
+    return _FoundError(path, "it ends before it is complete")
+
+
+def _join(path: str, field: FieldDescriptor, index: int) -> str:
+    name = f"{path}.{field.name}" if path else field.name
+    return f"{name}[{index}]" if field.is_repeated else name
