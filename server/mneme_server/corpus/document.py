@@ -16,16 +16,11 @@ class Scope(IntEnum):
     KNOWLEDGE = 5
 
 
-class VectorKind(IntEnum):
-    """What a vector stands for. A document has at most one vector of each kind."""
-
-    OWN = 0
-    """The document's own text."""
-    WINDOW = 1
-    """The text together with what came before it in its session."""
-
-
 NORMAL_IMPORTANCE = 2
+
+CONTEXT_DOCUMENTS = 2
+"""How many documents before one in its session make its context. They are never changed, so the
+context is not either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +29,8 @@ class Document:
 
     `doc_id` is positive, grows with every document written to the tenant and is never used again,
     so a changed text is a new document. `position` is the place in the session, from 1, growing in
-    the order of recording; 0 without a session. `importance` is 1 (low) to 4 (critical).
+    the order of recording; 0 without a session. `importance` is 1 (low) to 4 (critical). `context`
+    holds the texts of the documents just before it in its session, oldest first, a line each.
     """
 
     doc_id: int
@@ -51,6 +47,7 @@ class Document:
     importance: int = NORMAL_IMPORTANCE
     archived: bool = False
     tags: tuple[str, ...] = ()
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)

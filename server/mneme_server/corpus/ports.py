@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.corpus.document import Document, DocumentFilter, VectorKind
+from mneme_server.corpus.document import Document, DocumentFilter
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -17,12 +17,11 @@ Matrix = NDArray[np.float32]
 
 
 class VectorBatch(NamedTuple):
-    """Stored vectors, row by row: `seqs`, `doc_ids` (n,) int64; `kinds` (n,) uint8; `vectors`
-    (n, d) float32, each of length one."""
+    """Stored vectors, row by row: `seqs`, `doc_ids` (n,) int64; `vectors` (n, d) float32, each of
+    length one. A document has at most one vector."""
 
     seqs: NDArray[np.int64]
     doc_ids: NDArray[np.int64]
-    kinds: NDArray[np.uint8]
     vectors: Matrix
 
 
@@ -74,7 +73,9 @@ class CorpusColumns(Protocol):
     A row is a document's place in these arrays; it never changes while the index is open. The
     arrays are views that may be longer than `size` allows to read; rows below `size` are valid.
     `previous` and `next` hold the row of the document before and after in the same session, or -1.
-    `session` numbers sessions; -1 for none. `length` is the number of characters of the text.
+    `session` numbers sessions; -1 for none. `words` is the number of words of the text, `asks`
+    whether it holds a question mark. `author` numbers `authors`, the names of whoever speaks: the
+    document's agent, else a leading label ("Ann: ..."); -1 for none.
     """
 
     size: int
@@ -86,7 +87,10 @@ class CorpusColumns(Protocol):
     next: NDArray[np.int32]
     timestamp_us: NDArray[np.int64]
     importance: NDArray[np.uint8]
-    length: NDArray[np.int32]
+    words: NDArray[np.int32]
+    asks: NDArray[np.bool_]
+    author: NDArray[np.int32]
+    authors: Sequence[str]
 
 
 class CorpusIndex(Protocol):
@@ -106,24 +110,27 @@ class CorpusIndex(Protocol):
         """Return the rows that `filter_` lets through."""
         ...
 
-    def search_dense(
-        self, query: Matrix, k: int, selection: Selection, kind: VectorKind
-    ) -> Hits:
-        """Return the `k` selected rows whose vectors of this kind are nearest to `query` (d,).
+    def search_dense(self, query: Matrix, k: int, selection: Selection) -> Hits:
+        """Return the `k` selected rows whose vectors are nearest to `query` (d,).
 
         Scores are cosines, computed from the vectors as stored.
         """
         ...
 
-    def search_lexical(self, query: str, k: int, selection: Selection) -> Hits:
-        """Return the `k` selected rows that match the words of `query` best, with BM25 scores.
+    def search_lexical(
+        self, query: str, k: int, selection: Selection, *, context_weight: float = 0.0
+    ) -> Hits:
+        """Return the `k` selected rows that match the words of `query` best.
+
+        The score is BM25 over the text plus `context_weight` times BM25 over the text together
+        with the document's context, each field with its own statistics.
 
         Every document that was added before the call is searched.
         """
         ...
 
-    def similarities(self, query: Matrix, rows: Rows, kind: VectorKind) -> Scores:
-        """Return the cosine of `query` (d,) with each row's vector of this kind.
+    def similarities(self, query: Matrix, rows: Rows) -> Scores:
+        """Return the cosine of `query` (d,) with each row's vector.
 
         NaN for rows without one. May be computed from quantised vectors (error below 0.01).
         """

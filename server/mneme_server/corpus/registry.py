@@ -1,0 +1,190 @@
+"""Open tenants: lent to use cases, kept for a while, closed when idle.
+
+A machine holds thousands of tenants of which few are busy at once. Files, connections and indexes
+exist only for those.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+import structlog
+
+from mneme_server.common.errors import NotFound, Reason, Unavailable
+from mneme_server.corpus.tenant import CorpusUnit, TenantMemory
+
+U = TypeVar("U", bound=CorpusUnit)
+
+_log = structlog.get_logger(__name__)
+
+
+class _Slot(Generic[U]):
+    """A tenant's place in the registry, also while it opens or closes."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # Held while the memory opens or closes.
+        self.memory: TenantMemory[U] | None = None
+        self.leases = 0
+        self.last_used = time.monotonic()
+        self.removed = False
+
+
+class TenantRegistry(Generic[U]):
+    """Lends tenants' memories. Thread-safe.
+
+    Args:
+        opener: opens a tenant's memory; raises NotFound when there is no such tenant.
+        max_open: how many idle tenants stay open; more are open only while all are in use.
+        idle_seconds: how long an unused tenant stays open.
+        on_closed: called with a tenant after it was closed with nothing left to embed.
+    """
+
+    def __init__(
+        self,
+        opener: Callable[[str], TenantMemory[U]],
+        *,
+        max_open: int,
+        idle_seconds: float,
+        on_closed: Callable[[str], None] = lambda _tenant: None,
+    ) -> None:
+        self._opener = opener
+        self._max_open = max_open
+        self._idle_seconds = idle_seconds
+        self._on_closed = on_closed
+        self._slots: OrderedDict[str, _Slot[U]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._released = threading.Condition(self._lock)
+        self._stopping = threading.Event()
+        self._janitor = threading.Thread(target=self._sweep, name="tenant-janitor", daemon=True)
+        self._janitor.start()
+
+    @contextmanager
+    def open(self, tenant_id: str) -> Iterator[TenantMemory[U]]:
+        """Lend the tenant's memory for the block, opening it if need be."""
+        slot = self._take(tenant_id)
+        try:
+            yield self._memory_of(tenant_id, slot)
+        finally:
+            with self._lock:
+                slot.leases -= 1
+                slot.last_used = time.monotonic()
+                crowded = len(self._slots) > self._max_open
+                self._released.notify_all()
+            if crowded:
+                self._close_idle()
+
+    def open_tenants(self) -> Sequence[TenantMemory[U]]:
+        """Return the memories that are open now, for measuring; do not keep them."""
+        with self._lock:
+            return [slot.memory for slot in self._slots.values() if slot.memory is not None]
+
+    @contextmanager
+    def removing(self, tenant_id: str, timeout_s: float = 30.0) -> Iterator[None]:
+        """Close a tenant for good; inside the block nobody can open it.
+
+        Raises:
+            Unavailable: calls of the tenant were still running after `timeout_s`.
+        """
+        with self._lock:
+            slot = self._slots.setdefault(tenant_id, _Slot())
+            slot.removed = True
+            if not self._released.wait_for(lambda: slot.leases == 0, timeout_s):
+                slot.removed = False
+                raise Unavailable(
+                    f"calls of tenant {tenant_id} are still running; try again",
+                    reason=Reason.TRANSACTION_FAILED,
+                    retry_after_s=1.0,
+                )
+        try:
+            with slot.lock:
+                self._close_slot(tenant_id, slot)
+            yield
+        finally:
+            with self._lock:
+                self._slots.pop(tenant_id, None)
+
+    def close(self) -> None:
+        """Close every tenant. Waits for those that are lent."""
+        self._stopping.set()
+        self._janitor.join()
+        with self._lock:
+            self._released.wait_for(
+                lambda: all(slot.leases == 0 for slot in self._slots.values()), timeout=30.0
+            )
+        self._close_idle(everything=True)
+
+    def _take(self, tenant_id: str) -> _Slot[U]:
+        with self._lock:
+            if self._stopping.is_set():
+                raise Unavailable(
+                    "the server is shutting down",
+                    reason=Reason.INITIALIZATION_FAILED,
+                    retry_after_s=1.0,
+                )
+            slot = self._slots.get(tenant_id)
+            if slot is None:
+                slot = self._slots[tenant_id] = _Slot()
+            if slot.removed:
+                raise NotFound(f"there is no tenant {tenant_id}")
+            self._slots.move_to_end(tenant_id)
+            slot.leases += 1
+            return slot
+
+    def _memory_of(self, tenant_id: str, slot: _Slot[U]) -> TenantMemory[U]:
+        memory = slot.memory
+        if memory is None:
+            with slot.lock:  # Opening takes a while; other tenants do not wait for it.
+                if slot.memory is None:
+                    slot.memory = self._opener(tenant_id)
+                memory = slot.memory
+        return memory
+
+    def _sweep(self) -> None:
+        while not self._stopping.wait(min(30.0, max(0.05, self._idle_seconds / 4))):
+            self._close_idle()
+
+    def _close_idle(self, *, everything: bool = False) -> None:
+        """Close tenants that nobody uses: the stale, and the least recently used if too many."""
+        now = time.monotonic()
+        with self._lock:
+            surplus = len(self._slots) - self._max_open
+            chosen = []
+            for tenant_id, slot in self._slots.items():
+                if slot.leases or slot.removed:
+                    continue
+                stale = now - slot.last_used > self._idle_seconds
+                if everything or stale or surplus > 0:
+                    chosen.append((tenant_id, slot))
+                    surplus -= 1
+        for tenant_id, slot in chosen:
+            with slot.lock:
+                with self._lock:
+                    if slot.leases or slot.removed:  # Taken again meanwhile.
+                        continue
+                    memory, slot.memory = slot.memory, None
+                # New leases now wait for slot.lock and open the tenant again.
+                self._close_memory(tenant_id, memory)
+            with self._lock:
+                if not slot.leases and slot.memory is None and not slot.removed:
+                    self._slots.pop(tenant_id, None)
+
+    def _close_slot(self, tenant_id: str, slot: _Slot[U]) -> None:
+        memory, slot.memory = slot.memory, None
+        self._close_memory(tenant_id, memory)
+
+    def _close_memory(self, tenant_id: str, memory: TenantMemory[U] | None) -> None:
+        if memory is None:
+            return
+        try:
+            memory.close()
+        except Exception:
+            # What was acknowledged is in the database; the index is caught up at the next open.
+            _log.exception("tenant did not close cleanly", tenant=tenant_id)
+            return
+        if memory.pending == 0:
+            self._on_closed(tenant_id)

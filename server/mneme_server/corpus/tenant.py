@@ -1,0 +1,284 @@
+"""One tenant's memory: its database and its index, kept in step.
+
+Writers change the database in a transaction; when it is committed, the same change is applied to
+the index, in the order of the commits. A crash between the two loses nothing, because the index is
+caught up from the database when it is opened.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from mneme_server.common.errors import Reason, ResourceExhausted, Unavailable
+from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.ports import CorpusIndex, Matrix, VectorBatch
+
+ASSUMED_TEXTS_PER_SECOND = 500
+"""How fast a queue drains, to tell a refused caller when to come back; measured on two cores."""
+
+
+@dataclass(slots=True)
+class CorpusChange:
+    """What a transaction changed, for the index."""
+
+    saved: list[Document] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+    vectors: list[VectorBatch] = field(default_factory=list)
+    queued: int = 0
+    """Documents that were put into the embedding queue, less those that left it."""
+
+
+class DocumentWriter(Protocol):
+    """The documents of one transaction."""
+
+    @property
+    def changes(self) -> CorpusChange:
+        """What this transaction has changed so far."""
+        ...
+
+    def add(
+        self,
+        documents: Sequence[Document],
+        vectors: Matrix | None = None,
+    ) -> list[Document]:
+        """Add documents and return them with their `doc_id` and `context` filled in.
+
+        With `vectors` (n, d) they are embedded already; without, they are queued for embedding.
+        """
+        ...
+
+    def remove(self, scope: Scope, source_ids: Sequence[str]) -> None:
+        """Remove the documents of these sources. Unknown ones are ignored."""
+        ...
+
+    def set_archived(self, scope: Scope, source_id: str, *, archived: bool) -> None:
+        """Mark a source's document as archived or not."""
+        ...
+
+    def set_session(
+        self, session_id: str, *, user_id: str, project: str, tags: tuple[str, ...]
+    ) -> None:
+        """Give a session's event documents the attributes of their session."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedText:
+    """A document that waits for its embedding."""
+
+    doc_id: int
+    attempts: int
+    text: str
+
+
+class EmbeddingQueue(Protocol):
+    """The durable queue of documents to embed."""
+
+    def due(self, now_us: int, limit: int) -> Sequence[QueuedText]:
+        """Return up to `limit` documents whose turn has come, the oldest first."""
+        ...
+
+    def next_due_us(self) -> int | None:
+        """Return when the next document's turn comes; None when the queue is empty."""
+        ...
+
+    def depth(self) -> int:
+        """Return how many documents wait."""
+        ...
+
+    def waiting_of(self, doc_ids: Sequence[int]) -> int:
+        """Return how many of these documents wait."""
+        ...
+
+    def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
+        """Return the vectors (d,) of texts that this tenant has embedded before."""
+        ...
+
+    def finish(self, embedded: Sequence[QueuedText], vectors: Matrix) -> None:
+        """Store the vectors (n, d), row by row, and take their documents off the queue.
+
+        Documents that were removed meanwhile are left out.
+        """
+        ...
+
+    def defer(self, doc_ids: Sequence[int], *, until_us: int, error: str) -> None:
+        """Put documents off that could not be embedded, and keep the reason."""
+        ...
+
+
+class CorpusUnit(Protocol):
+    """One transaction, as far as the corpus is concerned."""
+
+    @property
+    def documents(self) -> DocumentWriter:
+        """What can be recalled."""
+        ...
+
+    @property
+    def queue(self) -> EmbeddingQueue:
+        """What waits for its embedding."""
+        ...
+
+
+U_co = TypeVar("U_co", bound=CorpusUnit, covariant=True)
+
+
+class TenantDatabase(Protocol[U_co]):
+    """One tenant's database."""
+
+    def read(self) -> AbstractContextManager[U_co]:
+        """Open a read transaction: one consistent snapshot."""
+        ...
+
+    def write(self) -> AbstractContextManager[U_co]:
+        """Open a write transaction; durable when the block ends, undone when it raises."""
+        ...
+
+    def close(self) -> None:
+        """Close the files."""
+        ...
+
+
+class ManagedIndex(CorpusIndex, Protocol):
+    """An index with a life of its own."""
+
+    def close(self) -> None:
+        """Write what must be kept and free the rest."""
+        ...
+
+
+class TenantMemory(Generic[U_co]):
+    """An open tenant.
+
+    Args:
+        tenant_id: the tenant.
+        database: its database.
+        index: its index, caught up with the database.
+        queue_limit: how many documents may wait for embedding.
+        wake: called with the tenant when documents were queued.
+    """
+
+    def __init__(
+        self,
+        tenant_id: str,
+        database: TenantDatabase[U_co],
+        index: ManagedIndex,
+        *,
+        queue_limit: int,
+        wake: Callable[[str], None],
+    ) -> None:
+        self.tenant_id = tenant_id
+        self.index: CorpusIndex = index
+        self._database = database
+        self._managed_index = index
+        self._queue_limit = queue_limit
+        self._wake = wake
+        self._write_lock = threading.Lock()
+        self._committed = threading.Condition()
+        self._commits = 0
+        with database.read() as unit:
+            self._pending = unit.queue.depth()
+
+    @property
+    def pending(self) -> int:
+        """Documents that wait for their embedding."""
+        return self._pending
+
+    def read(self) -> AbstractContextManager[U_co]:
+        """Open a read transaction: one consistent snapshot."""
+        return self._database.read()
+
+    @contextmanager
+    def write(self) -> Iterator[U_co]:
+        """Open a write transaction; durable and indexed when the block ends."""
+        with self._write_lock:
+            with self._database.write() as unit:
+                yield unit
+            change = unit.documents.changes
+            self._apply(change)
+        with self._committed:
+            self._commits += 1
+            self._committed.notify_all()
+        if change.queued > 0:
+            self._wake(self.tenant_id)
+
+    def require_room(self, documents: int) -> None:
+        """Refuse when `documents` more would overfill the embedding queue.
+
+        Raises:
+            ResourceExhausted: QUEUE_FULL, with the time the queue needs to make room.
+        """
+        excess = self._pending + documents - self._queue_limit
+        if excess > 0:
+            raise ResourceExhausted(
+                f"{self._pending} texts wait for embedding, {self._queue_limit} may; nothing was"
+                " recorded, try again later",
+                reason=Reason.QUEUE_FULL,
+                retry_after_s=max(1.0, excess / ASSUMED_TEXTS_PER_SECOND),
+            )
+
+    @property
+    def commits(self) -> int:
+        """How many write transactions were committed since the tenant was opened."""
+        return self._commits
+
+    def wait_for_commit(self, seen: int, timeout_s: float) -> int:
+        """Wait until more than `seen` transactions are committed; return how many are."""
+        with self._committed:
+            self._committed.wait_for(lambda: self._commits > seen, timeout_s)
+            return self._commits
+
+    def wait_embedded(self, doc_ids: Sequence[int], timeout_s: Callable[[], float | None]) -> None:
+        """Wait until none of these documents waits for its embedding.
+
+        `timeout_s` tells how much time the caller has left; None for no limit.
+
+        Raises:
+            Unavailable: the time was up. The documents are safe and will be embedded.
+        """
+        while True:
+            seen = self._commits
+            with self.read() as unit:
+                waiting = unit.queue.waiting_of(doc_ids)
+            if not waiting:
+                return
+            left = timeout_s()
+            if left is not None and left <= 0:
+                raise Unavailable(
+                    f"{waiting} texts are recorded but not embedded yet",
+                    reason=Reason.EMBEDDING_FAILED,
+                    retry_after_s=max(1.0, self._pending / ASSUMED_TEXTS_PER_SECOND),
+                )
+            self.wait_for_commit(seen, min(1.0, left) if left is not None else 1.0)
+
+    def close(self) -> None:
+        """Close the index and the database. Nobody may use the memory any more."""
+        with self._write_lock:
+            self._managed_index.close()
+            self._database.close()
+
+    def _apply(self, change: CorpusChange) -> None:
+        self._pending += change.queued
+        if change.removed:
+            self.index.remove(change.removed)
+        if change.saved:
+            self.index.add_documents(change.saved)
+        for batch in change.vectors:
+            self.index.add_vectors(batch)
+
+
+class Tenants(Protocol[U_co]):
+    """Where use cases get a tenant's memory from."""
+
+    def open(self, tenant_id: str) -> AbstractContextManager[TenantMemory[U_co]]:
+        """Lend the tenant's memory for the block, opening it if need be.
+
+        Raises:
+            NotFound: there is no such tenant.
+            FailedPrecondition: its vectors are of another model, or its database is newer.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""Events and sessions: recording what agents do, and reading it back."""

@@ -1,0 +1,170 @@
+"""Events, sessions and agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from mneme_server.common.canonical import JsonObject
+
+
+class EventType(IntEnum):
+    """What happened. The numbers are stored and hashed; they are those of `mneme.v1.EventType`."""
+
+    SESSION_STARTED = 1
+    SESSION_ENDED = 2
+    TOOL_CALL = 3
+    TOOL_RESPONSE = 4
+    TOOL_ERROR = 5
+    LLM_CALL = 6
+    LLM_RESPONSE = 7
+    MESSAGE = 8
+    ERROR = 9
+    CUSTOM = 10
+    APPROVAL_REQUESTED = 11
+    APPROVAL_GRANTED = 12
+    APPROVAL_DENIED = 13
+    APPROVAL_EXPIRED = 14
+    FORM_SUBMITTED = 15
+    FORM_COMPLETED = 16
+    FORM_EXPIRED = 17
+    COST_TRACKED = 18
+    ALERT_TRIGGERED = 19
+    ALERT_RESOLVED = 20
+
+
+class Severity(IntEnum):
+    """How bad it is. The numbers are stored and hashed; they are those of `mneme.v1.Severity`."""
+
+    DEBUG = 1
+    INFO = 2
+    WARN = 3
+    ERROR = 4
+    CRITICAL = 5
+
+
+class SessionStatus(IntEnum):
+    """Where a session stands. The numbers are those of `mneme.v1.SessionStatus`."""
+
+    ACTIVE = 1
+    COMPLETED = 2
+    ERROR = 3
+
+
+@dataclass(slots=True)
+class NewEvent:
+    """An event as a caller gives it. Empty and None fields were not given."""
+
+    session_id: str
+    event_type: EventType
+    id: str = ""
+    agent_id: str = ""
+    severity: Severity | None = None
+    timestamp_us: int | None = None
+    text: str = ""
+    payload: JsonObject = field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=dict)
+    name: str = ""
+    call_id: str = ""
+    error: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    duration_us: int | None = None
+    searchable: bool | None = None
+
+
+@dataclass(slots=True)
+class Event:
+    """A recorded event.
+
+    `sequence` is its place in the session's chain, from 1; `cursor` its place among all events of
+    the tenant, in the order of recording. `payload_json` and `metadata_json` are canonical JSON.
+    """
+
+    id: str
+    session_id: str
+    agent_id: str
+    event_type: int
+    severity: int
+    timestamp_us: int
+    text: str
+    name: str
+    call_id: str
+    error: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    duration_us: int | None
+    payload_json: str
+    metadata_json: str
+    searchable: bool
+    sequence: int = 0
+    recorded_us: int = 0
+    prev_hash: str = ""
+    hash: str = ""
+    cursor: int = 0
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it counts as an error of its session."""
+        return self.severity >= Severity.ERROR or self.event_type in ERROR_TYPES
+
+
+ERROR_TYPES = frozenset({EventType.TOOL_ERROR, EventType.ERROR})
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of an agent, with its counters.
+
+    `declared` tells a session that was started by a call from one that its events opened.
+    """
+
+    id: str
+    agent_id: str = ""
+    agent_name: str = ""
+    user_id: str = ""
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    metadata_json: str = "{}"
+    status: SessionStatus = SessionStatus.ACTIVE
+    started_us: int = 0
+    ended_us: int | None = None
+    last_event_us: int | None = None
+    event_count: int = 0
+    tool_call_count: int = 0
+    error_count: int = 0
+    llm_call_count: int = 0
+    total_cost_usd: float = 0.0
+    total_input_tokens: int = 0
+    total_output_tokens: int = 0
+    head_hash: str = ""
+    declared: bool = False
+
+
+@dataclass(slots=True)
+class Agent:
+    """Whoever runs sessions, with its counters."""
+
+    id: str
+    name: str = ""
+    first_seen_us: int = 0
+    last_seen_us: int = 0
+    session_count: int = 0
+    event_count: int = 0
+    tool_call_count: int = 0
+    error_count: int = 0
+    total_cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one event of a batch."""
+
+    id: str
+    sequence: int
+    hash: str
+    duplicate: bool

@@ -1,0 +1,148 @@
+"""From an event as it was given to the event that is recorded: defaults, typed fields, text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from mneme_server.common.canonical import JsonObject, canonical_json
+from mneme_server.events.model import Event, EventType, NewEvent, Severity
+
+MAX_DERIVED_TEXT = 4_000
+"""Characters of a text made from a payload: more than an embedding model reads, enough words for
+the lexical index, and no copy of a whole result."""
+
+_TEXT_ONLY = frozenset(
+    {EventType.LLM_CALL, EventType.LLM_RESPONSE, EventType.CUSTOM, EventType.COST_TRACKED}
+)
+_NEVER_RECALLED = frozenset({EventType.SESSION_STARTED, EventType.SESSION_ENDED})
+_ERRORS = frozenset({EventType.TOOL_ERROR, EventType.ERROR})
+
+_LABEL = {kind: kind.name.lower() for kind in EventType}
+
+
+def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
+    """Return the event to record, but for its session's agent and its place in the chain."""
+    payload = new.payload
+    name = new.name or (
+        _text_of(payload, "name", "tool_name", "toolName", "tool") if payload else ""
+    )
+    error = new.error or (_text_of(payload, "error", "error_message") if payload else "")
+    severity = new.severity or (Severity.ERROR if new.event_type in _ERRORS else Severity.INFO)
+    text = new.text
+    searchable = new.searchable
+    if searchable is None:
+        searchable = _recalled_by_default(new, text)
+    if searchable and not text:
+        text = _derived_text(new.event_type, name, error, payload)
+        searchable = bool(text)
+    event = Event(
+        id=event_id,
+        session_id=new.session_id,
+        agent_id=new.agent_id,
+        event_type=new.event_type,
+        severity=severity,
+        timestamp_us=now_us if new.timestamp_us is None else new.timestamp_us,
+        text=text,
+        name=name[:200],
+        call_id=new.call_id,
+        error=error,
+        model=new.model,
+        input_tokens=new.input_tokens,
+        output_tokens=new.output_tokens,
+        cost_usd=new.cost_usd,
+        duration_us=new.duration_us,
+        payload_json=canonical_json(payload) if payload else "{}",
+        metadata_json=canonical_json(new.metadata) if new.metadata else "{}",
+        searchable=searchable,
+        recorded_us=now_us,
+    )
+    if payload:
+        _fill_from_payload(event, payload)
+    return event
+
+
+def _recalled_by_default(new: NewEvent, text: str) -> bool:
+    if new.event_type in _NEVER_RECALLED:
+        return False
+    if new.event_type in _TEXT_ONLY:
+        return bool(text)
+    # A system prompt opens every session with the same words; recalling it helps nobody.
+    return not (new.event_type == EventType.MESSAGE and new.payload.get("role") == "system")
+
+
+def _fill_from_payload(event: Event, payload: JsonObject) -> None:
+    """Read typed fields that were not given from the payload's keys of the same name."""
+    if not event.call_id:
+        event.call_id = _text_of(payload, "call_id", "callId", "tool_call_id")[:200]
+    if not event.model:
+        event.model = _text_of(payload, "model")[:200]
+    usage = payload.get("usage")
+    sources = (payload, usage) if isinstance(usage, Mapping) else (payload,)
+    for source in sources:
+        event.input_tokens = event.input_tokens or _count_of(
+            source, "input_tokens", "inputTokens", "prompt_tokens"
+        )
+        event.output_tokens = event.output_tokens or _count_of(
+            source, "output_tokens", "outputTokens", "completion_tokens"
+        )
+    if not event.cost_usd:
+        event.cost_usd = _number_of(payload, "cost_usd", "costUsd")
+    if event.duration_us is None:
+        milliseconds = _number_of(payload, "duration_ms", "durationMs", "latency_ms", "latencyMs")
+        event.duration_us = round(milliseconds * 1_000) if milliseconds else None
+
+
+def _derived_text(kind: EventType, name: str, error: str, payload: JsonObject) -> str:
+    """Return a text that names the event, its tool and what is in it; empty if nothing is."""
+    body = error or _text_of(payload, "text", "content", "message", "result", "output")
+    if not body and payload:
+        rest = payload.get("arguments", payload.get("result", payload))
+        body = _flat(rest if isinstance(rest, Mapping) else {"": rest})
+    if kind == EventType.MESSAGE:
+        return body[:MAX_DERIVED_TEXT]
+    parts = [part for part in (name, body) if part]
+    return ": ".join([_LABEL[kind], *parts])[:MAX_DERIVED_TEXT] if parts else ""
+
+
+def _flat(value: object, budget: int = MAX_DERIVED_TEXT) -> str:
+    """Return JSON as words, "origin JFK, cabin economy": quotes and braces are noise to a model."""
+    parts: list[str] = []
+
+    def walk(key: str, item: object) -> None:
+        if sum(map(len, parts)) > budget:
+            return
+        if isinstance(item, Mapping):
+            for inner_key, inner in item.items():
+                walk(str(inner_key), inner)
+        elif isinstance(item, list | tuple):
+            for inner in item:
+                walk(key, inner)
+        elif item is not None:
+            parts.append(f"{key} {item}" if key else str(item))
+
+    walk("", value)
+    return ", ".join(parts)[:budget]
+
+
+def _text_of(source: JsonObject, *keys: str) -> str:
+    for key in keys:
+        value = source.get(key)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, Mapping) and isinstance(value.get("message"), str):
+            return str(value["message"])
+    return ""
+
+
+def _number_of(source: JsonObject, *keys: str) -> float:
+    for key in keys:
+        value = source.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return float(value)
+    return 0.0
+
+
+def _count_of(source: Mapping[str, object], *keys: str) -> int:
+    number = _number_of(source, *keys)  # type: ignore[arg-type]  # any mapping of JSON will do
+    return int(number) if math.isfinite(number) else 0

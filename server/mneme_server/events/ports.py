@@ -1,0 +1,132 @@
+"""What the use cases of events need from storage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mneme_server.corpus.tenant import CorpusUnit
+from mneme_server.events.model import Agent, Event, EventType, Session, SessionStatus, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFilter:
+    """Which sessions. Empty fields do not filter; given ones must all match."""
+
+    agent_id: str = ""
+    user_id: str = ""
+    project: str = ""
+    status: SessionStatus | None = None
+    tags: tuple[str, ...] = ()
+    start_us: int | None = None
+    end_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events. Empty fields do not filter; given ones must all match."""
+
+    session_id: str = ""
+    agent_id: str = ""
+    event_types: tuple[EventType, ...] = ()
+    min_severity: Severity | None = None
+    name: str = ""
+    start_us: int | None = None
+    end_us: int | None = None
+
+
+class SessionRepository(Protocol):
+    """The tenant's sessions."""
+
+    def get(self, session_id: str) -> Session | None:
+        """Return the session, or None."""
+        ...
+
+    def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
+        """Return those that exist, by id."""
+        ...
+
+    def save(self, sessions: Collection[Session]) -> None:
+        """Insert or replace these sessions."""
+        ...
+
+    def page(
+        self, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Session]:
+        """Return sessions, latest start first, that come after the key (started_us, id)."""
+        ...
+
+    def count(self, filter_: SessionFilter) -> int:
+        """Return how many match."""
+        ...
+
+    def ids(self) -> Iterator[str]:
+        """Return every session's id, in order."""
+        ...
+
+
+class EventRepository(Protocol):
+    """The tenant's events."""
+
+    def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
+        """Return those that exist, by id."""
+        ...
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Insert events; they must be chained already."""
+        ...
+
+    def page(
+        self,
+        filter_: EventFilter,
+        after: tuple[int, int] | None,
+        limit: int,
+        *,
+        descending: bool,
+    ) -> Sequence[Event]:
+        """Return events by (timestamp_us, cursor) that come after that key."""
+        ...
+
+    def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
+        """Return events in the order of recording that come after the cursor."""
+        ...
+
+    def last_cursor(self) -> int:
+        """Return the cursor of the event recorded last; 0 when there is none."""
+        ...
+
+    def chain(self, session_id: str, after_sequence: int, limit: int) -> Sequence[Event]:
+        """Return a session's events in the order of their sequence, after that one."""
+        ...
+
+
+class AgentRepository(Protocol):
+    """The tenant's agents."""
+
+    def add_activity(self, activity: Mapping[str, Agent]) -> None:
+        """Add these counters to the agents', creating those that are new."""
+        ...
+
+    def page(self, after: str | None, limit: int) -> Sequence[Agent]:
+        """Return agents by id, after that id."""
+        ...
+
+
+class EventsUnit(CorpusUnit, Protocol):
+    """One transaction, as far as events are concerned."""
+
+    @property
+    def sessions(self) -> SessionRepository:
+        """The tenant's sessions."""
+        ...
+
+    @property
+    def events(self) -> EventRepository:
+        """The tenant's events."""
+        ...
+
+    @property
+    def agents(self) -> AgentRepository:
+        """The tenant's agents."""
+        ...

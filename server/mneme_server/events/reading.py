@@ -1,0 +1,93 @@
+"""Reading sessions, events and agents back, and following them as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.model import Agent, Event, Session
+from mneme_server.events.ports import EventFilter, EventsUnit, SessionFilter
+from mneme_server.events.sessions import session_not_found
+
+_READ_AHEAD = 500
+_HEARTBEAT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """Answers questions about what was recorded."""
+
+    tenants: Tenants[EventsUnit]
+
+    def session(self, tenant_id: str, session_id: str) -> Session:
+        """Return the session.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            session = unit.sessions.get(session_id)
+        if session is None:
+            raise session_not_found(session_id)
+        return session
+
+    def sessions(
+        self, tenant_id: str, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[Session], int]:
+        """Return sessions, latest start first, after (started_us, id); and how many match."""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            return unit.sessions.page(filter_, after, limit), unit.sessions.count(filter_)
+
+    def events(
+        self,
+        tenant_id: str,
+        filter_: EventFilter,
+        after: tuple[int, int] | None,
+        limit: int,
+        *,
+        descending: bool,
+    ) -> Sequence[Event]:
+        """Return events by time, after the key (timestamp_us, cursor)."""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            return unit.events.page(filter_, after, limit, descending=descending)
+
+    def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:
+        """Return agents by id, after that id."""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            return unit.agents.page(after, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvents:
+    """Follows events as they are recorded."""
+
+    tenants: Tenants[EventsUnit]
+
+    def __call__(
+        self,
+        tenant_id: str,
+        filter_: EventFilter,
+        after_cursor: int | None,
+        is_open: Callable[[], bool],
+    ) -> Iterator[tuple[int, Sequence[Event]]]:
+        """Yield (cursor, events) in the order of recording, for as long as `is_open()`.
+
+        The first item holds no events and tells from where watching began. Nothing is missed
+        between it and the items after it.
+        """
+        with self.tenants.open(tenant_id) as memory:
+            seen = memory.commits
+            with memory.read() as unit:
+                cursor = unit.events.last_cursor() if after_cursor is None else after_cursor
+            yield cursor, ()
+            while is_open():
+                with memory.read() as unit:
+                    newest = unit.events.last_cursor()
+                    events = unit.events.recorded_after(cursor, filter_, _READ_AHEAD)
+                if events:
+                    cursor = events[-1].cursor
+                    yield cursor, events
+                else:
+                    cursor = max(cursor, newest)  # What does not match need not be read again.
+                    seen = memory.wait_for_commit(seen, _HEARTBEAT_S)

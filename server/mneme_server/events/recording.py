@@ -1,0 +1,190 @@
+"""Recording events: all or none of a batch, chained, counted, queued for embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.ids import new_id
+from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.chain import event_hash
+from mneme_server.events.model import (
+    Agent,
+    Event,
+    EventType,
+    NewEvent,
+    Receipt,
+    Session,
+    SessionStatus,
+)
+from mneme_server.events.normalize import normalize
+from mneme_server.events.ports import EventsUnit
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvents:
+    """Records batches of events."""
+
+    tenants: Tenants[EventsUnit]
+
+    def __call__(
+        self,
+        tenant_id: str,
+        new_events: Sequence[NewEvent],
+        *,
+        wait_indexed: bool = False,
+        time_left_s: Callable[[], float | None] = lambda: None,
+    ) -> list[Receipt]:
+        """Record the events in their order and return a receipt for each.
+
+        An event whose id is known with the same content is answered as a duplicate. A timestamp
+        that was not given is the server's, so it does not count as content.
+
+        Raises:
+            AlreadyExists: an id is taken by an event with other content; nothing was recorded.
+            ResourceExhausted: too much waits for embedding; nothing was recorded.
+            Unavailable: `wait_indexed` and the time is up; everything is recorded.
+        """
+        recorded_us = now_us()
+        batch = [
+            normalize(new, event_id=new.id or new_id(), now_us=recorded_us) for new in new_events
+        ]
+        with self.tenants.open(tenant_id) as memory:
+            memory.require_room(sum(event.searchable for event in batch))
+            with memory.write() as unit:
+                recording = _Recording(unit, recorded_us)
+                receipts = recording.record(new_events, batch)
+            if wait_indexed:
+                memory.wait_embedded(recording.doc_ids, time_left_s)
+        return receipts
+
+
+class _Recording:
+    """One batch inside its transaction."""
+
+    def __init__(self, unit: EventsUnit, now: int) -> None:
+        self.doc_ids: list[int] = []
+        self._unit = unit
+        self._now = now
+        self._sessions: dict[str, Session] = {}
+        self._agents: dict[str, Agent] = {}
+
+    def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
+        # Only ids that the caller chose can have been used before.
+        chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
+        known = self._unit.events.by_ids(chosen) if chosen else {}
+        self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
+        fresh: list[Event] = []
+        receipts: list[Receipt] = []
+        for index, (event, new) in enumerate(zip(batch, new_events, strict=True)):
+            earlier = known.get(event.id)
+            if earlier is not None:
+                _require_same(earlier, event, new, index)
+                receipts.append(Receipt(earlier.id, earlier.sequence, earlier.hash, True))
+                continue
+            self._append(event)
+            fresh.append(event)
+            known[event.id] = event
+            receipts.append(Receipt(event.id, event.sequence, event.hash, False))
+        if fresh:
+            self._store(fresh)
+        return receipts
+
+    def _append(self, event: Event) -> None:
+        """Put the event at the end of its session's chain and count it."""
+        session = self._sessions.get(event.session_id)
+        if session is None:
+            session = self._sessions[event.session_id] = Session(
+                id=event.session_id, agent_id=event.agent_id, started_us=event.timestamp_us
+            )
+            if session.agent_id:
+                self._agent(session.agent_id, event.timestamp_us).session_count += 1
+        elif not session.declared:
+            session.started_us = min(session.started_us, event.timestamp_us)
+        event.agent_id = event.agent_id or session.agent_id
+        event.sequence = session.event_count + 1
+        event.prev_hash = session.head_hash
+        event.hash = event_hash(event, event.prev_hash)
+        session.head_hash = event.hash
+        count_event(session, event)
+        if event.agent_id:
+            agent = self._agent(event.agent_id, event.timestamp_us)
+            agent.event_count += 1
+            agent.tool_call_count += event.event_type == EventType.TOOL_CALL
+            agent.error_count += event.is_error
+            agent.total_cost_usd += event.cost_usd
+
+    def _agent(self, agent_id: str, seen_us: int) -> Agent:
+        agent = self._agents.get(agent_id)
+        if agent is None:
+            agent = self._agents[agent_id] = Agent(
+                agent_id, first_seen_us=seen_us, last_seen_us=seen_us
+            )
+        agent.first_seen_us = min(agent.first_seen_us, seen_us)
+        agent.last_seen_us = max(agent.last_seen_us, seen_us)
+        return agent
+
+    def _store(self, fresh: Sequence[Event]) -> None:
+        self._unit.sessions.save([self._sessions[key] for key in {e.session_id for e in fresh}])
+        self._unit.agents.add_activity(self._agents)
+        self._unit.events.append(fresh)
+        documents = [self._document(event) for event in fresh if event.searchable]
+        if documents:
+            self.doc_ids = [document.doc_id for document in self._unit.documents.add(documents)]
+
+    def _document(self, event: Event) -> Document:
+        session = self._sessions[event.session_id]
+        return Document(
+            doc_id=0,
+            scope=Scope.EVENT,
+            source_id=event.id,
+            text=event.text,
+            timestamp_us=event.timestamp_us,
+            session_id=event.session_id,
+            position=event.sequence,
+            agent_id=event.agent_id,
+            user_id=session.user_id,
+            project=session.project,
+            tags=session.tags,
+        )
+
+
+def count_event(session: Session, event: Event) -> None:
+    """Move the session's counters by one event."""
+    session.event_count += 1
+    session.tool_call_count += event.event_type == EventType.TOOL_CALL
+    session.llm_call_count += event.event_type == EventType.LLM_CALL
+    session.error_count += event.is_error
+    session.total_cost_usd += event.cost_usd
+    session.total_input_tokens += event.input_tokens
+    session.total_output_tokens += event.output_tokens
+    session.last_event_us = max(session.last_event_us or 0, event.timestamp_us)
+    if event.event_type == EventType.SESSION_ENDED and session.status == SessionStatus.ACTIVE:
+        session.status = SessionStatus.ERROR if event.is_error else SessionStatus.COMPLETED
+        session.ended_us = event.timestamp_us
+
+
+_CONTENT = (
+    "session_id", "event_type", "severity", "text", "name", "call_id", "error", "model",
+    "input_tokens", "output_tokens", "cost_usd", "duration_us", "payload_json", "metadata_json",
+    "searchable",
+)  # fmt: skip
+
+
+def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> None:
+    """Check that a known id comes with the content it came with before."""
+    differing = [name for name in _CONTENT if getattr(earlier, name) != getattr(event, name)]
+    if new.agent_id and new.agent_id != earlier.agent_id:
+        differing.append("agent_id")
+    if new.timestamp_us is not None and new.timestamp_us != earlier.timestamp_us:
+        differing.append("timestamp")
+    if differing:
+        raise AlreadyExists(
+            f"event {event.id} is recorded with other content"
+            f" ({', '.join(name.removesuffix('_json') for name in differing)}); events never"
+            " change, choose a new id",
+            field=f"events[{index}].id",
+        )

@@ -1,0 +1,141 @@
+"""Starting and ending sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mneme_server.common.canonical import JsonObject, canonical_json
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound, Reason
+from mneme_server.common.ids import new_id
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.model import Agent, Session, SessionStatus
+from mneme_server.events.ports import EventsUnit
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session as a caller gives it. Empty and None fields were not given."""
+
+    id: str = ""
+    agent_id: str = ""
+    agent_name: str = ""
+    user_id: str = ""
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject | None = None
+    started_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartSession:
+    """Starts sessions."""
+
+    tenants: Tenants[EventsUnit]
+
+    def __call__(self, tenant_id: str, new: NewSession) -> Session:
+        """Start the session, or complete one that its events opened.
+
+        Raises:
+            AlreadyExists: it was started with other content.
+        """
+        session_id = new.id or new_id()
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            known = unit.sessions.get(session_id)
+            if known is not None and known.declared:
+                _require_same(known, new)
+                return known
+            session = _merged(known or Session(id=session_id), new)
+            unit.sessions.save([session])
+            if session.agent_id:
+                seen = session.started_us
+                unit.agents.add_activity(
+                    {
+                        session.agent_id: Agent(
+                            session.agent_id,
+                            name=session.agent_name,
+                            first_seen_us=seen,
+                            last_seen_us=seen,
+                            # Its events have counted the session if they named the agent.
+                            session_count=int(known is None or known.agent_id != session.agent_id),
+                        )
+                    }
+                )
+            if known is not None:
+                unit.documents.set_session(
+                    session.id, user_id=session.user_id, project=session.project, tags=session.tags
+                )
+            return session
+
+
+@dataclass(frozen=True, slots=True)
+class EndSession:
+    """Ends sessions."""
+
+    tenants: Tenants[EventsUnit]
+
+    def __call__(
+        self, tenant_id: str, session_id: str, status: SessionStatus, ended_us: int | None
+    ) -> Session:
+        """End the session.
+
+        Raises:
+            NotFound: there is no such session.
+            FailedPrecondition: it has ended with another status.
+        """
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            session = unit.sessions.get(session_id)
+            if session is None:
+                raise session_not_found(session_id)
+            if session.status == SessionStatus.ACTIVE:
+                ended = now_us() if ended_us is None else ended_us
+                session = replace(session, status=status, ended_us=ended)
+                unit.sessions.save([session])
+            elif session.status != status:
+                raise FailedPrecondition(
+                    f"session {session_id} has ended with status {session.status.name}",
+                    field="status",
+                )
+            return session
+
+
+def session_not_found(session_id: str) -> NotFound:
+    """Return the error for a session that this tenant does not have."""
+    return NotFound(
+        f"there is no session {session_id!r}", reason=Reason.SESSION_NOT_FOUND, field="session_id"
+    )
+
+
+def _merged(session: Session, new: NewSession) -> Session:
+    opened_by_events = session.event_count > 0
+    started_us = session.started_us if opened_by_events else now_us()
+    return replace(
+        session,
+        agent_id=new.agent_id or session.agent_id,
+        agent_name=new.agent_name,
+        user_id=new.user_id,
+        project=new.project,
+        tags=tuple(sorted(set(new.tags))),
+        metadata_json=canonical_json(new.metadata or {}),
+        started_us=started_us if new.started_us is None else new.started_us,
+        declared=True,
+    )
+
+
+def _require_same(known: Session, new: NewSession) -> None:
+    given = {
+        "agent_id": (new.agent_id, known.agent_id if new.agent_id else ""),
+        "agent_name": (new.agent_name, known.agent_name),
+        "user_id": (new.user_id, known.user_id),
+        "project": (new.project, known.project),
+        "tags": (tuple(sorted(set(new.tags))), known.tags),
+        "metadata": (canonical_json(new.metadata or {}), known.metadata_json),
+    }
+    differing = [name for name, (now, before) in given.items() if now != before]
+    if new.started_us is not None and new.started_us != known.started_us:
+        differing.append("started_at")
+    if differing:
+        raise AlreadyExists(
+            f"session {known.id} was started with another {', '.join(differing)}",
+            field="session_id",
+        )

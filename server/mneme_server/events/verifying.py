@@ -1,0 +1,68 @@
+"""Verifying that what was recorded is what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.chain import BrokenLink, ChainWalk
+from mneme_server.events.ports import EventsUnit
+from mneme_server.events.sessions import session_not_found
+
+_READ_AHEAD = 500
+MAX_BROKEN_REPORTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a walk over hash chains found. `broken` holds the first ones, `broken_count` all."""
+
+    sessions_checked: int
+    events_checked: int
+    broken: Sequence[BrokenLink]
+    broken_count: int
+    head_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyEvents:
+    """Walks hash chains."""
+
+    tenants: Tenants[EventsUnit]
+
+    def __call__(self, tenant_id: str, session_id: str = "") -> Verification:
+        """Walk the session's chain, or every chain of the tenant.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+        checked = events = broken_count = 0
+        broken: list[BrokenLink] = []
+        head = ""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            for key in [session_id] if session_id else unit.sessions.ids():
+                session = unit.sessions.get(key)
+                if session is None:
+                    raise session_not_found(key)
+                walk = _walk(unit, key)
+                fault = walk.finish(session.event_count, session.head_hash)
+                checked += 1
+                events += walk.length
+                head = walk.head_hash if session_id else ""
+                if fault is not None:
+                    broken_count += 1
+                    if len(broken) < MAX_BROKEN_REPORTED:
+                        broken.append(fault)
+        return Verification(checked, events, broken, broken_count, head)
+
+
+def _walk(unit: EventsUnit, session_id: str) -> ChainWalk:
+    walk = ChainWalk(session_id)
+    after = 0
+    while page := unit.events.chain(session_id, after, _READ_AHEAD):
+        walk.follow(page)
+        if walk.broken is not None:
+            break
+        after = page[-1].sequence
+    return walk

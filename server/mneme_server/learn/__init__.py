@@ -1,0 +1,1 @@
+"""Lessons: what agents should remember next time."""

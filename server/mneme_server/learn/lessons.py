@@ -1,0 +1,250 @@
+"""Lessons: saved with their embedding, so that the next search finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound
+from mneme_server.common.ids import new_id
+from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.learn.model import (
+    CONTENT_FIELDS,
+    FoundLesson,
+    ImportReport,
+    Lesson,
+    LessonFilter,
+    OnConflict,
+)
+from mneme_server.learn.ports import LessonsUnit, TextEmbedder
+from mneme_server.recall.search import Recall, RecallQuery
+
+_EXPORT_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """The use cases of lessons."""
+
+    tenants: Tenants[LessonsUnit]
+    embedder: TextEmbedder
+    recall: Recall
+
+    def create(self, tenant_id: str, lesson: Lesson) -> Lesson:
+        """Save the lesson; an empty id is made. The same content again changes nothing.
+
+        Raises:
+            AlreadyExists: the id is taken by a lesson with other content.
+            EmbeddingError: the embedding backend failed; nothing is saved.
+        """
+        report, saved = self._save(tenant_id, [lesson], OnConflict.FAIL, "lesson_id")
+        return saved[report.lesson_ids[0]]
+
+    def get(self, tenant_id: str, lesson_id: str) -> Lesson:
+        """Return the lesson and count the access.
+
+        Raises:
+            NotFound: there is no such lesson.
+        """
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            unit.lessons.count_access([lesson_id], now_us())
+            return _existing(unit, lesson_id)
+
+    def page(
+        self, tenant_id: str, filter_: LessonFilter, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[Lesson], int]:
+        """Return lessons, latest update first, after (updated_us, id); and how many match."""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            return unit.lessons.page(filter_, after, limit), unit.lessons.count(filter_)
+
+    def search(
+        self, tenant_id: str, query: str, filter_: LessonFilter, *, limit: int, min_score: float
+    ) -> tuple[Sequence[FoundLesson], int]:
+        """Return the lessons that fit best, and how many were searched; count the accesses."""
+        answer = self.recall(
+            tenant_id,
+            RecallQuery(
+                text=query, filter=_document_filter(filter_), limit=limit, min_score=min_score
+            ),
+        )
+        ids = [result.document.source_id for result in answer.results]
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            if ids:
+                unit.lessons.count_access(ids, now_us())
+            lessons = unit.lessons.get_many(ids)
+        found = [
+            FoundLesson(lessons[result.document.source_id], result.score, result.similarity)
+            for result in answer.results
+            if result.document.source_id in lessons
+        ]
+        return found, answer.searched_count
+
+    def update(self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any]) -> Lesson:
+        """Change the given fields, of those in `CONTENT_FIELDS`.
+
+        Raises:
+            NotFound: there is no such lesson.
+            FailedPrecondition: it is archived.
+            EmbeddingError: the embedding backend failed; nothing is changed.
+        """
+        with self.tenants.open(tenant_id) as memory:
+            while True:
+                with memory.read() as unit:
+                    before = _existing(unit, lesson_id)
+                _require_active(before)
+                after = replace(before, **changes)
+                if after.same_content(before):
+                    return before
+                after = replace(after, updated_us=max(now_us(), before.updated_us + 1))
+                vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
+                with memory.write() as unit:
+                    now = _existing(unit, lesson_id)
+                    if not now.same_content(before) or now.archived_us is not None:
+                        continue  # Somebody else changed it meanwhile: start from that.
+                    after = replace(
+                        after, access_count=now.access_count, last_accessed_us=now.last_accessed_us
+                    )
+                    unit.lessons.save([after])
+                    unit.documents.remove(Scope.LESSON, [lesson_id])
+                    unit.documents.add([_document(after)], vectors)
+                return after
+
+    def archive(self, tenant_id: str, lesson_id: str) -> Lesson:
+        """Archive the lesson; doing so again changes nothing.
+
+        Raises:
+            NotFound: there is no such lesson.
+        """
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            lesson = _existing(unit, lesson_id)
+            if lesson.archived_us is None:
+                lesson = replace(lesson, archived_us=now_us())
+                unit.lessons.save([lesson])
+                unit.documents.set_archived(Scope.LESSON, lesson_id, archived=True)
+            return lesson
+
+    def import_(
+        self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict
+    ) -> ImportReport:
+        """Bring in lessons, all or none.
+
+        Raises:
+            AlreadyExists: an id is taken by other content, and `on_conflict` is FAIL.
+            EmbeddingError: the embedding backend failed; nothing is brought in.
+        """
+        report, _ = self._save(tenant_id, lessons, on_conflict, "lessons[{}].id")
+        return report
+
+    def export(self, tenant_id: str, filter_: LessonFilter) -> Iterator[Lesson]:
+        """Yield lessons by id."""
+        after = ""
+        with self.tenants.open(tenant_id) as memory:
+            while True:
+                with memory.read() as unit:
+                    page = unit.lessons.by_id(filter_, after, _EXPORT_PAGE)
+                if not page:
+                    return
+                yield from page
+                after = page[-1].id
+
+    def _save(
+        self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict, field: str
+    ) -> tuple[ImportReport, dict[str, Lesson]]:
+        now = now_us()
+        given = [_completed(lesson, now) for lesson in lessons]
+        vectors = self.embedder.embed([lesson.text for lesson in given])
+        report = ImportReport([lesson.id for lesson in given])
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            stored = unit.lessons.get_many(report.lesson_ids)
+            rows: dict[str, int] = {}
+            replaced: set[str] = set()
+            for row, lesson in enumerate(given):
+                before = stored.get(lesson.id)
+                if before is None:
+                    report.created += 1
+                elif before.same_content(lesson):
+                    report.unchanged += 1
+                    continue
+                elif on_conflict == OnConflict.SKIP:
+                    report.skipped += 1
+                    continue
+                elif on_conflict == OnConflict.FAIL:
+                    raise AlreadyExists(
+                        f"lesson {lesson.id!r} exists with other content", field=field.format(row)
+                    )
+                else:
+                    report.replaced += 1
+                    replaced.add(lesson.id)
+                stored[lesson.id] = lesson
+                rows[lesson.id] = row
+            _store(unit, given, vectors, list(rows.values()), replaced)
+        return report, stored
+
+
+def _store(
+    unit: LessonsUnit, given: Sequence[Lesson], vectors: Any, rows: list[int],
+    replaced: Collection[str],
+) -> None:  # fmt: skip
+    if not rows:
+        return
+    unit.lessons.save([given[row] for row in rows])
+    if replaced:
+        unit.documents.remove(Scope.LESSON, list(replaced))
+    unit.documents.add([_document(given[row]) for row in rows], vectors[rows])
+
+
+def _completed(lesson: Lesson, now: int) -> Lesson:
+    created = lesson.created_us or now
+    return replace(
+        lesson,
+        id=lesson.id or new_id(),
+        tags=tuple(sorted(set(lesson.tags))),
+        created_us=created,
+        updated_us=lesson.updated_us or created,
+    )
+
+
+def _existing(unit: LessonsUnit, lesson_id: str) -> Lesson:
+    lesson = unit.lessons.get_many([lesson_id]).get(lesson_id)
+    if lesson is None:
+        raise NotFound(f"there is no lesson {lesson_id!r}", field="lesson_id")
+    return lesson
+
+
+def _require_active(lesson: Lesson) -> None:
+    if lesson.archived_us is not None:
+        raise FailedPrecondition(f"lesson {lesson.id!r} is archived", field="lesson.id")
+
+
+def _document(lesson: Lesson) -> Document:
+    return Document(
+        doc_id=0,
+        scope=Scope.LESSON,
+        source_id=lesson.id,
+        text=lesson.text,
+        timestamp_us=lesson.updated_us,
+        agent_id=lesson.agent_id,
+        project=lesson.project,
+        category=lesson.category,
+        importance=int(lesson.importance),
+        archived=lesson.archived_us is not None,
+        tags=lesson.tags,
+    )
+
+
+def _document_filter(filter_: LessonFilter) -> DocumentFilter:
+    return DocumentFilter(
+        scopes=frozenset({Scope.LESSON}),
+        agent_id=filter_.agent_id,
+        project=filter_.project,
+        category=filter_.category,
+        importance=int(filter_.importance or 0),
+        tags=frozenset(filter_.tags),
+        include_archived=filter_.include_archived,
+    )
+
+
+__all__ = ["CONTENT_FIELDS", "Lessons"]

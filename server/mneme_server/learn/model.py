@@ -1,0 +1,95 @@
+"""Lessons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+DEFAULT_CATEGORY = "general"
+
+
+class Importance(IntEnum):
+    """How much a lesson matters. The numbers are those of `mneme.v1.Importance`."""
+
+    LOW = 1
+    NORMAL = 2
+    HIGH = 3
+    CRITICAL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A distilled insight. `context_json` is canonical JSON; no `agent_id` means all agents."""
+
+    id: str
+    title: str
+    content: str
+    category: str = DEFAULT_CATEGORY
+    importance: Importance = Importance.NORMAL
+    agent_id: str = ""
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    context_json: str = "{}"
+    source_session_id: str = ""
+    source_event_id: str = ""
+    access_count: int = 0
+    last_accessed_us: int | None = None
+    created_us: int = 0
+    updated_us: int = 0
+    archived_us: int | None = None
+
+    @property
+    def text(self) -> str:
+        """What the lesson is found by."""
+        return f"{self.title}: {self.content}"
+
+    def same_content(self, other: Lesson) -> bool:
+        """Whether it says the same, whatever its counts and times."""
+        return all(getattr(self, name) == getattr(other, name) for name in CONTENT_FIELDS)
+
+
+CONTENT_FIELDS = (
+    "title", "content", "category", "importance", "agent_id", "project", "tags", "context_json",
+    "source_session_id", "source_event_id",
+)  # fmt: skip
+"""What the author of a lesson decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class LessonFilter:
+    """Which lessons. Empty fields do not filter; given ones must all match."""
+
+    agent_id: str = ""
+    category: str = ""
+    importance: Importance | None = None
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    include_archived: bool = False
+
+
+class OnConflict(IntEnum):
+    """What to do with an imported lesson whose id is taken by other content."""
+
+    FAIL = 1
+    SKIP = 2
+    REPLACE = 3
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What became of imported lessons."""
+
+    lesson_ids: list[str]
+    created: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLesson:
+    """A lesson and how well it fits: `score` 0 to 1, `similarity` the cosine if it is known."""
+
+    lesson: Lesson
+    score: float
+    similarity: float | None

@@ -1,0 +1,1 @@
+"""Recall: what bears on a question, out of everything the agent has stored."""

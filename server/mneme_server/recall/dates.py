@@ -1,0 +1,124 @@
+"""Dates that a query names, and how well a memory's day fits them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.common.clock import MICROSECONDS
+
+_DAY_US = 86_400 * MICROSECONDS
+_NEARNESS_DAYS = 3.0
+_MONTH_MATCH = 0.5
+_YEAR_MATCH = 0.2
+
+_NAMES = [
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+]  # fmt: skip
+_MONTHS = {short: n + 1 for n, full in enumerate(_NAMES) for short in (full, full[:3])} | {
+    "sept": 9
+}
+# Words or names, unless a number or one of the words below stands before or beside them.
+_AMBIGUOUS = {"may", "mar", "march", "jun", "dec", "sep"}
+_INTRODUCES = set(
+    ["in", "of", "since", "during", "until", "by", "before", "after", "last", "this", "next"]
+)
+
+_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b")
+_ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_TOKEN = re.compile(r"[a-z]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDate:
+    """A day, a month or a year; parts that were not named are None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+    def ordinal(self) -> int | None:
+        """Return the day's proleptic Gregorian ordinal when it is named in full and exists."""
+        if self.year is None or self.month is None or self.day is None:
+            return None
+        try:
+            return date(self.year, self.month, self.day).toordinal()
+        except ValueError:
+            return None
+
+
+def named_dates(query: str) -> list[NamedDate]:
+    """Return the dates in an English query: 7 May 2023, May 7th, 2023-05-07, in May, 2023."""
+    found = [NamedDate(int(y), int(m), int(d)) for y, m, d in _ISO.findall(query)]
+    rest = _ORDINAL.sub(r"\1", _ISO.sub(" ", query).lower())
+    words = _without_of(_TOKEN.findall(rest))
+    for place, word in enumerate(words):
+        if word in _MONTHS and _means_month(words, place):
+            found.append(_around(words, place))
+    if not found:
+        found = [NamedDate(int(word), None, None) for word in words if _YEAR.fullmatch(word)]
+    return found
+
+
+def date_match(dates: Sequence[NamedDate], timestamp_us: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how well each time (n,) fits the dates, 0 to 1 (n,).
+
+    A named day counts exp(-distance / 3 days), a named month 0.5, a named year 0.2.
+    """
+    match = np.zeros(len(timestamp_us))
+    if not dates:
+        return match
+    day = timestamp_us // _DAY_US + date(1970, 1, 1).toordinal()
+    calendar = timestamp_us.astype("datetime64[us]")
+    year = calendar.astype("datetime64[Y]").astype(np.int64) + 1970
+    month = calendar.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    for named in dates:
+        if named.month is None:
+            match = np.maximum(match, _YEAR_MATCH * (year == named.year))
+        elif named.day is None:
+            in_year = True if named.year is None else year == named.year
+            match = np.maximum(match, _MONTH_MATCH * ((month == named.month) & in_year))
+        else:
+            for wanted in [named.year] if named.year else np.unique(year).tolist():
+                ordinal = NamedDate(wanted, named.month, named.day).ordinal()
+                if ordinal is not None:
+                    match = np.maximum(match, np.exp(-np.abs(day - ordinal) / _NEARNESS_DAYS))
+    return match
+
+
+def _without_of(words: list[str]) -> list[str]:
+    """Return "7 may" for "7 of may"."""
+    return [
+        word
+        for place, word in enumerate(words)
+        if not (
+            word == "of"
+            and 0 < place < len(words) - 1
+            and words[place - 1].isdigit()
+            and words[place + 1] in _MONTHS
+        )
+    ]
+
+
+def _means_month(words: list[str], place: int) -> bool:
+    if words[place] not in _AMBIGUOUS:
+        return True
+    beside = [words[near] for near in (place - 1, place + 1) if 0 <= near < len(words)]
+    introduced = place > 0 and words[place - 1] in _INTRODUCES
+    return introduced or any(word.isdigit() for word in beside)
+
+
+def _around(words: list[str], place: int) -> NamedDate:
+    """Return the date around a month's name."""
+    beside = [words[near] for near in (place - 1, place + 1) if 0 <= near < len(words)]
+    day = next((int(w) for w in beside if w.isdigit() and 1 <= int(w) <= 31), None)
+    after = words[place + 1 : place + 3]
+    year = next((int(word) for word in after if _YEAR.fullmatch(word)), None)
+    return NamedDate(year, _MONTHS[words[place]], day)

@@ -1,0 +1,387 @@
+"""Documents, their vectors and the embedding queue in a tenant's database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
+
+from mneme_server.common.clock import now_us
+from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Scope
+from mneme_server.corpus.ports import Matrix, VectorBatch
+from mneme_server.corpus.tenant import CorpusChange, QueuedText
+from mneme_server.storage.engine import Database
+from mneme_server.storage.rows import chunks, decode_tags, encode_tags
+from mneme_server.storage.tables import documents, embedding_queue, vectors
+
+_STORED = np.dtype("<f4")
+
+
+class SqlDocuments:
+    """Implements `DocumentWriter`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self.changes = CorpusChange()
+
+    def add(self, added: Sequence[Document], embedded: Matrix | None = None) -> list[Document]:
+        if not added:
+            return []
+        first = self._next_doc_id()
+        numbered = [replace(document, doc_id=first + i) for i, document in enumerate(added)]
+        self._connection.execute(
+            documents.insert(), [_document_row(document, self._tenant_id) for document in numbered]
+        )
+        saved = with_context(self._connection, self._tenant_id, numbered)
+        self.changes.saved += saved
+        if embedded is None:
+            self._enqueue(numbered)
+        else:
+            pairs = [(document.doc_id, document.text) for document in numbered]
+            self.changes.vectors.append(
+                insert_vectors(self._connection, self._tenant_id, pairs, embedded)
+            )
+        return saved
+
+    def remove(self, scope: Scope, source_ids: Sequence[str]) -> None:
+        for some in chunks(source_ids):
+            conditions = (
+                documents.c.tenant_id == self._tenant_id,
+                documents.c.scope == int(scope),
+                documents.c.source_id.in_(some),
+            )
+            gone = list(
+                self._connection.execute(select(documents.c.doc_id).where(*conditions)).scalars()
+            )
+            if not gone:
+                continue
+            unqueued = self._connection.execute(
+                delete(embedding_queue).where(
+                    embedding_queue.c.tenant_id == self._tenant_id,
+                    embedding_queue.c.doc_id.in_(gone),
+                )
+            )
+            self._connection.execute(delete(documents).where(*conditions))
+            self.changes.removed += gone
+            self.changes.queued -= unqueued.rowcount
+
+    def set_archived(self, scope: Scope, source_id: str, *, archived: bool) -> None:
+        self._update(
+            (documents.c.scope == int(scope)) & (documents.c.source_id == source_id),
+            {"archived": archived},
+        )
+
+    def set_session(
+        self, session_id: str, *, user_id: str, project: str, tags: tuple[str, ...]
+    ) -> None:
+        self._update(
+            (documents.c.scope == int(Scope.EVENT)) & (documents.c.session_id == session_id),
+            {"user_id": user_id, "project": project, "tags": encode_tags(tags)},
+        )
+
+    def _update(self, condition: Any, values: Mapping[str, Any]) -> None:
+        bound = (documents.c.tenant_id == self._tenant_id) & condition
+        self._connection.execute(update(documents).where(bound).values(values))
+        changed = self._connection.execute(select(documents).where(bound))
+        self.changes.saved += with_context(
+            self._connection, self._tenant_id, [document_of(row) for row in changed]
+        )
+
+    def _next_doc_id(self) -> int:
+        # AUTOINCREMENT keeps the highest id ever used in sqlite_sequence; the write lock is ours.
+        row = self._connection.exec_driver_sql(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'documents'"
+        ).first()
+        return 1 if row is None else int(row[0]) + 1
+
+    def _enqueue(self, queued: Sequence[Document]) -> None:
+        due_at = now_us()
+        self._connection.execute(
+            embedding_queue.insert(),
+            [
+                {
+                    "tenant_id": self._tenant_id,
+                    "doc_id": document.doc_id,
+                    "attempts": 0,
+                    "due_at": due_at,
+                    "last_error": "",
+                }
+                for document in queued
+            ],
+        )
+        self.changes.queued += len(queued)
+
+
+class SqlEmbeddingQueue:
+    """Implements `EmbeddingQueue`."""
+
+    def __init__(self, connection: Connection, tenant_id: str, changes: CorpusChange) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._changes = changes
+
+    def due(self, now: int, limit: int) -> Sequence[QueuedText]:
+        query = (
+            select(embedding_queue.c.doc_id, embedding_queue.c.attempts, documents.c.text)
+            .join(
+                documents,
+                (documents.c.tenant_id == embedding_queue.c.tenant_id)
+                & (documents.c.doc_id == embedding_queue.c.doc_id),
+            )
+            .where(embedding_queue.c.tenant_id == self._tenant_id, embedding_queue.c.due_at <= now)
+            .order_by(embedding_queue.c.doc_id)
+            .limit(limit)
+        )
+        return [QueuedText(*row) for row in self._connection.execute(query)]
+
+    def next_due_us(self) -> int | None:
+        query = select(func.min(embedding_queue.c.due_at)).where(
+            embedding_queue.c.tenant_id == self._tenant_id
+        )
+        earliest: int | None = self._connection.execute(query).scalar_one()
+        return earliest
+
+    def depth(self) -> int:
+        return self._count()
+
+    def waiting_of(self, doc_ids: Sequence[int]) -> int:
+        return sum(self._count(embedding_queue.c.doc_id.in_(some)) for some in chunks(doc_ids))
+
+    def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
+        by_hash = {content_hash(text): text for text in texts}
+        found: dict[str, Matrix] = {}
+        for some in chunks(by_hash):
+            query = select(vectors.c.content_hash, vectors.c.vector).where(
+                vectors.c.tenant_id == self._tenant_id, vectors.c.content_hash.in_(some)
+            )
+            for digest, vector in self._connection.execute(query):
+                found[by_hash[digest]] = np.frombuffer(vector, _STORED)
+        return found
+
+    def finish(self, embedded: Sequence[QueuedText], matrix: Matrix) -> None:
+        doc_ids = [item.doc_id for item in embedded]
+        left: set[int] = set()
+        for some in chunks(doc_ids):
+            mine = (
+                embedding_queue.c.tenant_id == self._tenant_id,
+                embedding_queue.c.doc_id.in_(some),
+            )
+            left.update(
+                self._connection.execute(select(embedding_queue.c.doc_id).where(*mine)).scalars()
+            )
+            self._connection.execute(delete(embedding_queue).where(*mine))
+        rows = [row for row, doc_id in enumerate(doc_ids) if doc_id in left]
+        if not rows:
+            return
+        pairs = [(embedded[row].doc_id, embedded[row].text) for row in rows]
+        self._changes.vectors.append(
+            insert_vectors(self._connection, self._tenant_id, pairs, matrix[rows])
+        )
+        self._changes.queued -= len(rows)
+
+    def defer(self, doc_ids: Sequence[int], *, until_us: int, error: str) -> None:
+        statement = (
+            update(embedding_queue)
+            .where(
+                embedding_queue.c.tenant_id == self._tenant_id,
+                embedding_queue.c.doc_id == bindparam("which"),
+            )
+            .values(
+                attempts=embedding_queue.c.attempts + 1, due_at=until_us, last_error=error[:1000]
+            )
+        )
+        self._connection.execute(statement, [{"which": doc_id} for doc_id in doc_ids])
+
+    def failed(self) -> int:
+        """Return how many documents wait after an attempt that failed."""
+        return self._count(embedding_queue.c.attempts > 0)
+
+    def _count(self, *conditions: Any) -> int:
+        query = (
+            select(func.count())
+            .select_from(embedding_queue)
+            .where(embedding_queue.c.tenant_id == self._tenant_id, *conditions)
+        )
+        return self._connection.execute(query).scalar_one()
+
+
+class SqlCorpusSource:
+    """Implements `CorpusSource`; each call reads its own snapshot."""
+
+    def __init__(self, database: Database, tenant_id: str) -> None:
+        self._database = database
+        self._tenant_id = tenant_id
+
+    def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
+        query = self._documents().where(documents.c.doc_id > doc_id)
+        return self._read(query.order_by(documents.c.doc_id).limit(limit))
+
+    def documents_of(self, doc_ids: Sequence[int]) -> Sequence[Document]:
+        found: list[Document] = []
+        for some in chunks(doc_ids):
+            found += self._read(self._documents().where(documents.c.doc_id.in_(some)))
+        return found
+
+    def vectors_after(self, seq: int, limit: int) -> VectorBatch:
+        query = self._vectors().where(vectors.c.seq > seq).order_by(vectors.c.seq).limit(limit)
+        with self._database.read() as connection:
+            return _batch(connection.execute(query).all())
+
+    def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:
+        rows: list[Row[Any]] = []
+        with self._database.read() as connection:
+            for some in chunks(doc_ids):
+                rows += connection.execute(self._vectors().where(vectors.c.doc_id.in_(some)))
+        return _batch(rows)
+
+    def _documents(self) -> Select[Any]:
+        return select(documents).where(documents.c.tenant_id == self._tenant_id)
+
+    def _vectors(self) -> Select[Any]:
+        return select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector).where(
+            vectors.c.tenant_id == self._tenant_id
+        )
+
+    def _read(self, query: Select[Any]) -> Sequence[Document]:
+        with self._database.read() as connection:
+            found = [document_of(row) for row in connection.execute(query)]
+            return with_context(connection, self._tenant_id, found)
+
+
+def content_hash(text: str) -> bytes:
+    """Return what tells equal texts: their SHA-256."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def insert_vectors(
+    connection: Connection, tenant_id: str, embedded: Sequence[tuple[int, str]], matrix: Matrix
+) -> VectorBatch:
+    """Store the vectors (n, d) of n (doc_id, text) and return them with their numbers."""
+    row = connection.exec_driver_sql(
+        "SELECT seq FROM sqlite_sequence WHERE name = 'vectors'"
+    ).first()
+    first = 1 if row is None else int(row[0]) + 1
+    stored = np.ascontiguousarray(matrix, dtype=_STORED)
+    connection.execute(
+        vectors.insert(),
+        [
+            {
+                "seq": first + index,
+                "tenant_id": tenant_id,
+                "doc_id": doc_id,
+                "content_hash": content_hash(text),
+                "vector": stored[index].tobytes(),
+            }
+            for index, (doc_id, text) in enumerate(embedded)
+        ],
+    )
+    return VectorBatch(
+        np.arange(first, first + len(embedded), dtype=np.int64),
+        np.array([doc_id for doc_id, _ in embedded], dtype=np.int64),
+        stored,
+    )
+
+
+def with_context(
+    connection: Connection, tenant_id: str, found: Sequence[Document]
+) -> list[Document]:
+    """Return the documents with the texts that come just before them in their sessions."""
+    spans: dict[str, tuple[int, int]] = {}
+    for document in found:
+        if document.session_id and document.position:
+            low, high = spans.get(document.session_id, (document.position, document.position))
+            spans[document.session_id] = (min(low, document.position), max(high, document.position))
+    before: dict[str, list[tuple[int, str]]] = {}
+    for session_id, (low, high) in spans.items():
+        before[session_id] = _session_texts(connection, tenant_id, session_id, low, high)
+    return [_in_context(document, before.get(document.session_id, ())) for document in found]
+
+
+def _session_texts(
+    connection: Connection, tenant_id: str, session_id: str, low: int, high: int
+) -> list[tuple[int, str]]:
+    """Return (position, text) of the session's events up to `high`, from a few before `low`."""
+    mine = (
+        documents.c.tenant_id == tenant_id,
+        documents.c.session_id == session_id,
+        documents.c.scope == int(Scope.EVENT),
+    )
+    columns = select(documents.c.position, documents.c.text)
+    earlier = connection.execute(
+        columns.where(*mine, documents.c.position < low)
+        .order_by(documents.c.position.desc())
+        .limit(CONTEXT_DOCUMENTS)
+    ).all()
+    inside = connection.execute(
+        columns.where(*mine, documents.c.position >= low, documents.c.position <= high).order_by(
+            documents.c.position
+        )
+    ).all()
+    return [(position, text) for position, text in [*reversed(earlier), *inside]]
+
+
+def _in_context(document: Document, session: Sequence[tuple[int, str]]) -> Document:
+    if document.scope != Scope.EVENT or not session:
+        return document
+    positions = [position for position, _ in session]
+    place = int(np.searchsorted(positions, document.position))
+    lines = [text for _, text in session[max(0, place - CONTEXT_DOCUMENTS) : place]]
+    return replace(document, context="\n".join(lines)) if lines else document
+
+
+def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
+    if not rows:
+        return VectorBatch(
+            np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32)
+        )
+    joined = b"".join(row.vector for row in rows)
+    return VectorBatch(
+        np.array([row.seq for row in rows], dtype=np.int64),
+        np.array([row.doc_id for row in rows], dtype=np.int64),
+        np.frombuffer(joined, _STORED).reshape(len(rows), -1),
+    )
+
+
+def document_of(row: Row[Any]) -> Document:
+    """Return the document of a row, without its context."""
+    return Document(
+        doc_id=row.doc_id,
+        scope=Scope(row.scope),
+        source_id=row.source_id,
+        text=row.text,
+        timestamp_us=row.timestamp,
+        session_id=row.session_id,
+        position=row.position,
+        agent_id=row.agent_id,
+        user_id=row.user_id,
+        project=row.project,
+        category=row.category,
+        importance=row.importance,
+        archived=row.archived,
+        tags=decode_tags(row.tags),
+    )
+
+
+def _document_row(document: Document, tenant_id: str) -> dict[str, Any]:
+    return {
+        "doc_id": document.doc_id,
+        "tenant_id": tenant_id,
+        "scope": int(document.scope),
+        "source_id": document.source_id,
+        "text": document.text,
+        "timestamp": document.timestamp_us,
+        "session_id": document.session_id,
+        "position": document.position,
+        "agent_id": document.agent_id,
+        "user_id": document.user_id,
+        "project": document.project,
+        "category": document.category,
+        "importance": document.importance,
+        "archived": document.archived,
+        "tags": encode_tags(document.tags),
+    }

@@ -1,0 +1,77 @@
+"""What recall shows of a memory beside its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from mneme_server.common.canonical import JsonObject
+from mneme_server.corpus.document import Document, Scope
+from mneme_server.events.model import EventType, Severity
+from mneme_server.learn.model import Importance
+from mneme_server.storage.documents import document_of
+from mneme_server.storage.rows import chunks
+from mneme_server.storage.tables import documents, events, lessons
+
+
+class SqlMemories:
+    """Implements `recall.ports.MemoryReader`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def documents_of(self, doc_ids: Sequence[int]) -> dict[int, Document]:
+        found: dict[int, Document] = {}
+        for some in chunks(doc_ids):
+            query = select(documents).where(
+                documents.c.tenant_id == self._tenant_id, documents.c.doc_id.in_(some)
+            )
+            found |= {row.doc_id: document_of(row) for row in self._connection.execute(query)}
+        return found
+
+    def details_of(self, scope: Scope, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        details = _DETAILS.get(scope)
+        return details(self, source_ids) if details and source_ids else {}
+
+    def _event_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        columns = events.c
+        query = select(
+            columns.id, columns.event_type, columns.name, columns.severity, columns.sequence
+        )
+        return {
+            row.id: {
+                "event_type": EventType(row.event_type).name,
+                "name": row.name,
+                "severity": Severity(row.severity).name,
+                "sequence": row.sequence,
+            }
+            for row in self._rows(query, columns, source_ids)
+        }
+
+    def _lesson_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        columns = lessons.c
+        query = select(
+            columns.id, columns.title, columns.category, columns.importance, columns.archived_at
+        )
+        return {
+            row.id: {
+                "title": row.title,
+                "category": row.category,
+                "importance": Importance(row.importance).name,
+                "archived": row.archived_at is not None,
+            }
+            for row in self._rows(query, columns, source_ids)
+        }
+
+    def _rows(self, query: Any, columns: Any, source_ids: Sequence[str]) -> list[Any]:
+        mine = query.where(columns.tenant_id == self._tenant_id, columns.id.in_(source_ids))
+        return list(self._connection.execute(mine))
+
+
+_DETAILS: dict[Scope, Callable[[SqlMemories, Sequence[str]], dict[str, JsonObject]]] = {
+    Scope.EVENT: SqlMemories._event_details,
+    Scope.LESSON: SqlMemories._lesson_details,
+}

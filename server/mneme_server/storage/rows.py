@@ -1,0 +1,39 @@
+"""Between rows and the domain: small conversions that several repositories share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement
+
+T = TypeVar("T")
+
+MAX_BOUND = 500
+"""Values in one IN list: short lists keep the number of distinct statements small."""
+
+
+def chunks(items: Collection[T], size: int = MAX_BOUND) -> Iterator[Sequence[T]]:
+    """Yield the items in lists of at most `size`."""
+    ordered = list(items)
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]
+
+
+def encode_tags(tags: Collection[str]) -> str:
+    """Return tags as a JSON array, sorted, without repeats."""
+    return json.dumps(sorted(set(tags)), ensure_ascii=False) if tags else "[]"
+
+
+def decode_tags(text: str) -> tuple[str, ...]:
+    """Return the tags of a JSON array."""
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def equal_where_given(
+    columns: Any, filter_: object, names: Sequence[str]
+) -> list[ColumnElement[bool]]:
+    """Return a condition for each of the filter's texts that is not empty: its column equals it."""
+    given = ((name, getattr(filter_, name)) for name in names)
+    return [columns[name] == value for name, value in given if value]

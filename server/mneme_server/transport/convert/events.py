@@ -1,0 +1,186 @@
+"""Between the event service's messages and the domain."""
+
+from __future__ import annotations
+
+from google.protobuf.duration_pb2 import Duration
+from mneme.v1 import event_service_pb2 as pb
+
+from mneme_server.events.model import (
+    Agent,
+    Event,
+    EventType,
+    NewEvent,
+    Session,
+    SessionStatus,
+    Severity,
+)
+from mneme_server.events.ports import EventFilter, SessionFilter
+from mneme_server.events.sessions import NewSession
+from mneme_server.transport.convert.json import (
+    METADATA_BYTES,
+    PAYLOAD_BYTES,
+    json_of,
+    struct_of,
+)
+from mneme_server.transport.convert.time import (
+    from_timestamp,
+    optional_time,
+    time_range,
+    to_timestamp,
+)
+
+_TYPES = {int(kind): kind for kind in EventType}
+_SEVERITIES = {int(severity): severity for severity in Severity}
+
+
+def new_event(message: pb.NewEvent, field: str) -> NewEvent:
+    """Return the event of a message; `field` is its path in the request."""
+    return NewEvent(
+        id=message.id,
+        session_id=message.session_id,
+        agent_id=message.agent_id,
+        event_type=_TYPES[message.event_type],
+        severity=_SEVERITIES.get(message.severity),
+        timestamp_us=(from_timestamp(message.timestamp) if message.HasField("timestamp") else None),
+        text=message.text,
+        payload=(
+            json_of(message.payload, f"{field}.payload", PAYLOAD_BYTES)
+            if message.HasField("payload")
+            else {}
+        ),
+        metadata=(
+            json_of(message.metadata, f"{field}.metadata", METADATA_BYTES)
+            if message.HasField("metadata")
+            else {}
+        ),
+        name=message.name,
+        call_id=message.call_id,
+        error=message.error,
+        model=message.model,
+        input_tokens=message.input_tokens,
+        output_tokens=message.output_tokens,
+        cost_usd=message.cost_usd,
+        duration_us=(message.duration.ToMicroseconds() if message.HasField("duration") else None),
+        searchable=message.searchable if message.HasField("searchable") else None,
+    )
+
+
+def event(recorded: Event) -> pb.Event:
+    """Return the message of an event."""
+    message = pb.Event(
+        id=recorded.id,
+        session_id=recorded.session_id,
+        agent_id=recorded.agent_id,
+        event_type=pb.EventType.ValueType(recorded.event_type),
+        severity=pb.Severity.ValueType(recorded.severity),
+        timestamp=to_timestamp(recorded.timestamp_us),
+        text=recorded.text,
+        payload=struct_of(recorded.payload_json),
+        metadata=struct_of(recorded.metadata_json),
+        name=recorded.name,
+        call_id=recorded.call_id,
+        error=recorded.error,
+        model=recorded.model,
+        input_tokens=recorded.input_tokens,
+        output_tokens=recorded.output_tokens,
+        cost_usd=recorded.cost_usd,
+        searchable=recorded.searchable,
+        sequence=recorded.sequence,
+        recorded_at=to_timestamp(recorded.recorded_us),
+        prev_hash=recorded.prev_hash,
+        hash=recorded.hash,
+    )
+    if recorded.duration_us is not None:
+        message.duration.CopyFrom(_duration(recorded.duration_us))
+    return message
+
+
+def new_session(request: pb.StartSessionRequest) -> NewSession:
+    """Return the session that a request starts."""
+    return NewSession(
+        id=request.session_id,
+        agent_id=request.agent_id,
+        agent_name=request.agent_name,
+        user_id=request.user_id,
+        project=request.project,
+        tags=tuple(request.tags),
+        metadata=json_of(request.metadata, "metadata", METADATA_BYTES),
+        started_us=optional_time(request, "started_at"),
+    )
+
+
+def session(stored: Session) -> pb.Session:
+    """Return the message of a session."""
+    return pb.Session(
+        id=stored.id,
+        agent_id=stored.agent_id,
+        agent_name=stored.agent_name,
+        user_id=stored.user_id,
+        project=stored.project,
+        tags=stored.tags,
+        metadata=struct_of(stored.metadata_json),
+        status=pb.SessionStatus.ValueType(stored.status),
+        started_at=to_timestamp(stored.started_us),
+        ended_at=None if stored.ended_us is None else to_timestamp(stored.ended_us),
+        last_event_at=(
+            None if stored.last_event_us is None else to_timestamp(stored.last_event_us)
+        ),
+        event_count=stored.event_count,
+        tool_call_count=stored.tool_call_count,
+        error_count=stored.error_count,
+        llm_call_count=stored.llm_call_count,
+        total_cost_usd=stored.total_cost_usd,
+        total_input_tokens=stored.total_input_tokens,
+        total_output_tokens=stored.total_output_tokens,
+        head_hash=stored.head_hash,
+    )
+
+
+def agent(stored: Agent) -> pb.Agent:
+    """Return the message of an agent."""
+    return pb.Agent(
+        id=stored.id,
+        name=stored.name,
+        first_seen_at=to_timestamp(stored.first_seen_us),
+        last_seen_at=to_timestamp(stored.last_seen_us),
+        session_count=stored.session_count,
+        event_count=stored.event_count,
+        tool_call_count=stored.tool_call_count,
+        error_count=stored.error_count,
+        total_cost_usd=stored.total_cost_usd,
+    )
+
+
+def session_filter(request: pb.ListSessionsRequest) -> SessionFilter:
+    """Return the filter of a request."""
+    start_us, end_us = time_range(request)
+    return SessionFilter(
+        agent_id=request.agent_id,
+        user_id=request.user_id,
+        project=request.project,
+        status=SessionStatus(request.status) if request.status else None,
+        tags=tuple(request.tags),
+        start_us=start_us,
+        end_us=end_us,
+    )
+
+
+def event_filter(request: pb.ListEventsRequest | pb.WatchEventsRequest) -> EventFilter:
+    """Return the filter of a request."""
+    listed = isinstance(request, pb.ListEventsRequest)
+    start_us, end_us = time_range(request) if listed else (None, None)
+    return EventFilter(
+        session_id=request.session_id,
+        agent_id=request.agent_id,
+        event_types=tuple(_TYPES[kind] for kind in request.event_types),
+        min_severity=_SEVERITIES.get(request.min_severity),
+        name=request.name if listed else "",
+        start_us=start_us,
+        end_us=end_us,
+    )
+
+
+def _duration(microseconds: int) -> Duration:
+    duration = Duration()
+    duration.FromMicroseconds(microseconds)
+    return duration

@@ -1,0 +1,164 @@
+"""Between the learn service's messages and the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mneme.v1 import common_pb2
+from mneme.v1 import learn_service_pb2 as pb
+
+from mneme_server.common.canonical import canonical_json
+from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.learn.model import (
+    DEFAULT_CATEGORY,
+    FoundLesson,
+    Importance,
+    Lesson,
+    LessonFilter,
+)
+from mneme_server.transport.convert.json import METADATA_BYTES, json_of, struct_of
+from mneme_server.transport.convert.time import optional_time, to_timestamp
+
+
+def new_lesson(request: pb.CreateLessonRequest) -> Lesson:
+    """Return the lesson that a request saves."""
+    return Lesson(
+        id=request.lesson_id,
+        title=request.title,
+        content=request.content,
+        category=request.category or DEFAULT_CATEGORY,
+        importance=_importance(request.importance),
+        agent_id=request.agent_id,
+        project=request.project,
+        tags=tuple(sorted(set(request.tags))),
+        context_json=canonical_json(json_of(request.context, "context", METADATA_BYTES)),
+        source_session_id=request.source_session_id,
+        source_event_id=request.source_event_id,
+    )
+
+
+def imported_lesson(message: pb.Lesson, field: str) -> Lesson:
+    """Return the lesson of a message as it was exported; `field` is its path in the request."""
+    return Lesson(
+        id=message.id,
+        title=message.title,
+        content=message.content,
+        category=message.category or DEFAULT_CATEGORY,
+        importance=_importance(message.importance),
+        agent_id=message.agent_id,
+        project=message.project,
+        tags=tuple(sorted(set(message.tags))),
+        context_json=canonical_json(json_of(message.context, f"{field}.context", METADATA_BYTES)),
+        source_session_id=message.source_session_id,
+        source_event_id=message.source_event_id,
+        access_count=message.access_count,
+        last_accessed_us=optional_time(message, "last_accessed_at"),
+        created_us=optional_time(message, "created_at") or 0,
+        updated_us=optional_time(message, "updated_at") or 0,
+        archived_us=optional_time(message, "archived_at"),
+    )
+
+
+def lesson(stored: Lesson) -> pb.Lesson:
+    """Return the message of a lesson."""
+    return pb.Lesson(
+        id=stored.id,
+        title=stored.title,
+        content=stored.content,
+        category=stored.category,
+        importance=common_pb2.Importance.ValueType(stored.importance),
+        agent_id=stored.agent_id,
+        project=stored.project,
+        tags=stored.tags,
+        context=struct_of(stored.context_json),
+        source_session_id=stored.source_session_id,
+        source_event_id=stored.source_event_id,
+        access_count=stored.access_count,
+        last_accessed_at=(
+            None if stored.last_accessed_us is None else to_timestamp(stored.last_accessed_us)
+        ),
+        created_at=to_timestamp(stored.created_us),
+        updated_at=to_timestamp(stored.updated_us),
+        archived_at=None if stored.archived_us is None else to_timestamp(stored.archived_us),
+    )
+
+
+def found_lesson(found: FoundLesson) -> pb.FoundLesson:
+    """Return the message of a lesson that was found."""
+    return pb.FoundLesson(
+        lesson=lesson(found.lesson), score=found.score, similarity=found.similarity
+    )
+
+
+def lesson_filter(message: pb.LessonFilter) -> LessonFilter:
+    """Return the filter of a message."""
+    return LessonFilter(
+        agent_id=message.agent_id,
+        category=message.category,
+        importance=Importance(message.importance) if message.importance else None,
+        project=message.project,
+        tags=tuple(message.tags),
+        include_archived=message.include_archived,
+    )
+
+
+# Which field of the domain a path of an update mask changes, and how its value is read.
+_CHANGES: dict[str, tuple[str, Callable[[pb.Lesson], Any]]] = {
+    "title": ("title", lambda message: message.title),
+    "content": ("content", lambda message: message.content),
+    "category": ("category", lambda message: message.category or DEFAULT_CATEGORY),
+    "importance": ("importance", lambda message: _importance(message.importance)),
+    "agent_id": ("agent_id", lambda message: message.agent_id),
+    "project": ("project", lambda message: message.project),
+    "tags": ("tags", lambda message: tuple(sorted(set(message.tags)))),
+    "context": (
+        "context_json",
+        lambda message: canonical_json(json_of(message.context, "lesson.context", METADATA_BYTES)),
+    ),
+    "source_session_id": ("source_session_id", lambda message: message.source_session_id),
+    "source_event_id": ("source_event_id", lambda message: message.source_event_id),
+}
+
+
+def lesson_changes(request: pb.UpdateLessonRequest) -> dict[str, Any]:
+    """Return the new values of the fields that a request's mask names, by domain field.
+
+    Raises:
+        InvalidArgument: the mask is empty or names something that cannot be changed.
+    """
+    if not request.update_mask.paths:
+        raise InvalidArgument(
+            "update_mask names no field to change",
+            reason=Reason.MISSING_REQUIRED_FIELD,
+            field="update_mask",
+        )
+    changes: dict[str, Any] = {}
+    for path in request.update_mask.paths:
+        if path not in _CHANGES:
+            raise InvalidArgument(
+                f"update_mask names {path!r}; it may name {', '.join(_CHANGES)}",
+                field="update_mask",
+            )
+        name, read = _CHANGES[path]
+        changes[name] = read(request.lesson)
+    return changes
+
+
+def changed_fields_only(request: pb.UpdateLessonRequest) -> pb.Lesson:
+    """Return a lesson to validate: the given values of the named fields, harmless others."""
+    message = pb.Lesson(id=request.lesson.id, title="unchanged", content="unchanged")
+    for path in request.update_mask.paths:
+        message.ClearField(path)
+        value = getattr(request.lesson, path)
+        if path == "tags":
+            message.tags.extend(value)
+        elif path == "context":
+            message.context.CopyFrom(value)
+        else:
+            setattr(message, path, value)
+    return message
+
+
+def _importance(value: int) -> Importance:
+    return Importance(value) if value else Importance.NORMAL

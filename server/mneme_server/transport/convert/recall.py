@@ -1,0 +1,89 @@
+"""Between the recall service's messages and the domain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mneme.v1 import recall_service_pb2 as pb
+
+from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.recall.ranking import Weights
+from mneme_server.recall.search import Answer, Mode, Recalled, RecallQuery
+from mneme_server.transport.convert.json import struct_of_object
+from mneme_server.transport.convert.time import time_range, to_timestamp
+
+_DEFAULT_LIMIT = 10
+
+
+def recall_query(request: pb.RecallRequest) -> RecallQuery:
+    """Return the query of a request."""
+    start_us, end_us = time_range(request)
+    return RecallQuery(
+        text=request.query,
+        filter=DocumentFilter(
+            scopes=frozenset(Scope(scope) for scope in request.scopes),
+            agent_id=request.agent_id,
+            session_id=request.session_id,
+            user_id=request.user_id,
+            project=request.project,
+            start_us=start_us,
+            end_us=end_us,
+            tags=frozenset(request.tags),
+        ),
+        limit=request.limit or _DEFAULT_LIMIT,
+        min_score=request.min_score,
+        mode=Mode(request.mode or Mode.HYBRID),
+        weights=_weights(request.weights),
+        explain=request.explain,
+    )
+
+
+def recall_response(answer: Answer) -> pb.RecallResponse:
+    """Return the message of an answer."""
+    return pb.RecallResponse(
+        results=[_result(result) for result in answer.results],
+        total_results=answer.total,
+        outcome=pb.RecallOutcome.Value(f"RECALL_OUTCOME_{answer.outcome.name}"),
+        searched_count=answer.searched_count,
+        pending_count=answer.pending_count,
+        candidates_capped=answer.capped,
+    )
+
+
+def _weights(message: pb.RankingWeights) -> Weights:
+    """Return the default weights, with the groups of terms that the message names scaled."""
+    weights = Weights()
+    if message.HasField("neighbors"):
+        weights = replace(
+            weights, answer=weights.answer * message.neighbors, next=weights.next * message.neighbors
+        )
+    if message.HasField("session"):
+        weights = replace(
+            weights,
+            session_dense=weights.session_dense * message.session,
+            session_lexical=weights.session_lexical * message.session,
+        )
+    if message.HasField("recency"):
+        weights = replace(weights, recency=message.recency)
+    if message.HasField("importance"):
+        weights = replace(weights, importance=message.importance)
+    return weights
+
+
+def _result(recalled: Recalled) -> pb.RecallResult:
+    document = recalled.document
+    return pb.RecallResult(
+        source_type=pb.Scope.ValueType(document.scope),
+        source_id=document.source_id,
+        score=recalled.score,
+        similarity=recalled.similarity,
+        text=document.text,
+        timestamp=to_timestamp(document.timestamp_us),
+        session_id=document.session_id,
+        agent_id=document.agent_id,
+        metadata=struct_of_object(recalled.details) if recalled.details else None,
+        terms=[
+            pb.ScoreTerm(name=term.name, value=term.value, contribution=term.contribution)
+            for term in recalled.terms
+        ],
+    )

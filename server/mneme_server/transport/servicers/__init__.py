@@ -1,0 +1,1 @@
+"""One servicer per service: each method converts in, calls one use case, and converts out."""
