@@ -1,0 +1,292 @@
+"""The attributes of documents as arrays, and filters over them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.ports import Rows, Selection
+from mneme_server.index.ids import GONE, RowsById
+from mneme_server.index.links import SessionLinks
+from mneme_server.index.tags import TagPostings
+
+_CACHED_SELECTIONS = 4
+
+_DTYPES: dict[str, type] = {
+    "doc_id": np.int64,
+    "scope": np.uint8,
+    "session": np.int32,
+    "position": np.int64,
+    "timestamp_us": np.int64,
+    "importance": np.uint8,
+    "words": np.int32,
+    "asks": np.bool_,
+    "author": np.int32,
+    "agent": np.int32,
+    "user": np.int32,
+    "project": np.int32,
+    "category": np.int32,
+    "archived": np.bool_,
+    "live": np.bool_,
+    "fingerprint": np.int64,
+}
+
+
+_LABEL = re.compile(r"([^\W\d_][\w .'\-]{0,40}):\s")
+
+
+class Codes:
+    """Numbers strings in the order in which they are first seen; -1 stands for the empty one."""
+
+    def __init__(self) -> None:
+        self.values: list[str] = []
+        self._numbers = {"": -1}
+
+    def of(self, values: Iterable[str]) -> list[int]:
+        """Return the number of each value, numbering new ones."""
+        return [self._number(value) for value in values]
+
+    def get(self, value: str) -> int:
+        """Return the number of a value; -2, which nothing has, for an unknown one."""
+        return self._numbers.get(value, -2)
+
+    def _number(self, value: str) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            number = len(self.values)
+            self.values.append(value)
+            self._numbers[value] = number
+        return number
+
+
+def author_of(document: Document) -> str:
+    """Return who speaks: the document's agent, else a leading label ("Ann: ..."), else ""."""
+    if document.agent_id:
+        return document.agent_id
+    label = _LABEL.match(document.text)
+    return label[1] if label else ""
+
+
+class DocumentTable:
+    """Every document of a tenant, a row each. Implements `CorpusColumns`.
+
+    One writer at a time (the caller's lock); readers need none. Arrays only ever grow by being
+    replaced and `size` is raised last, so a row below `size` can be read from any array taken
+    after `size`. Rows of removed documents stay until the index is opened again, with
+    `live` false.
+    """
+
+    doc_id: NDArray[np.int64]
+    scope: NDArray[np.uint8]
+    session: NDArray[np.int32]
+    position: NDArray[np.int64]
+    timestamp_us: NDArray[np.int64]
+    importance: NDArray[np.uint8]
+    words: NDArray[np.int32]
+    asks: NDArray[np.bool_]
+    author: NDArray[np.int32]
+    authors: Sequence[str]
+    agent: NDArray[np.int32]
+    user: NDArray[np.int32]
+    project: NDArray[np.int32]
+    category: NDArray[np.int32]
+    archived: NDArray[np.bool_]
+    live: NDArray[np.bool_]
+    fingerprint: NDArray[np.int64]
+    previous: NDArray[np.int32]
+    next: NDArray[np.int32]
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.live_count = 0
+        self._capacity = 0
+        for name, dtype in _DTYPES.items():
+            setattr(self, name, np.empty(0, dtype))
+        self._links = SessionLinks()
+        self.previous, self.next = self._links.previous, self._links.next
+        self._rows = RowsById()
+        self._tags = TagPostings()
+        self._sessions, self._agents, self._users = Codes(), Codes(), Codes()
+        self._projects, self._categories, self._authors = Codes(), Codes(), Codes()
+        self.authors = self._authors.values
+        self._version = 0
+        self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
+        self._newest = (-1, 0)
+
+    def rows_of(self, doc_ids: NDArray[np.int64]) -> Rows:
+        """Return the row of each document; -1 for ids that are unknown or removed."""
+        return self._rows.get(doc_ids)
+
+    def live_ids(self) -> NDArray[np.int64]:
+        """Return the ids of all documents that are not removed, in no particular order."""
+        size = self.size
+        ids: NDArray[np.int64] = self.doc_id[:size][self.live[:size]]
+        return ids
+
+    @property
+    def newest_us(self) -> int:
+        """The time of the newest document; 0 without documents."""
+        version, newest = self._newest
+        if version != self._version:
+            version, size = self._version, self.size
+            times = self.timestamp_us[:size][self.live[:size]]
+            newest = int(times.max()) if times.size else 0
+            self._newest = (version, newest)
+        return newest
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        columns = sum(int(getattr(self, name).nbytes) for name in _DTYPES)
+        return columns + self.previous.nbytes + self.next.nbytes
+
+    def add(
+        self, documents: Sequence[Document], *, link: bool = True
+    ) -> tuple[list[Document], list[Document]]:
+        """Add documents, or replace the attributes of known ones.
+
+        Return the new ones, and the known ones whose text is another than before. Without `link`
+        the neighbours in the sessions are left to one `relink` afterwards, which is faster for
+        many.
+        """
+        distinct = {document.doc_id: document for document in documents}
+        batch = list(distinct.values())
+        rows = self.rows_of(np.fromiter(distinct, np.int64, len(distinct)))
+        known = [(int(row), d) for row, d in zip(rows, batch, strict=True) if row != GONE]
+        fresh = [d for row, d in zip(rows, batch, strict=True) if row == GONE]
+        reworded = []
+        for row, document in known:
+            if self.fingerprint[row] != hash(document.text):
+                reworded.append(document)
+            self._replace(row, document)
+        if fresh:
+            self._append(fresh, link=link)
+        self._version += 1
+        return fresh, reworded
+
+    def relink(self) -> None:
+        """Find every document's neighbours in its session anew."""
+        self._links.rebuild(self.session[: self.size], self.position, self.doc_id, self.live)
+        self.previous, self.next = self._links.previous, self._links.next
+
+    def remove(self, doc_ids: Sequence[int]) -> Rows:
+        """Remove documents; return the rows they had. Unknown ids are ignored."""
+        ids = np.unique(np.fromiter(doc_ids, np.int64, len(doc_ids)))
+        rows: Rows = self.rows_of(ids)
+        known = rows != GONE
+        ids, rows = ids[known], rows[known]
+        if not rows.size:
+            return rows
+        self.live[rows] = False
+        self.live_count -= rows.size
+        for row in rows.tolist():
+            self._links.remove(row, int(self.session[row]))
+            self._tags.put(row, ())
+        self._rows.put(ids, np.full(ids.size, GONE, np.int64))
+        self._version += 1
+        return rows
+
+    def select(self, filter_: DocumentFilter) -> Selection:
+        """Return the rows that `filter_` lets through; the mask must not be written to."""
+        version = self._version
+        cached = self._selections.get(filter_)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        mask = self._mask(filter_)
+        count = int(np.count_nonzero(mask))
+        selection = Selection(mask=mask, count=count, everything=count == self.live_count)
+        if len(self._selections) >= _CACHED_SELECTIONS:
+            self._selections = {}
+        self._selections[filter_] = (version, selection)
+        return selection
+
+    def _mask(self, wanted: DocumentFilter) -> NDArray[np.bool_]:
+        size = self.size
+        mask = self.live[:size].copy()
+        if wanted.scopes:
+            allowed = np.zeros(256, bool)
+            allowed[[int(scope) for scope in wanted.scopes]] = True
+            mask &= allowed[self.scope[:size]]
+        for codes, column, value in (
+            (self._sessions, self.session, wanted.session_id),
+            (self._agents, self.agent, wanted.agent_id),
+            (self._users, self.user, wanted.user_id),
+            (self._projects, self.project, wanted.project),
+            (self._categories, self.category, wanted.category),
+        ):
+            if value:
+                mask &= column[:size] == codes.get(value)
+        if wanted.importance:
+            mask &= self.importance[:size] == wanted.importance
+        if wanted.start_us is not None:
+            mask &= self.timestamp_us[:size] >= wanted.start_us
+        if wanted.end_us is not None:
+            mask &= self.timestamp_us[:size] < wanted.end_us
+        if not wanted.include_archived:
+            mask &= ~self.archived[:size]
+        for tag in wanted.tags:
+            carried = np.zeros(size, bool)
+            rows = self._tags.rows(tag)
+            carried[rows[rows < size]] = True
+            mask &= carried
+        return mask
+
+    def _append(self, documents: list[Document], *, link: bool) -> None:
+        start, end = self.size, self.size + len(documents)
+        self._reserve(end)
+        self._write(slice(start, end), documents)
+        self.live[start:end] = True
+        for row, document in enumerate(documents, start):
+            if document.tags:
+                self._tags.put(row, document.tags)
+        self._rows.put(self.doc_id[start:end], np.arange(start, end, dtype=np.int64))
+        if link:
+            for row in range(start, end):
+                self._link(row)
+        self.live_count += len(documents)
+        self.size = end
+
+    def _replace(self, row: int, document: Document) -> None:
+        place = (self.session[row], self.position[row])
+        session = int(self.session[row])
+        self._write(slice(row, row + 1), [document])
+        self._tags.put(row, document.tags)
+        if (self.session[row], self.position[row]) != place:
+            self._links.remove(row, session)
+            self._link(row)
+
+    def _link(self, row: int) -> None:
+        self._links.insert(row, int(self.session[row]), self.position, self.doc_id)
+
+    def _write(self, rows: slice, documents: list[Document]) -> None:
+        self.doc_id[rows] = [d.doc_id for d in documents]
+        self.scope[rows] = [int(d.scope) for d in documents]
+        self.session[rows] = self._sessions.of(d.session_id for d in documents)
+        self.position[rows] = [d.position for d in documents]
+        self.timestamp_us[rows] = [d.timestamp_us for d in documents]
+        self.importance[rows] = [d.importance for d in documents]
+        self.words[rows] = [len(d.text.split()) for d in documents]
+        self.asks[rows] = ["?" in d.text for d in documents]
+        self.author[rows] = self._authors.of(author_of(d) for d in documents)
+        self.agent[rows] = self._agents.of(d.agent_id for d in documents)
+        self.user[rows] = self._users.of(d.user_id for d in documents)
+        self.project[rows] = self._projects.of(d.project for d in documents)
+        self.category[rows] = self._categories.of(d.category for d in documents)
+        self.archived[rows] = [d.archived for d in documents]
+        self.fingerprint[rows] = [hash(d.text) for d in documents]
+
+    def _reserve(self, rows: int) -> None:
+        if rows <= self._capacity:
+            return
+        self._capacity = max(rows, self._capacity + self._capacity // 2, 64)
+        for name, dtype in _DTYPES.items():
+            larger: NDArray[Any] = np.zeros(self._capacity, dtype)
+            larger[: self.size] = getattr(self, name)[: self.size]
+            setattr(self, name, larger)
+        self._links.reserve(self._capacity)
+        self.previous, self.next = self._links.previous, self._links.next

@@ -1,0 +1,172 @@
+"""An HNSW graph over 8-bit vectors: the part of FAISS that a large index uses.
+
+FAISS reads the number of OpenMP threads per calling thread. Every entry below sets it to one for
+its caller: with a query per serving thread, a team of threads for each would only fight for cores.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import faiss as _typed_faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.corpus.ports import Matrix, Scores
+from mneme_server.index.settings import IndexSettings
+
+Positions = NDArray[np.int64]
+
+faiss: Any = _typed_faiss  # Its type hints describe C++ constructors, not the Python ones.
+
+_STEP = 1_000
+_LEVELS = 255.0
+_threads = threading.local()
+
+
+def single_threaded() -> None:
+    """Let FAISS use only the calling thread for what this thread asks of it."""
+    if not getattr(_threads, "single", False):
+        faiss.omp_set_num_threads(1)
+        _threads.single = True
+
+
+class Graph:
+    """Vectors that never change, searched approximately. Positions count from 0 as added.
+
+    Immutable once built, so any number of threads may search it; more vectors mean a new graph
+    (`grown`). A vector takes its dimensions in bytes, and about 4 · 2 · M bytes of links.
+    """
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+        self._storage = faiss.downcast_index(index.storage)
+        self.size: int = index.ntotal
+        self.dimensions: int = index.d
+        # A view of FAISS's own memory: valid while `_index` lives and nothing is added to it.
+        self._codes: NDArray[np.uint8] = faiss.rev_swig_ptr(
+            self._storage.codes.data(), self.size * self.dimensions
+        ).reshape(self.size, self.dimensions)
+        trained = faiss.vector_to_array(self._storage.sq.trained)
+        self._lowest, self._range = trained[: self.dimensions], trained[self.dimensions :]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the codes and links."""
+        links = self._index.hnsw.neighbors.size() * 4
+        return int(self._codes.nbytes + links)
+
+    def search(
+        self, query: Matrix, k: int, breadth: int, allowed: NDArray[np.bool_] | None
+    ) -> tuple[Positions, Scores]:
+        """Walk the graph for the `k` nearest; `allowed` (size,) restricts what may be returned."""
+        single_threaded()
+        bits = None if allowed is None else np.packbits(allowed, bitorder="little")
+        parameters = faiss.SearchParametersHNSW(efSearch=max(breadth, k))
+        if bits is not None:
+            parameters = faiss.SearchParametersHNSW(
+                efSearch=max(breadth, k), sel=faiss.IDSelectorBitmap(bits)
+            )
+        return _found(self._index.search(query[None, :], min(k, self.size), params=parameters))
+
+    def scan(self, query: Matrix, k: int, allowed: NDArray[np.bool_]) -> tuple[Positions, Scores]:
+        """Compare with every allowed vector; `allowed` is (size,)."""
+        single_threaded()
+        selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        parameters = faiss.SearchParameters(sel=selector)
+        return _found(self._storage.search(query[None, :], min(k, self.size), params=parameters))
+
+    def similarities(self, query: Matrix, positions: Positions) -> Scores:
+        """Return the inner product of `query` (d,) with the vectors at `positions`.
+
+        A code c stands for lowest + range · (c + ½) / 255 in its dimension, so the product is one
+        of the codes with a scaled query, and a constant.
+        """
+        scaled = query * self._range / _LEVELS
+        constant = query @ self._lowest + scaled.sum() / 2
+        codes = self._codes[positions].astype(np.float32)
+        return inner_products(scaled.astype(np.float32), codes) + np.float32(constant)
+
+    def vectors(self, positions: Positions) -> Matrix:
+        """Return the vectors at `positions` as the codes hold them."""
+        decoded = self._codes[positions].astype(np.float32)
+        decoded += 0.5
+        decoded *= self._range / _LEVELS
+        decoded += self._lowest
+        return decoded
+
+    def grown(self, vectors: Matrix, stop: threading.Event) -> Graph | None:
+        """Return a copy of the graph with `vectors` added; None when `stop` was set midway."""
+        single_threaded()
+        index = faiss.clone_index(self._index)
+        return _filled(index, vectors.__getitem__, len(vectors), stop)
+
+    def kept(self, positions: Positions, stop: threading.Event) -> Graph | None:
+        """Return a graph of only the vectors at `positions`; their codes stay as they are."""
+        single_threaded()
+        index = faiss.IndexHNSWSQ(
+            self.dimensions,
+            faiss.ScalarQuantizer.QT_8bit,
+            self._index.hnsw.nb_neighbors(1),
+            faiss.METRIC_INNER_PRODUCT,
+        )
+        index.hnsw.efConstruction = self._index.hnsw.efConstruction
+        storage = faiss.downcast_index(index.storage)
+        faiss.copy_array_to_vector(np.concatenate([self._lowest, self._range]), storage.sq.trained)
+        storage.is_trained = index.is_trained = True
+        return _filled(index, lambda step: self.vectors(positions[step]), positions.size, stop)
+
+    def to_bytes(self) -> NDArray[np.uint8]:
+        """Return FAISS's serialised form."""
+        serialised: NDArray[np.uint8] = faiss.serialize_index(self._index)
+        return serialised
+
+    @classmethod
+    def from_bytes(cls, data: NDArray[np.uint8]) -> Graph:
+        """Read what `to_bytes` gave. Only for bytes whose checksum was right."""
+        return cls(faiss.deserialize_index(data))
+
+    @classmethod
+    def build(cls, vectors: Matrix, settings: IndexSettings, stop: threading.Event) -> Graph | None:
+        """Train the quantiser on `vectors` (n, d) and link them; None when `stop` was set."""
+        single_threaded()
+        index = faiss.IndexHNSWSQ(
+            vectors.shape[1],
+            faiss.ScalarQuantizer.QT_8bit,
+            settings.graph_neighbours,
+            faiss.METRIC_INNER_PRODUCT,
+        )
+        index.hnsw.efConstruction = settings.ef_construction
+        index.train(vectors)
+        return _filled(index, vectors.__getitem__, len(vectors), stop)
+
+
+def inner_products(query: Matrix, vectors: Matrix) -> Scores:
+    """Return `vectors` (n, d) times `query` (d,) without the threads of a BLAS."""
+    out = np.empty(len(vectors), np.float32)
+    if out.size:
+        query = np.ascontiguousarray(query, np.float32)
+        vectors = np.ascontiguousarray(vectors, np.float32)
+        faiss.fvec_inner_products_ny(
+            faiss.swig_ptr(out), faiss.swig_ptr(query), faiss.swig_ptr(vectors),
+            vectors.shape[1], len(vectors),
+        )  # fmt: skip
+    return out
+
+
+def _filled(
+    index: Any, vectors: Callable[[slice], Matrix], count: int, stop: threading.Event
+) -> Graph | None:
+    for start in range(0, count, _STEP):
+        if stop.is_set():
+            return None
+        index.add(vectors(slice(start, min(start + _STEP, count))))
+    return Graph(index)
+
+
+def _found(result: tuple[NDArray[np.float32], Positions]) -> tuple[Positions, Scores]:
+    scores, positions = result[0][0], result[1][0]
+    hit = positions >= 0
+    return positions[hit], scores[hit]

@@ -1,0 +1,68 @@
+"""From document ids to rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64s = NDArray[np.int64]
+
+GONE = -1
+
+
+class RowsById:
+    """A sorted map from document ids to rows, made for ids that mostly arrive in order.
+
+    One writer; readers need no lock, as they see the state before or after a write.
+    """
+
+    def __init__(self) -> None:
+        self._ids: Int64s = np.empty(0, np.int64)
+        self._rows: Int64s = np.empty(0, np.int64)
+        self._state = (self._ids, self._rows)
+
+    def put(self, ids: Int64s, rows: Int64s) -> None:
+        """Map `ids` (n,), distinct, to `rows` (n,); ids that are known get their new row."""
+        order = np.argsort(ids, kind="stable")
+        ids, rows = ids[order], rows[order]
+        known_ids, known_rows = self._state
+        at = np.searchsorted(known_ids, ids)
+        if at.size and at[0] == known_ids.size:
+            self._append(ids, rows)
+            return
+        known = np.zeros(ids.size, bool)
+        inside = at < known_ids.size
+        known[inside] = known_ids[at[inside]] == ids[inside]
+        known_rows[at[known]] = rows[known]
+        fresh = ~known
+        if not fresh.any():
+            return
+        self._ids = np.insert(known_ids, at[fresh], ids[fresh])
+        self._rows = np.insert(known_rows, at[fresh], rows[fresh])
+        self._state = (self._ids, self._rows)
+
+    def get(self, ids: Int64s) -> Int64s:
+        """Return the row of each id; -1 for unknown ones."""
+        known_ids, known_rows = self._state
+        if not known_ids.size:
+            return np.full(ids.shape, GONE, np.int64)
+        at = np.searchsorted(known_ids, ids)
+        at[at == known_ids.size] = 0
+        rows: Int64s = np.where(known_ids[at] == ids, known_rows[at], GONE)
+        return rows
+
+    def _append(self, ids: Int64s, rows: Int64s) -> None:
+        size = self._state[0].size
+        end = size + ids.size
+        if end > self._ids.size:
+            capacity = max(end, size + size // 2, 64)
+            self._ids, self._rows = (_grown(a[:size], capacity) for a in (self._ids, self._rows))
+        self._ids[size:end] = ids
+        self._rows[size:end] = rows
+        self._state = (self._ids[:end], self._rows[:end])
+
+
+def _grown(array: Int64s, capacity: int) -> Int64s:
+    larger = np.empty(capacity, array.dtype)
+    larger[: array.size] = array
+    return larger

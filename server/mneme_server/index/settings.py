@@ -1,0 +1,35 @@
+"""What can be tuned in an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """How an index trades memory, time and recall. The defaults are measured ones."""
+
+    exact_limit: int = 20_000
+    """Vectors that are searched exactly; beyond it a graph is built."""
+    graph_neighbours: int = 16
+    """HNSW's M: links per vector and layer."""
+    ef_construction: int = 64
+    """Breadth of the search for links while the graph is built."""
+    ef_search: int = 128
+    """Breadth of a search in the graph."""
+    exact_selected: int = 20_000
+    """Selected vectors up to which the graph's codes are scanned instead of walking the graph."""
+    rescore: int = 48
+    """Graph candidates whose cosine is computed again from the stored vectors; 0 for none."""
+    merge_at: int = 2_000
+    """Vectors waiting beside the graph until they are merged into it."""
+    snapshot_after: int = 20_000
+    """Vectors added since the last snapshot until the next is written."""
+    commit_after: int = 1_000
+    """Documents waiting until the lexical index commits them without waiting for a search."""
+    commit_delay_s: float = 0.25
+    """Seconds after which waiting documents are committed in the background."""
+    writer_idle_s: float = 10.0
+    """Seconds without additions after which the lexical writer gives its memory back."""
+    query_terms: int = 256
+    """Distinct terms of a query that are searched for: the rarest ones are kept."""

@@ -1,0 +1,309 @@
+"""One tenant's index: columns, vectors and words under one roof."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.ports import (
+    CorpusColumns,
+    CorpusSource,
+    Hits,
+    Matrix,
+    Rows,
+    Scores,
+    Selection,
+    VectorBatch,
+)
+from mneme_server.index import snapshot as snapshots
+from mneme_server.index.columns import DocumentTable
+from mneme_server.index.dense import NO_ROW, DenseIndex
+from mneme_server.index.graph import inner_products
+from mneme_server.index.lexical import Field
+from mneme_server.index.loading import (
+    check_model,
+    load_documents,
+    load_vectors,
+    mismatch,
+    open_lexical,
+    put_vectors,
+)
+from mneme_server.index.log import Log, NoLog
+from mneme_server.index.settings import IndexSettings
+from mneme_server.index.upkeep import Upkeep
+from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
+
+_DECIMALS = 6
+_TERM_SET_ROWS = 256
+_SPARE_HITS = 16
+_WIDEN = 4
+_TIES = 1_000
+_SAVED_AT_OPEN = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """How large an index is. `rows` counts removed documents too; `mode` is "exact" or "hnsw"."""
+
+    documents: int
+    rows: int
+    vectors: int
+    mode: str
+    lexical_waiting: int
+    bytes: int
+
+
+class TenantIndex:
+    """Implements `CorpusIndex`. Open it with `TenantIndex.open`; close it when done.
+
+    Searches take no lock and never wait for additions, but for the commit of documents that were
+    added before them.
+    """
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        source: CorpusSource,
+        model_id: str,
+        dimensions: int,
+        settings: IndexSettings,
+        log: Log,
+        worker: BackgroundWorker,
+    ) -> None:
+        self._folder = folder / "index"
+        self._source = source
+        self._model_id = model_id
+        self._dimensions = dimensions
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._table = DocumentTable()
+        self._dense = DenseIndex(dimensions, settings, self._lock)
+        check_model(self._folder, model_id, dimensions)
+        load_documents(source, self._table)
+        loaded = load_vectors(self._folder, source, self._table, self._dense, log)
+        self._last_seq, self._unsaved = loaded.last_seq, loaded.unsaved
+        self._lexical = open_lexical(self._folder / "lexical", source, self._table, settings, log)
+        self._upkeep = Upkeep(
+            snapshot=self.snapshot,
+            dense=self._dense,
+            lexical=self._lexical,
+            settings=settings,
+            log=log,
+            worker=worker,
+        )
+        if loaded.new and self._unsaved <= _SAVED_AT_OPEN:
+            self._upkeep.save()  # From now on the folder knows its model.
+        self._upkeep.vectors_changed(self._unsaved)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        source: CorpusSource,
+        model_id: str,
+        dimensions: int,
+        *,
+        settings: IndexSettings | None = None,
+        log: Log | None = None,
+        worker: BackgroundWorker = SHARED_WORKER,
+    ) -> TenantIndex:
+        """Open the index under `folder`/index, catching up with `source`.
+
+        Nobody may write to the tenant meanwhile. What is damaged is reported to `log` and
+        built again from `source`.
+
+        Raises:
+            FailedPrecondition: the vectors are those of another model (DIMENSION_MISMATCH).
+        """
+        settings = settings or IndexSettings()
+        return cls(
+            folder=folder,
+            source=source,
+            model_id=model_id,
+            dimensions=dimensions,
+            settings=settings,
+            log=log or NoLog(),
+            worker=worker,
+        )
+
+    @property
+    def columns(self) -> CorpusColumns:
+        """The documents' attributes."""
+        return self._table
+
+    @property
+    def newest_us(self) -> int:
+        """The time of the newest document; 0 without documents."""
+        return self._table.newest_us
+
+    def select(self, filter_: DocumentFilter) -> Selection:
+        """Return the rows that `filter_` lets through. The mask must not be written to."""
+        return self._table.select(filter_)
+
+    def search_dense(self, query: Matrix, k: int, selection: Selection) -> Hits:
+        """Return the `k` selected rows whose vectors are nearest to `query` (d,).
+
+        Scores are cosines, exact but for rows beyond the best `IndexSettings.rescore` of an index
+        that is large enough for a graph (error below 0.01).
+        """
+        query = self._checked(query)
+        rows, scores, approximate = self._dense.search(query, k, selection)
+        if approximate.size and self._settings.rescore:
+            self._rescore(query, rows, scores, approximate.size)
+        return self._ranked(rows, scores, k)
+
+    def search_lexical(
+        self, query: str, k: int, selection: Selection, *, context_weight: float = 0.0
+    ) -> Hits:
+        """Return the `k` selected rows that match the words of `query` best.
+
+        The score is BM25 over the text plus `context_weight` times BM25 over the text together
+        with the document's context, each field with its own statistics. A query of more than
+        `IndexSettings.query_terms` distinct terms is searched by the rarest of them.
+        """
+        parsed = self._lexical.parsed(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
+        if parsed is None or k < 1 or not selection.count:
+            return Hits(np.empty(0, np.int64), np.empty(0, np.float32))
+        if selection.count <= _TERM_SET_ROWS:
+            ids = self._table.doc_id[np.flatnonzero(selection.mask)]
+            match = self._lexical.search(parsed, ids.size, ids.tolist())
+            rows, kept = self._selected(match.doc_ids, selection)
+            return self._ranked(rows, match.scores[kept], k)
+        share = selection.count / max(self._table.live_count, selection.count)
+        limit = int(k / share * 1.2) + _SPARE_HITS
+        while True:
+            match = self._lexical.search(parsed, limit)
+            rows, kept = self._selected(match.doc_ids, selection)
+            scores = match.scores[kept]
+            if match.exhausted or _complete(scores, float(match.scores[-1]), k):
+                return self._ranked(rows, scores, k)
+            limit *= _WIDEN
+
+    def similarities(self, query: Matrix, rows: Rows) -> Scores:
+        """Return the cosine of `query` (d,) with each row's vector.
+
+        NaN for rows without one. Computed from 8-bit codes where there is a graph.
+        """
+        return self._dense.similarities(self._checked(query), rows)
+
+    def add_documents(self, documents: Sequence[Document]) -> None:
+        """Add documents; they are found by their words from now on. Known ones are replaced."""
+        if not documents:
+            return
+        with self._lock:
+            fresh, reworded = self._table.add(documents)
+            self._lexical.add(fresh, replace=False)
+            self._lexical.add(reworded)
+        self._upkeep.words_changed()
+
+    def add_vectors(self, batch: VectorBatch) -> None:
+        """Add vectors of documents that were added before; known ones are replaced.
+
+        Vectors of documents that are unknown or removed are ignored.
+
+        Raises:
+            FailedPrecondition: the vectors have another length (DIMENSION_MISMATCH).
+        """
+        if not batch.seqs.size:
+            return
+        with self._lock:
+            put_vectors(batch, self._table, self._dense)
+            self._last_seq = max(self._last_seq, int(batch.seqs.max()))
+            self._unsaved += batch.seqs.size
+        self._upkeep.vectors_changed(self._unsaved)
+
+    def remove(self, doc_ids: Sequence[int]) -> None:
+        """Remove documents and their vectors. Unknown ids are ignored."""
+        with self._lock:
+            rows = self._table.remove(doc_ids)
+            self._dense.remove(rows)
+            self._lexical.remove(self._table.doc_id[rows].tolist())
+            self._unsaved += rows.size
+        self._upkeep.vectors_changed(self._unsaved)
+        self._upkeep.words_changed()
+
+    def snapshot(self) -> None:
+        """Write the vectors to the disk, if any changed since the last time.
+
+        Raises:
+            OSError: the disk is full or cannot be written; the snapshot before stays.
+        """
+        with self._lock:
+            unsaved = self._unsaved
+            if not unsaved and snapshots.exists(self._folder):
+                return
+            graph, rows, tail = self._dense.export()
+            doc_ids = np.full(rows.size, -1, np.int64)
+            doc_ids[rows != NO_ROW] = self._table.doc_id[rows[rows != NO_ROW]]
+            last_seq = self._last_seq
+        state = snapshots.Snapshot(
+            model_id=self._model_id,
+            dimensions=self._dimensions,
+            last_seq=last_seq,
+            graph=graph,
+            doc_ids=doc_ids,
+            tail=tail,
+        )
+        snapshots.write(self._folder, state)
+        with self._lock:
+            self._unsaved -= unsaved
+
+    def stats(self) -> IndexStats:
+        """Return sizes."""
+        table = self._table
+        return IndexStats(
+            documents=table.live_count,
+            rows=table.size,
+            vectors=len(self._dense),
+            mode=self._dense.mode,
+            lexical_waiting=self._lexical.waiting,
+            bytes=table.nbytes + self._dense.nbytes,
+        )
+
+    def close(self) -> None:
+        """Stop background work, write what is not on the disk yet and release everything."""
+        self._upkeep.close()
+
+    def _checked(self, query: Matrix) -> Matrix:
+        if query.shape != (self._dimensions,):
+            raise mismatch(f"{self._dimensions} dimensions", f"a model of {query.shape[-1]}")
+        return np.ascontiguousarray(query, np.float32)
+
+    def _rescore(self, query: Matrix, rows: Rows, scores: Scores, approximate: int) -> None:
+        """Replace the best of the first `approximate` scores by those of the stored vectors."""
+        best = np.argsort(-scores[:approximate])[: self._settings.rescore]
+        ids = self._table.doc_id[rows[best]]
+        stored = self._source.vectors_of(ids.tolist())
+        order = np.argsort(ids)
+        at = np.searchsorted(ids[order], stored.doc_ids)
+        scores[best[order[at]]] = inner_products(query, stored.vectors)
+
+    def _selected(self, doc_ids: Rows, selection: Selection) -> tuple[Rows, Rows]:
+        """Return the selected rows of `doc_ids` and their places in it."""
+        rows = self._table.rows_of(doc_ids)
+        places = np.flatnonzero((rows != NO_ROW) & (rows < selection.mask.size))
+        places = places[selection.mask[rows[places]]]
+        return rows[places], places
+
+    def _ranked(self, rows: Rows, scores: Scores, k: int) -> Hits:
+        """Return the best `k`; of equal scores the newest document comes first.
+
+        Scores are rounded, so that equal texts tie whatever the order of summation was.
+        """
+        scores = np.round(scores, _DECIMALS)
+        order = np.lexsort((-self._table.doc_id[rows], -scores))[: max(k, 0)]
+        return Hits(rows[order], scores[order])
+
+
+def _complete(scores: Scores, lowest: float, k: int) -> bool:
+    """Whether `scores`, descending, hold the best `k` with all that tie with the last of them.
+
+    `lowest` is the lowest score that was looked at. A tie of very many is cut.
+    """
+    return scores.size >= k and (scores[k - 1] > lowest or scores.size >= k + _TIES)

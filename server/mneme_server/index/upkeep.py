@@ -1,0 +1,147 @@
+"""What an index does in the background."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+
+from mneme_server.index.dense import DenseIndex
+from mneme_server.index.lexical import LexicalIndex
+from mneme_server.index.log import Log
+from mneme_server.index.settings import IndexSettings
+from mneme_server.index.worker import BackgroundWorker
+
+_RETRY_S = 30.0
+
+
+class Upkeep:
+    """Builds graphs, writes snapshots, commits words and releases the lexical writer in time.
+
+    Args:
+        snapshot: writes the vectors to the disk.
+        dense: the vectors.
+        lexical: the words.
+        settings: when to do what.
+        log: told of builds, and of what went wrong.
+        worker: the thread that does it.
+    """
+
+    def __init__(
+        self,
+        *,
+        snapshot: Callable[[], None],
+        dense: DenseIndex,
+        lexical: LexicalIndex,
+        settings: IndexSettings,
+        log: Log,
+        worker: BackgroundWorker,
+    ) -> None:
+        self._snapshot = snapshot
+        self._dense = dense
+        self._lexical = lexical
+        self._settings = settings
+        self._log = log
+        self._worker = worker
+        self._stop = threading.Event()
+        self._running = threading.Lock()
+        self._vectors_due = False
+        self._words_due = False
+        self._not_before = 0.0
+
+    def vectors_changed(self, unsaved: int) -> None:
+        """Note that vectors came or went; `unsaved` changed since the last snapshot."""
+        if self._vectors_due or self._stop.is_set():
+            return
+        wants_snapshot = unsaved >= self._settings.snapshot_after
+        if wants_snapshot or self._dense.wants_build():
+            self._vectors_due = True
+            self._schedule(
+                max(0.0, self._not_before - time.monotonic()),
+                weakref.WeakMethod(self._save if wants_snapshot else self._build),
+            )
+
+    def words_changed(self) -> None:
+        """Note that documents came or went."""
+        if not self._words_due and not self._stop.is_set():
+            self._words_due = True
+            self._schedule(self._settings.commit_delay_s, weakref.WeakMethod(self._tidy_words))
+
+    def save(self) -> None:
+        """Write a snapshot now; when that fails, report it and go on."""
+        with self._running:
+            self._attempt(self._snapshot)
+
+    def close(self) -> None:
+        """End background work, then write everything to the disk.
+
+        A snapshot that cannot be written is reported and left: the database has what it lacks.
+        """
+        self._stop.set()
+        with self._running:
+            self._attempt(self._snapshot)
+            self._attempt(self._lexical.close)
+            self._snapshot = _nothing  # It refers back to the owner, whose memory is large.
+
+    def _schedule(self, delay_s: float, method: weakref.WeakMethod[Callable[[], None]]) -> None:
+        """Run `method` later, unless the index is closed or gone by then."""
+
+        def run() -> None:
+            task = method()
+            if task is not None:
+                task()
+
+        self._worker.schedule(delay_s, run)
+
+    def _build(self) -> None:
+        self._maintain(save=False)
+
+    def _save(self) -> None:
+        self._maintain(save=True)
+
+    def _maintain(self, *, save: bool) -> None:
+        with self._running:
+            self._vectors_due = False
+            if self._stop.is_set():
+                return
+            mode = self._dense.mode
+            if self._dense.wants_build():
+                self._attempt(self._build_graph)
+            save = save or mode != self._dense.mode
+            if save and not self._stop.is_set():
+                self._attempt(self._snapshot)
+
+    def _build_graph(self) -> None:
+        start = time.monotonic()
+        if self._dense.build(self._stop):
+            self._log.info(
+                "vectors indexed",
+                mode=self._dense.mode,
+                vectors=len(self._dense),
+                seconds=round(time.monotonic() - start, 3),
+            )
+
+    def _tidy_words(self) -> None:
+        with self._running:
+            self._words_due = False
+            if self._stop.is_set():
+                return
+            if self._lexical.idle_for() >= self._settings.writer_idle_s:
+                self._attempt(self._lexical.release_writer)
+                return
+            self._attempt(self._lexical.commit)
+            if self._lexical.has_writer and not self._words_due:
+                self._words_due = True
+                self._schedule(self._settings.writer_idle_s, weakref.WeakMethod(self._tidy_words))
+
+    def _attempt(self, task: Callable[[], None]) -> None:
+        try:
+            task()
+        except Exception as error:  # The database still has everything; the log says what failed.
+            self._not_before = time.monotonic() + _RETRY_S
+            self._log.warning("index upkeep failed", error=repr(error))
+
+
+def _nothing() -> None:
+    """Do nothing."""
