@@ -18,7 +18,8 @@ from prometheus_client import (
     start_http_server,
 )
 
-from mneme_server.transport.address import ListenError, split_host_port
+from mneme_server.common.address import join_host_port, split_host_port
+from mneme_server.transport.listening import ListenError
 from mneme_server.transport.methods import Method
 
 _LATENCY_BUCKETS_S = (
@@ -92,7 +93,7 @@ class MetricsEndpoint:
                 "MNEME_METRICS_LISTEN", listen, error.strerror or str(error)
             ) from error
         self._server, self._thread = started
-        self.address = f"{host}:{self._server.server_port}"
+        self.address = join_host_port(host, self._server.server_port)
 
     def close(self) -> None:
         """Stop answering."""

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mneme_server.admin.authentication import Authenticator
-from mneme_server.transport.address import ListenError, is_unix, split_host_port
+from mneme_server.common.address import is_unix, join_host_port, split_host_port
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.authentication import authentication
 from mneme_server.transport.interceptors.errors import map_errors
@@ -22,6 +22,7 @@ from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_li
 from mneme_server.transport.interceptors.streams import StreamSlots
 from mneme_server.transport.interceptors.telemetry import telemetry
 from mneme_server.transport.interceptors.validation import check_rules
+from mneme_server.transport.listening import ListenError
 from mneme_server.transport.methods import methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Pipeline
@@ -137,8 +138,7 @@ class GrpcServer:
         self._health.serving()
         if is_unix(listen):
             return listen
-        host, _ = split_host_port(listen)
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return join_host_port(split_host_port(listen)[0], port)
 
     def stop(self, drain_s: float) -> None:
         """Take no more calls, let those in flight end, and cut off what is left after `drain_s`.

@@ -1,13 +1,8 @@
-"""Addresses to listen on."""
+"""Network addresses as settings write them: `host:port`, `[v6]:port`, `unix:path`."""
 
 from __future__ import annotations
 
-
-class ListenError(Exception):
-    """An address cannot be listened on. The message names the setting and says why."""
-
-    def __init__(self, setting: str, address: str, why: str) -> None:
-        super().__init__(f"cannot listen on {address}: {why}; choose another {setting}")
+from ipaddress import ip_address
 
 
 def split_host_port(address: str) -> tuple[str, int]:
@@ -26,6 +21,27 @@ def split_host_port(address: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def join_host_port(host: str, port: int) -> str:
+    """Return `host:port`, with brackets around IPv6."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def is_unix(address: str) -> bool:
     """Tell whether the address is a Unix socket's."""
     return address.startswith("unix:")
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether only this machine can reach the address.
+
+    Names other than localhost are not resolved: what they mean may change.
+    """
+    if is_unix(address):
+        return True
+    host, _ = split_host_port(address)
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
