@@ -23,9 +23,9 @@ CONTEXT_DOCUMENTS = 2
 context is not either."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Document:
-    """One memory.
+    """One memory. Storage fills in `doc_id` and `context`; nobody changes it after that.
 
     `doc_id` is positive, grows with every document written to the tenant and is never used again,
     so a changed text is a new document. `position` is the place in the session, from 1, growing in

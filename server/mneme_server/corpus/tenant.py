@@ -146,6 +146,16 @@ class TenantDatabase(Protocol[U_co]):
 class ManagedIndex(CorpusIndex, Protocol):
     """An index with a life of its own."""
 
+    @property
+    def mode(self) -> str:
+        """How vectors are searched: "exact" or "hnsw"."""
+        ...
+
+    @property
+    def vector_count(self) -> int:
+        """Vectors that are searched."""
+        ...
+
     def close(self) -> None:
         """Write what must be kept and free the rest."""
         ...
@@ -187,6 +197,16 @@ class TenantMemory(Generic[U_co]):
     def pending(self) -> int:
         """Documents that wait for their embedding."""
         return self._pending
+
+    @property
+    def index_mode(self) -> str:
+        """How vectors are searched: "exact" or "hnsw"."""
+        return self._managed_index.mode
+
+    @property
+    def vector_count(self) -> int:
+        """Vectors that are searched."""
+        return self._managed_index.vector_count
 
     def read(self) -> AbstractContextManager[U_co]:
         """Open a read transaction: one consistent snapshot."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Scope
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant import CorpusChange, QueuedText
 from mneme_server.storage.engine import Database
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags
+from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows
 from mneme_server.storage.tables import documents, embedding_queue, vectors
 
 _STORED = np.dtype("<f4")
+_PAGE = 1_000
 
 
 class SqlDocuments:
@@ -32,17 +33,16 @@ class SqlDocuments:
     def add(self, added: Sequence[Document], embedded: Matrix | None = None) -> list[Document]:
         if not added:
             return []
-        first = self._next_doc_id()
-        numbered = [replace(document, doc_id=first + i) for i, document in enumerate(added)]
-        self._connection.execute(
-            documents.insert(), [_document_row(document, self._tenant_id) for document in numbered]
-        )
-        saved = with_context(self._connection, self._tenant_id, numbered)
+        for doc_id, document in enumerate(added, self._next_doc_id()):
+            document.doc_id = doc_id
+        rows = [_document_row(document, self._tenant_id) for document in added]
+        insert_rows(self._connection, documents, rows)
+        saved = in_context(self._connection, self._tenant_id, list(added))
         self.changes.saved += saved
         if embedded is None:
-            self._enqueue(numbered)
+            self._enqueue(saved)
         else:
-            pairs = [(document.doc_id, document.text) for document in numbered]
+            pairs = [(document.doc_id, document.text) for document in saved]
             self.changes.vectors.append(
                 insert_vectors(self._connection, self._tenant_id, pairs, embedded)
             )
@@ -87,8 +87,10 @@ class SqlDocuments:
     def _update(self, condition: Any, values: Mapping[str, Any]) -> None:
         bound = (documents.c.tenant_id == self._tenant_id) & condition
         self._connection.execute(update(documents).where(bound).values(values))
-        changed = self._connection.execute(select(documents).where(bound))
-        self.changes.saved += with_context(
+        changed = self._connection.execute(
+            select(documents).where(bound).order_by(documents.c.doc_id)
+        )
+        self.changes.saved += in_context(
             self._connection, self._tenant_id, [document_of(row) for row in changed]
         )
 
@@ -101,19 +103,17 @@ class SqlDocuments:
 
     def _enqueue(self, queued: Sequence[Document]) -> None:
         due_at = now_us()
-        self._connection.execute(
-            embedding_queue.insert(),
-            [
-                {
-                    "tenant_id": self._tenant_id,
-                    "doc_id": document.doc_id,
-                    "attempts": 0,
-                    "due_at": due_at,
-                    "last_error": "",
-                }
-                for document in queued
-            ],
-        )
+        rows = [
+            {
+                "tenant_id": self._tenant_id,
+                "doc_id": document.doc_id,
+                "attempts": 0,
+                "due_at": due_at,
+                "last_error": "",
+            }
+            for document in queued
+        ]
+        insert_rows(self._connection, embedding_queue, rows)
         self.changes.queued += len(queued)
 
 
@@ -222,9 +222,14 @@ class SqlCorpusSource:
         return self._read(query.order_by(documents.c.doc_id).limit(limit))
 
     def documents_of(self, doc_ids: Sequence[int]) -> Sequence[Document]:
-        found: list[Document] = []
-        for some in chunks(doc_ids):
-            found += self._read(self._documents().where(documents.c.doc_id.in_(some)))
+        # Read as a run, because contexts come from the documents before; the ids asked for are
+        # nearly one.
+        wanted, found = set(doc_ids), []
+        after, last = min(doc_ids, default=1) - 1, max(doc_ids, default=0)
+        while after < last:
+            page = self.documents_after(after, _PAGE)
+            found += [document for document in page if document.doc_id in wanted]
+            after = page[-1].doc_id if page else last
         return found
 
     def vectors_after(self, seq: int, limit: int) -> VectorBatch:
@@ -250,7 +255,7 @@ class SqlCorpusSource:
     def _read(self, query: Select[Any]) -> Sequence[Document]:
         with self._database.read() as connection:
             found = [document_of(row) for row in connection.execute(query)]
-            return with_context(connection, self._tenant_id, found)
+            return in_context(connection, self._tenant_id, found)
 
 
 def content_hash(text: str) -> bytes:
@@ -267,19 +272,17 @@ def insert_vectors(
     ).first()
     first = 1 if row is None else int(row[0]) + 1
     stored = np.ascontiguousarray(matrix, dtype=_STORED)
-    connection.execute(
-        vectors.insert(),
-        [
-            {
-                "seq": first + index,
-                "tenant_id": tenant_id,
-                "doc_id": doc_id,
-                "content_hash": content_hash(text),
-                "vector": stored[index].tobytes(),
-            }
-            for index, (doc_id, text) in enumerate(embedded)
-        ],
-    )
+    rows = [
+        {
+            "seq": first + index,
+            "tenant_id": tenant_id,
+            "doc_id": doc_id,
+            "content_hash": content_hash(text),
+            "vector": stored[index].tobytes(),
+        }
+        for index, (doc_id, text) in enumerate(embedded)
+    ]
+    insert_rows(connection, vectors, rows)
     return VectorBatch(
         np.arange(first, first + len(embedded), dtype=np.int64),
         np.array([doc_id for doc_id, _ in embedded], dtype=np.int64),
@@ -287,51 +290,41 @@ def insert_vectors(
     )
 
 
-def with_context(
-    connection: Connection, tenant_id: str, found: Sequence[Document]
-) -> list[Document]:
-    """Return the documents with the texts that come just before them in their sessions."""
-    spans: dict[str, tuple[int, int]] = {}
+def in_context(connection: Connection, tenant_id: str, found: list[Document]) -> list[Document]:
+    """Fill in what comes just before each document in its session, and return the documents.
+
+    Of a session that is among them, they must be a run without gaps, in order, as documents are
+    when they are written and when they are read by `doc_id`.
+    """
+    lines: dict[str, deque[str]] = {}
     for document in found:
-        if document.session_id and document.position:
-            low, high = spans.get(document.session_id, (document.position, document.position))
-            spans[document.session_id] = (min(low, document.position), max(high, document.position))
-    before: dict[str, list[tuple[int, str]]] = {}
-    for session_id, (low, high) in spans.items():
-        before[session_id] = _session_texts(connection, tenant_id, session_id, low, high)
-    return [_in_context(document, before.get(document.session_id, ())) for document in found]
+        if document.scope != Scope.EVENT or not document.session_id:
+            continue
+        before = lines.get(document.session_id)
+        if before is None:
+            before = lines[document.session_id] = deque(
+                _texts_before(connection, tenant_id, document), maxlen=CONTEXT_DOCUMENTS
+            )
+        document.context = "\n".join(before)
+        before.append(document.text)
+    return found
 
 
-def _session_texts(
-    connection: Connection, tenant_id: str, session_id: str, low: int, high: int
-) -> list[tuple[int, str]]:
-    """Return (position, text) of the session's events up to `high`, from a few before `low`."""
-    mine = (
-        documents.c.tenant_id == tenant_id,
-        documents.c.session_id == session_id,
-        documents.c.scope == int(Scope.EVENT),
-    )
-    columns = select(documents.c.position, documents.c.text)
-    earlier = connection.execute(
-        columns.where(*mine, documents.c.position < low)
+def _texts_before(connection: Connection, tenant_id: str, document: Document) -> list[str]:
+    if document.position <= 1:
+        return []
+    query = (
+        select(documents.c.text)
+        .where(
+            documents.c.tenant_id == tenant_id,
+            documents.c.session_id == document.session_id,
+            documents.c.position < document.position,
+            documents.c.scope == int(Scope.EVENT),
+        )
         .order_by(documents.c.position.desc())
         .limit(CONTEXT_DOCUMENTS)
-    ).all()
-    inside = connection.execute(
-        columns.where(*mine, documents.c.position >= low, documents.c.position <= high).order_by(
-            documents.c.position
-        )
-    ).all()
-    return [(position, text) for position, text in [*reversed(earlier), *inside]]
-
-
-def _in_context(document: Document, session: Sequence[tuple[int, str]]) -> Document:
-    if document.scope != Scope.EVENT or not session:
-        return document
-    positions = [position for position, _ in session]
-    place = int(np.searchsorted(positions, document.position))
-    lines = [text for _, text in session[max(0, place - CONTEXT_DOCUMENTS) : place]]
-    return replace(document, context="\n".join(lines)) if lines else document
+    )
+    return list(reversed(connection.execute(query).scalars().all()))
 
 
 def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:

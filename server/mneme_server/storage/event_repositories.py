@@ -10,7 +10,13 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.events.model import Agent, Event, Session, SessionStatus
 from mneme_server.events.ports import EventFilter, SessionFilter
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given
+from mneme_server.storage.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    insert_rows,
+)
 from mneme_server.storage.tables import agents, events, session_tags, sessions
 
 
@@ -116,9 +122,8 @@ class SqlEvents:
         return found
 
     def append(self, appended: Sequence[Event]) -> None:
-        self._connection.execute(
-            events.insert(), [_event_row(event, self._tenant_id) for event in appended]
-        )
+        rows = [_event_row(event, self._tenant_id) for event in appended]
+        insert_rows(self._connection, events, rows)
 
     def page(
         self,

@@ -1,0 +1,190 @@
+"""Tenants as folders: opening, measuring, backing up and removing them.
+
+`<data dir>/tenants/<tenant>/` holds `mneme.db` and the two indexes that can be rebuilt from it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from mneme_server.admin.model import check_tenant_id
+from mneme_server.admin.ports import Backup, TenantCatalog, TenantStats
+from mneme_server.common.errors import FailedPrecondition, Reason, ResourceExhausted
+from mneme_server.common.ids import new_id
+from mneme_server.corpus.registry import TenantRegistry
+from mneme_server.corpus.tenant import TenantMemory
+from mneme_server.index.settings import IndexSettings
+from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.storage.tenant_database import (
+    EmbeddingModel,
+    SqlTenantDatabase,
+    Unit,
+    file_sha256,
+)
+
+INDEX_FOLDERS = ("index", "lexical")
+
+_log = structlog.get_logger(__name__)
+
+
+class TenantOpener:
+    """Opens tenants' memories.
+
+    Args:
+        root: the folder that holds the tenants' folders.
+        catalog: which tenants there are.
+        model: what embeds now.
+        index_settings: how indexes are tuned.
+        queue_limit: how many documents of a tenant may wait for embedding.
+        opened: called with the tenant before it is opened, durably noted as having work.
+        wake: called with the tenant when documents wait for embedding.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        catalog: TenantCatalog,
+        model: EmbeddingModel,
+        *,
+        index_settings: IndexSettings,
+        queue_limit: int,
+        opened: Callable[[str], None],
+        wake: Callable[[str], None],
+    ) -> None:
+        self._root = root
+        self._catalog = catalog
+        self._model = model
+        self._index_settings = index_settings
+        self._queue_limit = queue_limit
+        self._opened = opened
+        self._wake = wake
+
+    def __call__(self, tenant_id: str) -> TenantMemory[Unit]:
+        """Open the tenant's memory; its folder is made at first.
+
+        Raises:
+            NotFound: there is no such tenant.
+            FailedPrecondition: its vectors are of another model, or its database is newer.
+        """
+        self._catalog.get(check_tenant_id(tenant_id))
+        folder = self._root / tenant_id
+        folder.mkdir(parents=True, exist_ok=True)
+        self._opened(tenant_id)
+        database = SqlTenantDatabase(folder, tenant_id)
+        try:
+            require_model(database, self._model, tenant_id)
+            index = TenantIndex.open(
+                folder,
+                database.source,
+                self._model.model_id,
+                self._model.dimensions,
+                settings=self._index_settings,
+                log=_log.bind(tenant=tenant_id),
+            )
+            memory = TenantMemory(
+                tenant_id, database, index, queue_limit=self._queue_limit, wake=self._wake
+            )
+        except BaseException:
+            database.close()
+            raise
+        if memory.pending:
+            self._wake(tenant_id)
+        return memory
+
+
+def require_model(database: SqlTenantDatabase, model: EmbeddingModel, tenant_id: str) -> None:
+    """Check that the tenant's vectors are of this model; a new tenant takes it.
+
+    Raises:
+        FailedPrecondition: they are of another one.
+    """
+    with database.read() as unit:
+        stored = unit.embedding_model()
+    if stored is None:
+        with database.write() as unit:
+            unit.set_embedding_model(model)
+    elif stored != model:
+        raise FailedPrecondition(
+            f"the memories of tenant {tenant_id} were embedded with {stored.model_id}"
+            f" ({stored.dimensions} dimensions), the server runs {model.model_id}"
+            f" ({model.dimensions}): start it with the former MNEME_EMBEDDER, or stop it and run"
+            f" `mneme-server reindex --tenant {tenant_id}`",
+            reason=Reason.DIMENSION_MISMATCH,
+        )
+
+
+class TenantFiles:
+    """Measures, backs up and removes tenants' folders.
+
+    Implements `TenantStatistics`, `TenantBackups` and `TenantFolders` of `admin.ports`.
+    """
+
+    def __init__(self, root: Path, backups: Path, registry: TenantRegistry[Unit]) -> None:
+        self._root = root
+        self._backups = backups
+        self._registry = registry
+
+    def stats(self, tenant_id: str) -> TenantStats:
+        """Count what the tenant holds."""
+        with self._registry.open(tenant_id) as memory:
+            with memory.read() as unit:
+                counts = unit.counts()
+            pending = memory.pending
+            mode = memory.index_mode
+        return TenantStats(
+            event_count=counts.events,
+            session_count=counts.sessions,
+            agent_count=counts.agents,
+            lesson_count=counts.lessons,
+            memory_count=counts.memories,
+            vector_count=counts.vectors,
+            pending_count=pending,
+            failed_count=counts.failed,
+            disk_bytes=_size(self._root / tenant_id),
+            dense_index=mode,
+        )
+
+    def backup(self, tenant_id: str) -> Backup:
+        """Copy the tenant's database as it is now."""
+        target = self._backups / tenant_id / f"{new_id()}.db"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with self._registry.open(tenant_id):
+            database = SqlTenantDatabase(self._root / tenant_id, tenant_id)
+            try:
+                _require_space(target.parent, database.path)
+                database.copy_to(target)
+            finally:
+                database.close()
+        return Backup(str(target), target.stat().st_size, file_sha256(target))
+
+    def remove(self, tenant_id: str) -> None:
+        """Close the tenant and remove its folder; one that is gone is fine."""
+        check_tenant_id(tenant_id)
+        with self._registry.removing(tenant_id):
+            folder = self._root / tenant_id
+            if folder.exists():
+                shutil.rmtree(folder)
+
+
+def _require_space(folder: Path, database: Path) -> None:
+    needed, free = database.stat().st_size, shutil.disk_usage(folder).free
+    if free < needed:
+        raise ResourceExhausted(
+            f"the backup needs {needed} bytes, the server's disk has {free}",
+            reason=Reason.QUOTA_EXCEEDED,
+            retry_after_s=60.0,
+        )
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for file in folder.rglob("*"):
+        try:
+            total += file.stat().st_size
+        except FileNotFoundError:  # Snapshots and logs come and go.
+            continue
+    return total
