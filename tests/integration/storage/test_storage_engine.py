@@ -1,0 +1,199 @@
+"""SQLite databases: durability settings, concurrency, and how failures look to the domain."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mneme_server.common.errors import (
+    FailedPrecondition,
+    Reason,
+    ResourceExhausted,
+    Unavailable,
+)
+from mneme_server.storage.engine import Database
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "some.db", busy_timeout_s=0.2)
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)"))
+        connection.execute(
+            text(
+                "CREATE TABLE marks (note INTEGER NOT NULL REFERENCES notes (id) ON DELETE CASCADE)"
+            )
+        )
+    yield database
+    database.close()
+
+
+def _add(database: Database, body: str) -> None:
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO notes (body) VALUES (:body)"), {"body": body})
+
+
+def _count(database: Database) -> int:
+    with database.read() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM notes")).scalar_one())
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]
+)
+def test_every_connection_is_set_to_be_durable_and_consistent(
+    database: Database, pragma: str, value: object
+) -> None:
+    for engine in (database.writer, database.reader):
+        with engine.connect() as connection:
+            assert connection.execute(text(f"PRAGMA {pragma}")).scalar_one() == value
+
+
+def test_a_block_that_raises_leaves_nothing_behind(database: Database) -> None:
+    def fail_half_way() -> None:
+        with database.write() as connection:
+            connection.execute(text("INSERT INTO notes (body) VALUES ('lost')"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_half_way()
+    assert _count(database) == 0
+
+
+def test_a_reader_keeps_its_snapshot_while_a_writer_commits(database: Database) -> None:
+    with database.read() as connection:
+        before = connection.execute(text("SELECT count(*) FROM notes")).scalar_one()
+        _add(database, "written meanwhile")
+        after = connection.execute(text("SELECT count(*) FROM notes")).scalar_one()
+    assert (before, after, _count(database)) == (0, 0, 1)
+
+
+def test_a_reader_never_waits_for_a_writer(database: Database) -> None:
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO notes (body) VALUES ('not yet committed')"))
+        assert _count(database) == 0
+
+
+def test_writing_through_a_reading_connection_is_a_bug_and_stays_one(database: Database) -> None:
+    with pytest.raises(OperationalError, match="readonly"), database.read() as connection:
+        connection.execute(text("INSERT INTO notes (body) VALUES ('x')"))
+
+
+def test_concurrent_writers_all_get_their_turn(tmp_path: Path, database: Database) -> None:
+    patient = Database(database.path)
+    threads = [
+        threading.Thread(target=lambda n=n: [_add(patient, f"{n}-{i}") for i in range(10)])
+        for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert _count(patient) == 80
+    patient.close()
+
+
+def test_a_second_writer_of_the_process_gives_up_after_its_timeout(database: Database) -> None:
+    with database.write(), pytest.raises(Unavailable) as refused:
+        _add(database, "second")
+    assert refused.value.reason is Reason.TRANSACTION_FAILED
+    assert refused.value.retry_after_s is not None
+    _add(database, "afterwards")
+
+
+def test_a_lock_held_by_another_process_is_unavailable_and_passes(database: Database) -> None:
+    other = sqlite3.connect(database.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable) as refused:
+        _add(database, "while locked")
+    assert refused.value.reason is Reason.TRANSACTION_FAILED
+    other.execute("ROLLBACK")
+    other.close()
+    _add(database, "afterwards")
+    assert _count(database) == 1
+
+
+def test_a_constraint_violation_is_left_to_the_repository(database: Database) -> None:
+    _add(database, "same")
+    with pytest.raises(IntegrityError):
+        _add(database, "same")
+    with pytest.raises(IntegrityError), database.write() as connection:
+        connection.execute(text("INSERT INTO marks VALUES (99)"))
+
+
+def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "broken.db"
+    path.write_bytes(b"this is no database, but long enough to be looked at" * 100)
+    with pytest.raises(FailedPrecondition, match=r"broken\.db is damaged") as refused:
+        Database(path)
+    assert refused.value.reason is Reason.DATABASE_ERROR
+
+
+def test_a_damaged_page_is_reported_when_it_is_read(database: Database) -> None:
+    for n in range(200):
+        _add(database, f"{n}" * 100)
+    database.close()
+    raw = bytearray(database.path.read_bytes())
+    raw[4096:] = b"\xff" * (len(raw) - 4096)
+    database.path.write_bytes(raw)
+    damaged = Database(database.path)
+    with pytest.raises(FailedPrecondition, match="damaged") as refused:
+        _count(damaged)
+    assert refused.value.reason is Reason.DATABASE_ERROR
+    damaged.close()
+
+
+def test_a_closed_database_says_so(database: Database) -> None:
+    database.close()
+    with pytest.raises(Unavailable, match="closed"):
+        _count(database)
+    with pytest.raises(Unavailable, match="closed"):
+        _add(database, "late")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if shutil.which("mount") is None:
+        pytest.skip("needs mount")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("may not mount a small tmpfs here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
+    database = Database(small_disk / "full.db")
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)"))
+    acknowledged = 0
+
+    def fill() -> None:
+        nonlocal acknowledged
+        for n in range(10_000):
+            _add(database, f"{n}:" + "x" * 2000)
+            acknowledged += 1
+
+    with pytest.raises(ResourceExhausted) as refused:
+        fill()
+    assert refused.value.reason is Reason.QUOTA_EXCEEDED
+    assert refused.value.retry_after_s is not None
+    assert acknowledged > 0
+    assert _count(database) == acknowledged
+    database.close()
+    reopened = Database(small_disk / "full.db")
+    assert _count(reopened) == acknowledged
+    reopened.close()

@@ -1,0 +1,154 @@
+"""Schemas: made, upgraded as a whole, and refused when they are newer than the code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.storage import catalog
+from mneme_server.storage.engine import Database
+from mneme_server.storage.migrate import migrate, schema_version
+from sqlalchemy import text
+
+FIRST = """
+from alembic import op
+revision = "0001"
+down_revision = None
+def upgrade():
+    op.execute("CREATE TABLE parents (id INTEGER PRIMARY KEY)")
+    op.execute("CREATE TABLE children (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL"
+               " REFERENCES parents (id) ON DELETE CASCADE)")
+"""
+SECOND = """
+import sqlalchemy as sa
+from alembic import op
+revision = "0002"
+down_revision = "0001"
+def upgrade():
+    with op.batch_alter_table("parents", recreate="always") as table:
+        table.add_column(sa.Column("name", sa.String, nullable=False, server_default=""))
+"""
+BROKEN = """
+from alembic import op
+revision = "0002"
+down_revision = "0001"
+def upgrade():
+    op.execute("CREATE TABLE half_done (id INTEGER)")
+    op.execute("this is no SQL")
+"""
+ORPHANING = """
+from alembic import op
+revision = "0002"
+down_revision = "0001"
+def upgrade():
+    op.execute("DELETE FROM parents")
+"""
+
+
+def _revisions(folder: Path, *sources: str) -> Path:
+    folder.mkdir()
+    for number, source in enumerate(sources, start=1):
+        (folder / f"{number:04}_step.py").write_text(source)
+    return folder
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "some.db")
+    yield database
+    database.close()
+
+
+def _version(database: Database) -> str | None:
+    with database.read() as connection:
+        return schema_version(connection)
+
+
+def test_an_upgrade_keeps_rows_that_refer_to_a_table_made_anew(
+    tmp_path: Path, database: Database
+) -> None:
+    migrate(database, _revisions(tmp_path / "old", FIRST))
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO parents VALUES (1)"))
+        connection.execute(text("INSERT INTO children VALUES (7, 1)"))
+    migrate(database, _revisions(tmp_path / "new", FIRST, SECOND))
+    assert _version(database) == "0002"
+    with database.write() as connection:
+        assert connection.execute(text("SELECT id, parent FROM children")).all() == [(7, 1)]
+        assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
+
+
+@pytest.mark.parametrize("second", [BROKEN, ORPHANING])
+def test_a_failed_upgrade_changes_nothing(tmp_path: Path, database: Database, second: str) -> None:
+    migrate(database, _revisions(tmp_path / "old", FIRST))
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO parents VALUES (1)"))
+        connection.execute(text("INSERT INTO children VALUES (7, 1)"))
+    with pytest.raises(Exception, match=r"no SQL|refer to missing rows"):
+        migrate(database, _revisions(tmp_path / "new", FIRST, second))
+    assert _version(database) == "0001"
+    with database.read() as connection:
+        tables = connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        assert set(tables.scalars()) == {"parents", "children", "alembic_version"}
+        assert connection.execute(text("SELECT count(*) FROM parents")).scalar_one() == 1
+
+
+def test_a_database_from_a_newer_version_is_refused_with_what_to_do(
+    tmp_path: Path, database: Database
+) -> None:
+    migrate(database, _revisions(tmp_path / "new", FIRST, SECOND))
+    with pytest.raises(FailedPrecondition, match="newer version") as refused:
+        migrate(database, _revisions(tmp_path / "old", FIRST))
+    assert refused.value.reason is Reason.SCHEMA_ERROR
+    assert refused.value.metadata == {"schema": "0002", "newest_known_schema": "0001"}
+
+
+def test_databases_are_migrated_side_by_side(tmp_path: Path) -> None:
+    revisions = _revisions(tmp_path / "revisions", FIRST, SECOND)
+    databases = [Database(tmp_path / f"{n}.db") for n in range(6)]
+    threads = [threading.Thread(target=migrate, args=(d, revisions)) for d in databases]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [_version(database) for database in databases] == ["0002"] * 6
+    for database in databases:
+        database.close()
+
+
+def test_opening_a_current_database_does_not_import_alembic(tmp_path: Path) -> None:
+    catalog.Catalog(tmp_path / "catalog.db").close()
+    code = (
+        "import sys; from pathlib import Path; from mneme_server.storage.catalog import Catalog;"
+        f"Catalog(Path({str(tmp_path / 'catalog.db')!r})).close();"
+        "sys.exit('alembic' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_catalogs_tables_are_those_that_its_migrations_make(tmp_path: Path) -> None:
+    catalog.Catalog(tmp_path / "catalog.db").close()
+    database = Database(tmp_path / "catalog.db")
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        differences = compare_metadata(context, catalog.metadata)
+    database.close()
+    assert differences == []
+
+
+def test_the_newest_revision_by_file_name_is_alembics_head() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(catalog.MIGRATIONS.parent / "alembic_env"))
+    config.set_main_option("path_separator", "newline")
+    config.set_main_option("version_locations", str(catalog.MIGRATIONS))
+    newest = max(file.name for file in catalog.MIGRATIONS.glob("[0-9]*.py"))
+    assert ScriptDirectory.from_config(config).get_current_head() == newest[:4]

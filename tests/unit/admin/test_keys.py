@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+from mneme_server.admin.authentication import Authenticator
+from mneme_server.admin.keys import ApiKeys
+from mneme_server.admin.model import ALL_SCOPES, DEFAULT_SCOPES, KeyScope
+from mneme_server.admin.ports import KeyFilter
+from mneme_server.admin.tenants import Tenants
+from mneme_server.common.errors import (
+    InvalidArgument,
+    NotFound,
+    Reason,
+    Unauthenticated,
+    Unavailable,
+)
+from mneme_server.storage.catalog import Catalog
+from unit.admin.fakes import Clock, FlakyKeys
+
+CHOSEN = "an operator's own secret"
+
+
+def test_a_new_secret_opens_its_tenant_with_its_scopes(
+    tenants: Tenants, keys: ApiKeys, authenticator: Authenticator
+) -> None:
+    tenants.create("acme", "")
+    created = keys.create("acme", "ci", frozenset({KeyScope.READ}), 30)
+    caller = authenticator.authenticate(created.secret)
+    assert (caller.tenant_id, caller.key_id) == ("acme", created.key.id)
+    assert (caller.scopes, caller.rate_limit) == ({KeyScope.READ}, 30)
+    assert created.secret.startswith("mn_")
+    assert len(created.secret) >= 3 + 43
+    assert created.key.prefix == created.secret[:8]
+
+
+def test_a_key_without_scopes_may_read_and_write(keys: ApiKeys) -> None:
+    assert keys.create("default", "a", frozenset(), 0).key.scopes == DEFAULT_SCOPES
+
+
+def test_the_catalog_holds_a_hash_and_never_the_secret(
+    keys: ApiKeys, catalog: Catalog, tmp_path: Path
+) -> None:
+    secret = keys.create("default", "a", frozenset(), 0).secret
+    catalog.close()
+    rows = sqlite3.connect(tmp_path / "catalog.db").execute("SELECT * FROM api_keys").fetchall()
+    assert any(hashlib.sha256(secret.encode()).digest() in row for row in rows)
+    assert all(secret[8:] not in file.read_bytes().decode("latin-1") for file in tmp_path.iterdir())
+
+
+def test_a_key_of_a_tenant_that_is_not_there_is_not_found(keys: ApiKeys) -> None:
+    with pytest.raises(NotFound):
+        keys.create("nobody", "a", frozenset(), 0)
+    with pytest.raises(NotFound):
+        keys.list(KeyFilter("nobody"), None, 10)
+
+
+def test_an_unknown_secret_is_refused(authenticator: Authenticator) -> None:
+    with pytest.raises(Unauthenticated) as refused:
+        authenticator.authenticate("mn_nobody")
+    assert refused.value.reason is Reason.API_KEY_INVALID
+
+
+def test_a_revoked_key_is_refused_at_once_although_it_was_remembered(
+    keys: ApiKeys, authenticator: Authenticator
+) -> None:
+    created = keys.create("default", "a", frozenset(), 0)
+    other = keys.create("default", "b", frozenset(), 0)
+    authenticator.authenticate(created.secret)
+    revoked = keys.revoke(created.key.id)
+    assert revoked.revoked_at_us is not None
+    with pytest.raises(Unauthenticated):
+        authenticator.authenticate(created.secret)
+    assert authenticator.authenticate(other.secret).key_id == other.key.id
+
+
+def test_a_revocation_during_a_look_up_is_not_undone_by_it(keys: ApiKeys, catalog: Catalog) -> None:
+    created = keys.create("default", "a", frozenset(), 0)
+    overtaken = FlakyKeys(catalog.keys)
+    authenticator = Authenticator(overtaken)
+
+    def revoke() -> None:
+        catalog.keys.revoke(created.key.id, 1)
+        authenticator.forget(created.key.id)
+
+    overtaken.overtake = revoke
+    authenticator.authenticate(created.secret)
+    with pytest.raises(Unauthenticated):
+        authenticator.authenticate(created.secret)
+
+
+def test_revoking_again_keeps_the_first_time(keys: ApiKeys) -> None:
+    key = keys.create("default", "a", frozenset(), 0).key
+    assert keys.revoke(key.id) == keys.revoke(key.id)
+    with pytest.raises(NotFound):
+        keys.revoke("nobody")
+
+
+def test_keys_are_listed_oldest_first_by_tenant_without_revoked_ones(
+    tenants: Tenants, keys: ApiKeys
+) -> None:
+    tenants.create("acme", "")
+    first = keys.create("default", "first", frozenset(), 0).key
+    theirs = keys.create("acme", "theirs", frozenset(), 0).key
+    gone = keys.create("default", "gone", frozenset(), 0).key
+    last = keys.create("default", "last", frozenset(), 0).key
+    keys.revoke(gone.id)
+
+    def names(filter_: KeyFilter, after: tuple[int, str] | None = None) -> list[str]:
+        return [key.name for key in keys.list(filter_, after, 10)]
+
+    assert names(KeyFilter()) == ["first", "theirs", "last"]
+    assert names(KeyFilter("default")) == ["first", "last"]
+    assert names(KeyFilter("default", include_revoked=True)) == ["first", "gone", "last"]
+    assert names(KeyFilter(), (theirs.created_at_us, theirs.id)) == ["last"]
+    assert names(KeyFilter("default"), (first.created_at_us, first.id)) == ["last"]
+    assert names(KeyFilter(), (last.created_at_us, last.id)) == []
+
+
+def test_the_first_start_makes_one_admin_key_and_later_ones_none(
+    keys: ApiKeys, authenticator: Authenticator
+) -> None:
+    secret = keys.ensure_admin(None)
+    assert secret is not None
+    assert authenticator.authenticate(secret).scopes == ALL_SCOPES
+    assert keys.ensure_admin(None) is None
+    keys.revoke(authenticator.authenticate(secret).key_id)
+    assert keys.ensure_admin(None) not in (None, secret)
+
+
+def test_a_chosen_admin_key_is_registered_once_and_not_told(
+    keys: ApiKeys, authenticator: Authenticator
+) -> None:
+    for _ in range(2):
+        assert keys.ensure_admin(CHOSEN) is None
+    caller = authenticator.authenticate(CHOSEN)
+    assert (caller.tenant_id, caller.scopes) == ("default", ALL_SCOPES)
+    (key,) = keys.list(KeyFilter(), None, 10)
+    assert len(key.prefix) < len(CHOSEN) / 4
+
+
+def test_a_chosen_admin_key_that_was_revoked_works_again_after_the_next_start(
+    keys: ApiKeys, authenticator: Authenticator
+) -> None:
+    keys.ensure_admin(CHOSEN)
+    keys.revoke(authenticator.authenticate(CHOSEN).key_id)
+    keys.ensure_admin(CHOSEN)
+    assert KeyScope.ADMIN in authenticator.authenticate(CHOSEN).scopes
+
+
+@pytest.mark.parametrize(
+    "bad", ["short", "x" * 15, "long enough but ünïcödé", "with\ncontrol\nchars"]
+)
+def test_a_chosen_admin_key_that_is_weak_or_cannot_travel_is_refused(
+    keys: ApiKeys, bad: str
+) -> None:
+    with pytest.raises(InvalidArgument, match="MNEME_ADMIN_KEY"):
+        keys.ensure_admin(bad)
+
+
+def test_the_secret_of_an_ordinary_key_does_not_become_an_admin_key(keys: ApiKeys) -> None:
+    ordinary = keys.create("default", "ordinary", frozenset({KeyScope.READ}), 0).secret
+    with pytest.raises(InvalidArgument, match="no scope admin"):
+        keys.ensure_admin(ordinary)
+
+
+def test_last_use_is_written_by_flush_at_most_once_a_minute(
+    keys: ApiKeys, authenticator: Authenticator, catalog: Catalog, clock: Clock
+) -> None:
+    created = keys.create("default", "a", frozenset(), 0)
+
+    def last_used() -> int | None:
+        authenticator.flush()
+        return catalog.keys.get(created.key.id).last_used_at_us
+
+    assert last_used() is None
+    first = clock.now_us
+    authenticator.authenticate(created.secret)
+    assert last_used() == first
+    clock.pass_seconds(59)
+    authenticator.authenticate(created.secret)
+    assert last_used() == first
+    clock.pass_seconds(1)
+    authenticator.authenticate(created.secret)
+    assert last_used() == first + 60_000_000
+
+
+def test_last_use_is_kept_for_the_next_flush_when_the_catalog_cannot_be_written(
+    keys: ApiKeys, catalog: Catalog, clock: Clock
+) -> None:
+    created = keys.create("default", "a", frozenset(), 0)
+    flaky = FlakyKeys(catalog.keys)
+    authenticator = Authenticator(flaky, clock)
+    authenticator.authenticate(created.secret)
+    flaky.broken = True
+    with pytest.raises(Unavailable):
+        authenticator.flush()
+    flaky.broken = False
+    authenticator.flush()
+    assert catalog.keys.get(created.key.id).last_used_at_us == clock.now_us
