@@ -69,6 +69,10 @@ class EmbeddingPipeline:
             self._due[tenant_id] = 0.0
             self._changed.notify()
 
+    def run_once(self, tenant_id: str) -> None:
+        """Embed one batch of the tenant here and now; for use without `start`."""
+        self._step(tenant_id)
+
     def stop(self) -> None:
         """Finish the step at hand and stop; what is left stays in the queues."""
         with self._changed:

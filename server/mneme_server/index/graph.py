@@ -87,7 +87,8 @@ class Graph:
         scaled = query * self._range / _LEVELS
         constant = query @ self._lowest + scaled.sum() / 2
         codes = self._codes[positions].astype(np.float32)
-        return inner_products(scaled.astype(np.float32), codes) + np.float32(constant)
+        products = inner_products(scaled.astype(np.float32), codes) + np.float32(constant)
+        return np.clip(products, -1.0, 1.0)
 
     def vectors(self, positions: Positions) -> Matrix:
         """Return the vectors at `positions` as the codes hold them."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import tantivy
 from numpy.typing import NDArray
-from tantivy import Filter, Occur, Query, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+from tantivy import FieldType, Filter, Occur, Query, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from mneme_server.corpus.document import Document
 from mneme_server.index.checksums import Checksums
@@ -223,14 +223,16 @@ class LexicalIndex:
     def search(self, query: Query, limit: int, among: Sequence[int] | None = None) -> Match:
         """Return the best `limit` documents, of the ids `among` if given."""
         if among is not None:
-            allowed = Query.term_set_query(self._schema, _ID, among)
-            query = Query.boolean_query(
-                [(Occur.Must, Query.const_score_query(allowed, 0.0)), (Occur.Must, query)]
-            )
+            query = _restricted(query, Query.term_set_query(self._schema, _ID, among))
         searcher = self._searcher
         hits = searcher.search(query, limit, count=False).hits
         scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
         return Match(_ids(searcher, hits), scores, exhausted=len(hits) < limit)
+
+    def search_between(self, query: Query, limit: int, first: int, last: int) -> Match:
+        """Return the best `limit` documents whose ids are from `first` to `last`."""
+        between = Query.range_query(self._schema, _ID, FieldType.Integer, first, last)
+        return self.search(_restricted(query, between), limit)
 
     def _term(self, field: Field, term: str, weight: float) -> Query:
         query = Query.term_query(self._schema, field.value, term, "freq")
@@ -271,6 +273,13 @@ def _analyzer(*, stop: bool) -> TextAnalyzer:
     if stop:
         builder = builder.filter(Filter.custom_stopword(list(STOP_WORDS)))
     return builder.filter(Filter.ascii_fold()).filter(Filter.stemmer("english")).build()
+
+
+def _restricted(query: Query, allowed: Query) -> Query:
+    """Return `query` for the `allowed` documents only, with the same scores."""
+    return Query.boolean_query(
+        [(Occur.Must, Query.const_score_query(allowed, 0.0)), (Occur.Must, query)]
+    )
 
 
 def _entry(document: Document) -> tantivy.Document:

@@ -26,9 +26,19 @@ _MONTHS = {short: n + 1 for n, full in enumerate(_NAMES) for short in (full, ful
 }
 # Words or names, unless a number or one of the words below stands before or beside them.
 _AMBIGUOUS = {"may", "mar", "march", "jun", "dec", "sep"}
-_INTRODUCES = set(
-    ["in", "of", "since", "during", "until", "by", "before", "after", "last", "this", "next"]
-)
+_INTRODUCES = {
+    "in",
+    "of",
+    "since",
+    "during",
+    "until",
+    "by",
+    "before",
+    "after",
+    "last",
+    "this",
+    "next",
+}
 
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b")
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")

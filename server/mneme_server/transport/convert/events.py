@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 from google.protobuf.duration_pb2 import Duration
 from mneme.v1 import event_service_pb2 as pb
 
@@ -71,8 +74,8 @@ def event(recorded: Event) -> pb.Event:
         id=recorded.id,
         session_id=recorded.session_id,
         agent_id=recorded.agent_id,
-        event_type=pb.EventType.ValueType(recorded.event_type),
-        severity=pb.Severity.ValueType(recorded.severity),
+        event_type=cast("pb.EventType", recorded.event_type),
+        severity=cast("pb.Severity", recorded.severity),
         timestamp=to_timestamp(recorded.timestamp_us),
         text=recorded.text,
         payload=struct_of(recorded.payload_json),
@@ -119,7 +122,7 @@ def session(stored: Session) -> pb.Session:
         project=stored.project,
         tags=stored.tags,
         metadata=struct_of(stored.metadata_json),
-        status=pb.SessionStatus.ValueType(stored.status),
+        status=cast("pb.SessionStatus", stored.status),
         started_at=to_timestamp(stored.started_us),
         ended_at=None if stored.ended_us is None else to_timestamp(stored.ended_us),
         last_event_at=(
@@ -165,18 +168,19 @@ def session_filter(request: pb.ListSessionsRequest) -> SessionFilter:
     )
 
 
-def event_filter(request: pb.ListEventsRequest | pb.WatchEventsRequest) -> EventFilter:
+def event_filter(request: pb.ListEventsRequest) -> EventFilter:
     """Return the filter of a request."""
-    listed = isinstance(request, pb.ListEventsRequest)
-    start_us, end_us = time_range(request) if listed else (None, None)
+    start_us, end_us = time_range(request)
+    return replace(watch_filter(request), name=request.name, start_us=start_us, end_us=end_us)
+
+
+def watch_filter(request: pb.WatchEventsRequest | pb.ListEventsRequest) -> EventFilter:
+    """Return the part of a filter that watching has too."""
     return EventFilter(
         session_id=request.session_id,
         agent_id=request.agent_id,
         event_types=tuple(_TYPES[kind] for kind in request.event_types),
         min_severity=_SEVERITIES.get(request.min_severity),
-        name=request.name if listed else "",
-        start_us=start_us,
-        end_us=end_us,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from mneme.v1 import common_pb2
 from mneme.v1 import learn_service_pb2 as pb
@@ -67,7 +67,7 @@ def lesson(stored: Lesson) -> pb.Lesson:
         title=stored.title,
         content=stored.content,
         category=stored.category,
-        importance=common_pb2.Importance.ValueType(stored.importance),
+        importance=cast("common_pb2.Importance", stored.importance),
         agent_id=stored.agent_id,
         project=stored.project,
         tags=stored.tags,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from mneme.v1 import recall_service_pb2 as pb
 
@@ -43,7 +44,7 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
     return pb.RecallResponse(
         results=[_result(result) for result in answer.results],
         total_results=answer.total,
-        outcome=pb.RecallOutcome.Value(f"RECALL_OUTCOME_{answer.outcome.name}"),
+        outcome=f"RECALL_OUTCOME_{answer.outcome.name}",
         searched_count=answer.searched_count,
         pending_count=answer.pending_count,
         candidates_capped=answer.capped,
@@ -55,7 +56,9 @@ def _weights(message: pb.RankingWeights) -> Weights:
     weights = Weights()
     if message.HasField("neighbors"):
         weights = replace(
-            weights, answer=weights.answer * message.neighbors, next=weights.next * message.neighbors
+            weights,
+            answer=weights.answer * message.neighbors,
+            next=weights.next * message.neighbors,
         )
     if message.HasField("session"):
         weights = replace(
@@ -73,7 +76,7 @@ def _weights(message: pb.RankingWeights) -> Weights:
 def _result(recalled: Recalled) -> pb.RecallResult:
     document = recalled.document
     return pb.RecallResult(
-        source_type=pb.Scope.ValueType(document.scope),
+        source_type=cast("pb.Scope", document.scope),
         source_id=document.source_id,
         score=recalled.score,
         similarity=recalled.similarity,

@@ -29,6 +29,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
 
     def __init__(
         self,
+        *,
         start_session: StartSession,
         end_session: EndSession,
         record_events: RecordEvents,
@@ -162,7 +163,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         current_call().on_end(over.set)
         followed = self._watch_events(
             current_caller().tenant_id,
-            convert.event_filter(request),
+            convert.watch_filter(request),
             int(request.after_cursor) if request.after_cursor else None,
             lambda: not over.is_set(),
         )

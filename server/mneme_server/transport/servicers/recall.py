@@ -17,9 +17,7 @@ class RecallServicer(pb_grpc.RecallServiceServicer):
     def __init__(self, recall: Recall) -> None:
         self._recall = recall
 
-    def Recall(
-        self, request: pb.RecallRequest, context: grpc.ServicerContext
-    ) -> pb.RecallResponse:
+    def Recall(self, request: pb.RecallRequest, context: grpc.ServicerContext) -> pb.RecallResponse:
         """Recall what bears on a query."""
         answer = self._recall(current_caller().tenant_id, convert.recall_query(request))
         return convert.recall_response(answer)

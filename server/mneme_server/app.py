@@ -1,0 +1,368 @@
+"""The composition root: the only place that builds the concrete objects and joins them."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import structlog
+from filelock import FileLock, Timeout
+from mneme.v1 import (
+    admin_service_pb2,
+    admin_service_pb2_grpc,
+    event_service_pb2,
+    event_service_pb2_grpc,
+    learn_service_pb2,
+    learn_service_pb2_grpc,
+    recall_service_pb2,
+    recall_service_pb2_grpc,
+)
+
+from mneme_server.admin.authentication import Authenticator
+from mneme_server.admin.keys import ApiKeys
+from mneme_server.admin.ports import ServerInfo
+from mneme_server.admin.tenants import Tenants
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.corpus.pipeline import EmbeddingPipeline
+from mneme_server.corpus.registry import TenantRegistry
+from mneme_server.embedding.batcher import MicroBatcher
+from mneme_server.embedding.cache import CachedEmbedder
+from mneme_server.embedding.factory import build_embedder
+from mneme_server.embedding.port import Embedder
+from mneme_server.events.reading import ReadEvents, WatchEvents
+from mneme_server.events.recording import RecordEvents
+from mneme_server.events.sessions import EndSession, StartSession
+from mneme_server.events.verifying import VerifyEvents
+from mneme_server.index.settings import IndexSettings
+from mneme_server.learn.lessons import Lessons
+from mneme_server.recall.search import Recall
+from mneme_server.settings import Settings
+from mneme_server.storage.catalog import Catalog
+from mneme_server.storage.tenant_database import EmbeddingModel, Unit
+from mneme_server.tenancy import TenantFiles, TenantOpener
+from mneme_server.transport.logging import configure_logging
+from mneme_server.transport.metrics import Metrics, MetricsEndpoint
+from mneme_server.transport.server import GrpcServer, ServerOptions, Service, Tls
+from mneme_server.transport.servicers.admin import AdminServicer
+from mneme_server.transport.servicers.event import EventServicer
+from mneme_server.transport.servicers.learn import LearnServicer
+from mneme_server.transport.servicers.recall import RecallServicer
+
+_log = structlog.get_logger(__name__)
+
+
+class Memories:
+    """Everything below the wire: the catalog, the embedder and the tenants' memories.
+
+    Used by the server and by the commands that work on a stopped server's data. Only one process
+    may have a data folder.
+
+    Raises:
+        FailedPrecondition: another process has the data folder, or a newer version wrote it.
+        ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
+    """
+
+    def __init__(self, settings: Settings, *, progress: Callable[[str], None]) -> None:
+        with ExitStack() as opened:
+            opened.enter_context(_only_process_in(settings.data_dir))
+            self.catalog = Catalog(settings.data_dir / "catalog.db")
+            opened.callback(self.catalog.close)
+            self._batcher = MicroBatcher(
+                _embedder(settings, progress), max_batch=settings.embed_batch
+            )
+            opened.callback(self._batcher.close)
+            self.embedder = CachedEmbedder(self._batcher)
+            self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
+            self.registry: TenantRegistry[Unit] = TenantRegistry(
+                TenantOpener(
+                    settings.data_dir / "tenants",
+                    self.catalog.tenants,
+                    self.model,
+                    index_settings=IndexSettings(exact_limit=settings.exact_search_limit),
+                    queue_limit=settings.embed_queue_limit,
+                    opened=self.catalog.tenants.mark_dirty,
+                    wake=self._wake,
+                ),
+                max_open=settings.max_open_tenants,
+                idle_seconds=settings.tenant_idle_seconds,
+                on_closed=self.catalog.tenants.mark_clean,
+            )
+            opened.callback(self.registry.close)
+            self.pipeline = EmbeddingPipeline(
+                self.registry.open, self._batcher.background, batch=settings.embed_batch
+            )
+            opened.callback(self.pipeline.stop)
+            self._resources = opened.pop_all()
+
+    def _wake(self, tenant_id: str) -> None:
+        self.pipeline.wake(tenant_id)
+
+    def start(self) -> None:
+        """Go on with the work that an earlier run left: tenants with queued embeddings."""
+        for tenant_id in self.catalog.tenants.dirty_tenants():
+            self.pipeline.wake(tenant_id)
+        self.pipeline.start()
+
+    def close(self) -> None:
+        """Stop the work, write what must be kept and close every file."""
+        self._resources.close()
+
+
+class Application:
+    """One server, ready to `start` and to `stop` once.
+
+    Raises:
+        As `Memories` does; ListenError from `start`.
+    """
+
+    def __init__(
+        self, settings: Settings, *, progress: Callable[[str], None] = lambda _line: None
+    ) -> None:
+        self._settings = settings
+        self.memories = Memories(settings, progress=progress)
+        memories = self.memories
+        keys = memories.catalog.keys
+        self._authenticator = Authenticator(keys)
+        files = TenantFiles(
+            settings.data_dir / "tenants", settings.data_dir / "backups", memories.registry
+        )
+        self._tenants = Tenants(memories.catalog.tenants, files, self._authenticator)
+        self._keys = ApiKeys(keys, memories.catalog.tenants, self._authenticator)
+        self._metrics = Metrics()
+        self._server = GrpcServer(
+            _server_options(settings),
+            self._services(files),
+            self._authenticator,
+            self._metrics,
+        )
+        self._show_gauges()
+        self._endpoint: MetricsEndpoint | None = None
+
+    @property
+    def metrics_address(self) -> str:
+        """Where metrics are served; empty when they are off."""
+        return self._endpoint.address if self._endpoint else ""
+
+    def start(self) -> tuple[str, str | None]:
+        """Start serving; return the address, and the bootstrap admin key if one was made."""
+        self._tenants.ensure_default()
+        chosen, made = self._settings.admin_key, None
+        if chosen is not None or self._settings.auth == "required":
+            made = self._keys.ensure_admin(chosen.get_secret_value() if chosen else None)
+        self._tenants.resume_deletions()
+        self.memories.start()
+        if self._settings.metrics_listen:
+            self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
+        return self._server.start(), made
+
+    def stop(self) -> None:
+        """Let calls in flight end, then close everything."""
+        self._server.stop(self._settings.drain_seconds)
+        if self._endpoint is not None:
+            self._endpoint.close()
+        self._authenticator.flush()
+        self.memories.close()
+
+    def abandon(self) -> None:
+        """Close what was opened when the start failed."""
+        if self._endpoint is not None:
+            self._endpoint.close()
+        self.memories.close()
+
+    def _services(self, files: TenantFiles) -> Sequence[Service]:
+        registry, embedder = self.memories.registry, self.memories.embedder
+        recall = Recall(registry, embedder)
+        info = ServerInfo(
+            version=version("mneme"),
+            embedding_model=self.memories.model.model_id,
+            embedding_dimensions=self.memories.model.dimensions,
+            started_at_us=now_us(),
+        )
+        return [
+            Service(
+                event_service_pb2.DESCRIPTOR.services_by_name["EventService"],
+                event_service_pb2_grpc.add_EventServiceServicer_to_server,
+                EventServicer(
+                    start_session=StartSession(registry),
+                    end_session=EndSession(registry),
+                    record_events=RecordEvents(registry),
+                    read=ReadEvents(registry),
+                    watch_events=WatchEvents(registry),
+                    verify_events=VerifyEvents(registry),
+                ),
+            ),
+            Service(
+                recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"],
+                recall_service_pb2_grpc.add_RecallServiceServicer_to_server,
+                RecallServicer(recall),
+            ),
+            Service(
+                learn_service_pb2.DESCRIPTOR.services_by_name["LearnService"],
+                learn_service_pb2_grpc.add_LearnServiceServicer_to_server,
+                LearnServicer(Lessons(registry, embedder, recall)),
+            ),
+            Service(
+                admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
+                admin_service_pb2_grpc.add_AdminServiceServicer_to_server,
+                AdminServicer(
+                    self._tenants, self._keys, statistics=files, backups=files, server=info
+                ),
+            ),
+        ]
+
+    def _show_gauges(self) -> None:
+        open_tenants = self.memories.registry.open_tenants
+        self._metrics.gauge(
+            "mneme_open_tenants", "Tenants whose files are open.", lambda: len(open_tenants())
+        )
+        self._metrics.gauge(
+            "mneme_embedding_queue_depth",
+            "Texts that wait for their embedding, over the open tenants.",
+            lambda: sum(memory.pending for memory in open_tenants()),
+        )
+        self._metrics.gauge(
+            "mneme_index_vectors",
+            "Vectors that are searched, over the open tenants.",
+            lambda: sum(memory.vector_count for memory in open_tenants()),
+        )
+        self._metrics.gauge(
+            "mneme_index_documents",
+            "Documents that can be recalled, over the open tenants.",
+            lambda: sum(memory.index.columns.size for memory in open_tenants()),
+        )
+        cache = self.memories.embedder.cache
+        self._metrics.gauge(
+            "mneme_embedding_cache_hits",
+            "Texts whose embedding was in the cache since the start.",
+            lambda: cache.stats().hits,
+        )
+        self._metrics.gauge(
+            "mneme_embedding_cache_misses",
+            "Texts whose embedding was not in the cache since the start.",
+            lambda: cache.stats().misses,
+        )
+
+
+def serve(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit code."""
+    configure_logging(settings.log_level, settings.log_format)
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    application = Application(settings, progress=lambda line: print(line, file=sys.stderr))
+    try:
+        address, admin_key = application.start()
+    except BaseException:
+        application.abandon()
+        raise
+    if admin_key is not None:
+        print(f"admin key, shown only this once: {admin_key}", flush=True)
+    print(f"serving on {address}", flush=True)
+    stopping.wait()
+    _log.info("shutting down", drain_seconds=settings.drain_seconds)
+    application.stop()
+    return 0
+
+
+def reindex(settings: Settings, tenant_id: str | None, progress: Callable[[str], None]) -> int:
+    """Embed every memory again with the configured model; return the exit code.
+
+    The queue is durable, so what was interrupted goes on when it is run again, or when the
+    server starts.
+
+    Raises:
+        FailedPrecondition: a server is running on the data folder.
+        NotFound: there is no such tenant.
+    """
+    from mneme_server.reindexing import reindex_tenant
+
+    configure_logging("warning", settings.log_format)
+    memories = Memories(settings, progress=progress)
+    try:
+        tenants = [tenant_id] if tenant_id else _all_tenants(memories.catalog)
+        for name in tenants:
+            memories.catalog.tenants.get(name)
+            reindex_tenant(
+                name,
+                folder=settings.data_dir / "tenants" / name,
+                model=memories.model,
+                registry=memories.registry,
+                pipeline=memories.pipeline,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        progress("interrupted; run it again to go on")
+        return 130
+    finally:
+        memories.close()
+    return 0
+
+
+def _all_tenants(catalog: Catalog) -> list[str]:
+    found: list[str] = []
+    while page := catalog.tenants.list(found[-1] if found else "", 1000):
+        found += [tenant.id for tenant in page]
+    return found
+
+
+@contextmanager
+def _only_process_in(folder: Path) -> Iterator[None]:
+    """Hold the data folder; SQLite would let two servers in, the indexes would not agree."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FailedPrecondition(
+            f"MNEME_DATA_DIR={folder} cannot be used: {error.strerror}",
+            reason=Reason.INITIALIZATION_FAILED,
+        ) from error
+    lock = FileLock(folder / "server.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise FailedPrecondition(
+            f"another process is using MNEME_DATA_DIR={folder}; stop it first",
+            reason=Reason.INITIALIZATION_FAILED,
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _embedder(settings: Settings, progress: Callable[[str], None]) -> Embedder:
+    key = settings.openai_api_key
+    try:
+        return build_embedder(
+            settings.embedder,
+            settings.models,
+            openai_api_key=key.get_secret_value() if key else None,
+            openai_base_url=settings.openai_base_url,
+            ollama_base_url=settings.ollama_base_url,
+            threads=settings.embed_threads,
+            progress=progress,
+        )
+    except ValueError as error:
+        raise FailedPrecondition(
+            f"MNEME_EMBEDDER: {error}", reason=Reason.MODEL_NOT_LOADED
+        ) from error
+
+
+def _server_options(settings: Settings) -> ServerOptions:
+    tls = None
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        tls = Tls(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+    return ServerOptions(
+        listen=settings.listen,
+        workers=settings.workers,
+        max_streams=settings.max_streams,
+        max_uploads=settings.max_uploads,
+        max_message_bytes=settings.max_message_bytes,
+        auth_required=settings.auth == "required",
+        tls=tls,
+    )

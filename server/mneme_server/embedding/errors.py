@@ -1,0 +1,26 @@
+"""What can go wrong when text is embedded."""
+
+
+class EmbeddingError(Exception):
+    """A text could not be embedded.
+
+    `retryable` tells whether the same call may succeed later, `retry_after_s` (seconds) when the
+    backend said so.
+    """
+
+    def __init__(
+        self, message: str, *, retryable: bool = False, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retryable = retryable
+        self.retry_after_s = retry_after_s
+
+
+class ModelUnavailable(EmbeddingError):
+    """The model itself is missing or damaged; the message says what to install, pull or run. Never
+    retryable.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retryable=False)

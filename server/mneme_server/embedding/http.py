@@ -1,0 +1,174 @@
+"""What the embedders behind HTTP share: one JSON request with time limits, retries and errors that
+say what to do.
+"""
+
+import email.utils
+import json
+import random
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from mneme_server.embedding.errors import EmbeddingError
+
+_RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
+_MESSAGE_LIMIT = 300
+
+
+@dataclass(frozen=True)
+class HttpPolicy:
+    """How long to try. Times in seconds.
+
+    `request_timeout_s` limits each wait for the peer (connection, next bytes); `total_s` the whole
+    call with its retries: no retry starts that could not begin within it. Waits double from
+    `first_wait_s`, with jitter, unless the peer names its own (Retry-After).
+    """
+
+    connect_timeout_s: float = 5.0
+    request_timeout_s: float = 30.0
+    attempts: int = 4
+    first_wait_s: float = 0.5
+    total_s: float = 60.0
+
+
+class StatusError(Exception):
+    """An HTTP answer that retries will not change; `message` and `code` as the peer's JSON gives
+    them.
+    """
+
+    def __init__(self, status: int, message: str, code: str | None) -> None:
+        super().__init__(f"HTTP {status}: {message}")
+        self.status = status
+        self.message = message
+        self.code = code
+
+
+class JsonHttpClient:
+    """Posts JSON to one service. Safe to share between threads; closing ends a wait between
+    retries.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        base_url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        policy: HttpPolicy,
+    ) -> None:
+        self._service = service
+        self._base_url = base_url.rstrip("/")
+        self._policy = policy
+        self._closing = threading.Event()
+        try:
+            if httpx2.URL(self._base_url).scheme not in ("http", "https"):
+                raise httpx2.InvalidURL("it must start with http:// or https://")
+        except httpx2.InvalidURL as error:
+            raise ValueError(f"{service}: {base_url!r} is not a base URL: {error}") from error
+        self._client = httpx2.Client(
+            headers=dict(headers or {}),
+            timeout=httpx2.Timeout(policy.request_timeout_s, connect=policy.connect_timeout_s),
+        )
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer's JSON object. Raises StatusError for refusals, EmbeddingError for
+        everything else.
+        """
+        deadline = time.monotonic() + self._policy.total_s
+        for attempt in range(1, self._policy.attempts + 1):
+            failure = self._try(path, body)
+            if isinstance(failure, dict):
+                return failure
+            wait = failure.retry_after_s
+            if wait is None:
+                wait = self._policy.first_wait_s * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)
+            if attempt == self._policy.attempts or time.monotonic() + wait > deadline:
+                raise failure
+            if self._closing.wait(wait):
+                break
+        raise EmbeddingError(f"{self._service}: the embedder is closed")
+
+    def close(self) -> None:
+        """End waits and requests; posting afterwards raises EmbeddingError."""
+        self._closing.set()
+        self._client.close()
+
+    def _try(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | EmbeddingError:
+        """One attempt: the answer, or an error worth another attempt; raises what is not."""
+        if self._closing.is_set():
+            raise EmbeddingError(f"{self._service}: the embedder is closed")
+        try:
+            response = self._client.post(self._base_url + path, json=body)
+        except httpx2.TimeoutException:
+            return EmbeddingError(
+                f"{self._service} at {self._base_url} did not answer in time", retryable=True
+            )
+        except httpx2.ConnectError as error:
+            return EmbeddingError(
+                f"cannot connect to {self._service} at {self._base_url}: {error}; is it running?",
+                retryable=True,
+            )
+        except (httpx2.HTTPError, RuntimeError) as error:  # RuntimeError: closed by another thread
+            return EmbeddingError(
+                f"the connection to {self._service} at {self._base_url} failed: {error}",
+                retryable=True,
+            )
+        if response.is_success:
+            return self._parse(response)
+        message, code = _error_of(response)
+        if response.status_code in _RETRIED_STATUSES and code != "insufficient_quota":
+            return EmbeddingError(
+                f"{self._service} answered HTTP {response.status_code}: {message}",
+                retryable=True,
+                retry_after_s=_retry_after(response.headers),
+            )
+        raise StatusError(response.status_code, message, code)
+
+    def _parse(self, response: httpx2.Response) -> dict[str, Any]:
+        try:
+            answer = json.loads(response.content)
+        except ValueError as error:
+            raise EmbeddingError(
+                f"{self._service} at {self._base_url} answered with something "
+                f"that is not JSON: {error}"
+            ) from error
+        if not isinstance(answer, dict):
+            raise EmbeddingError(
+                f"{self._service} at {self._base_url} answered with no JSON object"
+            )
+        return answer
+
+
+def _error_of(response: httpx2.Response) -> tuple[str, str | None]:
+    """The message and code in {"error": {"message", "code"}} or {"error": "message"}; else the text
+    itself.
+    """
+    try:
+        error = json.loads(response.content)["error"]
+    except (ValueError, KeyError, TypeError):
+        return response.text[:_MESSAGE_LIMIT].strip() or response.reason_phrase, None
+    if isinstance(error, dict):
+        code = error.get("code") or error.get("type")
+        return str(error.get("message", ""))[:_MESSAGE_LIMIT], None if code is None else str(code)
+    return str(error)[:_MESSAGE_LIMIT], None
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait as the peer asks: Retry-After as a number or an HTTP date, or OpenAI's
+    retry-after-ms.
+    """
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        value = headers.get("retry-after")
+        if value is None:
+            return None
+        if value.strip().replace(".", "", 1).isdigit():
+            return float(value)
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None

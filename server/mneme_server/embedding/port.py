@@ -1,0 +1,44 @@
+"""The port through which the rest of the server sees embeddings."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one vector space. Implementations are safe to share between
+    threads.
+    """
+
+    @property
+    def model_id(self) -> str:
+        """Names the vector space.
+
+        It is stored with every tenant's index: vectors of different model ids are never compared.
+        The same weights computed in another precision have another id, because the same text then
+        gives another vector.
+        """
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length d of each vector. A remote embedder may have to ask its backend once, and raise
+        EmbeddingError.
+        """
+        ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an (n, d) float32 array, row i the L2-normalised vector of texts[i]; (0, d) for no
+        texts.
+
+        A text longer than the model's window is embedded by its beginning. Raises EmbeddingError.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release threads, connections and memory. Closing twice is allowed; embedding afterwards
+        raises.
+        """
+        ...

@@ -1,0 +1,71 @@
+"""Embedding a tenant's memories again, with another model."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mneme_server.corpus.pipeline import EmbeddingPipeline
+from mneme_server.corpus.registry import TenantRegistry
+from mneme_server.storage.tenant_database import (
+    FILE_NAME,
+    EmbeddingModel,
+    SqlTenantDatabase,
+    Unit,
+)
+from mneme_server.tenancy import INDEX_FOLDERS
+
+_REPORT_S = 1.0
+
+
+def reindex_tenant(
+    tenant_id: str,
+    *,
+    folder: Path,
+    model: EmbeddingModel,
+    registry: TenantRegistry[Unit],
+    pipeline: EmbeddingPipeline,
+    progress: Callable[[str], None],
+) -> None:
+    """Make the tenant's vectors with `model`, and its indexes anew.
+
+    What is queued already for this model, by a run that was interrupted, is not queued again.
+    """
+    if not (folder / FILE_NAME).exists():
+        progress(f"{tenant_id}: nothing stored")
+        return
+    _queue_everything(folder, tenant_id, model)
+    with registry.open(tenant_id) as memory:
+        started, total = time.monotonic(), memory.pending
+        while memory.pending:
+            seen = memory.commits
+            pipeline.run_once(tenant_id)
+            if memory.commits == seen:  # The backend failed; the pipeline has logged why.
+                time.sleep(_REPORT_S)
+            _report(progress, tenant_id, total, memory.pending, started)
+    progress(f"{tenant_id}: {total} memories embedded with {model.model_id}")
+
+
+def _queue_everything(folder: Path, tenant_id: str, model: EmbeddingModel) -> None:
+    database = SqlTenantDatabase(folder, tenant_id)
+    try:
+        with database.write() as unit:
+            if unit.embedding_model() == model and unit.queue.depth():
+                return
+            unit.embed_everything_again()
+            unit.set_embedding_model(model)
+    finally:
+        database.close()
+    for name in INDEX_FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _report(
+    progress: Callable[[str], None], tenant_id: str, total: int, left: int, started: float
+) -> None:
+    done = total - left
+    rate = done / max(1e-9, time.monotonic() - started)
+    remaining = f", {left / rate:.0f} s left" if rate else ""
+    progress(f"{tenant_id}: {done}/{total} ({100 * done / max(1, total):.0f} %){remaining}")
