@@ -50,9 +50,9 @@ def check_model(folder: Path, model_id: str, dimensions: int) -> None:
         manifest = snapshots.read_manifest(folder)
     except snapshots.SnapshotDamaged:
         return
-    if manifest is None:
+    if manifest is None or not {"model_id", "dimensions"} <= manifest.keys():
         return
-    found = (manifest.get("model_id"), manifest.get("dimensions"))
+    found = (manifest["model_id"], manifest["dimensions"])
     if found != (model_id, dimensions):
         raise mismatch(f"{found[0]} ({found[1]} dimensions)", f"{model_id} ({dimensions})")
 

@@ -55,6 +55,7 @@ class IndexStats:
     vectors: int
     mode: str
     lexical_waiting: int
+    lexical_writer: bool
     bytes: int
 
 
@@ -263,6 +264,7 @@ class TenantIndex:
             vectors=len(self._dense),
             mode=self._dense.mode,
             lexical_waiting=self._lexical.waiting,
+            lexical_writer=self._lexical.has_writer,
             bytes=table.nbytes + self._dense.nbytes,
         )
 

@@ -1,0 +1,95 @@
+"""A corpus in memory, where a database would be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.ports import Matrix, VectorBatch
+
+DIMENSIONS = 8
+
+
+class MemorySource:
+    """Implements `CorpusSource`."""
+
+    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+        self.documents: dict[int, Document] = {}
+        self.vectors: dict[int, tuple[int, NDArray[np.float32]]] = {}
+        self._dimensions = dimensions
+        self._seq = 0
+
+    def put(self, documents: Sequence[Document]) -> None:
+        self.documents.update((document.doc_id, document) for document in documents)
+
+    def embed(self, doc_ids: Sequence[int], vectors: Matrix) -> VectorBatch:
+        for doc_id, vector in zip(doc_ids, vectors, strict=True):
+            self._seq += 1
+            self.vectors[doc_id] = (self._seq, vector)
+        return self.vectors_of(doc_ids)
+
+    def drop(self, doc_ids: Sequence[int]) -> None:
+        for doc_id in doc_ids:
+            self.documents.pop(doc_id, None)
+            self.vectors.pop(doc_id, None)
+
+    def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
+        return [self.documents[i] for i in sorted(self.documents) if i > doc_id][:limit]
+
+    def documents_of(self, doc_ids: Sequence[int]) -> Sequence[Document]:
+        return [self.documents[i] for i in doc_ids if i in self.documents]
+
+    def vectors_after(self, seq: int, limit: int) -> VectorBatch:
+        later = sorted((n, doc_id) for doc_id, (n, _) in self.vectors.items() if n > seq)
+        return self.vectors_of([doc_id for _, doc_id in later[:limit]])
+
+    def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:
+        found = [(self.vectors[i][0], i, self.vectors[i][1]) for i in doc_ids if i in self.vectors]
+        return VectorBatch(
+            np.array([seq for seq, _, _ in found], np.int64),
+            np.array([doc_id for _, doc_id, _ in found], np.int64),
+            np.array([v for _, _, v in found], np.float32).reshape(len(found), self._dimensions),
+        )
+
+
+class RecordingLog:
+    """Keeps what an index reports."""
+
+    def __init__(self) -> None:
+        self.infos: list[str] = []
+        self.warnings: list[str] = []
+
+    def info(self, event: str, /, **fields: object) -> None:
+        self.infos.append(event)
+
+    def warning(self, event: str, /, **fields: object) -> None:
+        self.warnings.append(f"{event}: {fields}")
+
+
+def event(doc_id: int, text: str = "", **attributes: object) -> Document:
+    values: dict[str, object] = {
+        "doc_id": doc_id,
+        "scope": Scope.EVENT,
+        "source_id": f"e{doc_id}",
+        "text": text or f"event number {doc_id}",
+        "timestamp_us": doc_id * 1_000,
+        **attributes,
+    }
+    return Document(**values)  # type: ignore[arg-type]
+
+
+def units(count: int, dimensions: int = DIMENSIONS, seed: int = 0) -> Matrix:
+    vectors = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    """Wait until background work has come to `condition`."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.01)

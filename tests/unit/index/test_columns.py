@@ -1,0 +1,189 @@
+"""Attributes as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.index.columns import DocumentTable
+from unit.index.memory_source import event
+
+_NAMES = st.sampled_from(["", "a", "b", "c"])
+_TAGS = st.frozensets(st.sampled_from(["x", "y", "z"]))
+
+_DOCUMENTS = st.builds(
+    Document,
+    doc_id=st.integers(1, 40),
+    scope=st.sampled_from(Scope),
+    source_id=st.just("id"),
+    text=st.sampled_from(["Is it so?", "Ann: it is so", "so"]),
+    timestamp_us=st.integers(0, 20),
+    session_id=_NAMES,
+    position=st.integers(1, 10),
+    agent_id=_NAMES,
+    user_id=_NAMES,
+    project=_NAMES,
+    category=_NAMES,
+    importance=st.integers(1, 4),
+    archived=st.booleans(),
+    tags=_TAGS.map(sorted).map(tuple),
+)
+
+_FILTERS = st.builds(
+    DocumentFilter,
+    scopes=st.frozensets(st.sampled_from(Scope)),
+    agent_id=_NAMES,
+    session_id=_NAMES,
+    user_id=_NAMES,
+    project=_NAMES,
+    category=_NAMES,
+    importance=st.integers(0, 4),
+    start_us=st.none() | st.integers(0, 20),
+    end_us=st.none() | st.integers(0, 20),
+    tags=_TAGS,
+    include_archived=st.booleans(),
+)
+
+_STEPS = st.lists(st.lists(_DOCUMENTS, max_size=6) | st.frozensets(st.integers(1, 40)), max_size=12)
+
+
+def passes(document: Document, wanted: DocumentFilter) -> bool:
+    return (
+        (not wanted.scopes or document.scope in wanted.scopes)
+        and wanted.agent_id in ("", document.agent_id)
+        and wanted.session_id in ("", document.session_id)
+        and wanted.user_id in ("", document.user_id)
+        and wanted.project in ("", document.project)
+        and wanted.category in ("", document.category)
+        and wanted.importance in (0, document.importance)
+        and (wanted.start_us is None or document.timestamp_us >= wanted.start_us)
+        and (wanted.end_us is None or document.timestamp_us < wanted.end_us)
+        and wanted.tags <= set(document.tags)
+        and (wanted.include_archived or not document.archived)
+    )
+
+
+def apply(
+    table: DocumentTable, steps: list[list[Document] | frozenset[int]]
+) -> dict[int, Document]:
+    live: dict[int, Document] = {}
+    for step in steps:
+        if isinstance(step, frozenset):
+            table.remove(sorted(step))
+            live = {i: document for i, document in live.items() if i not in step}
+        else:
+            table.add(step)
+            live |= {document.doc_id: document for document in step}
+    return live
+
+
+@settings(max_examples=200, deadline=None)
+@given(_STEPS, st.lists(_FILTERS, min_size=1, max_size=4))
+def test_a_filter_selects_what_a_plain_predicate_does(
+    steps: list[list[Document] | frozenset[int]], filters: list[DocumentFilter]
+) -> None:
+    table = DocumentTable()
+    live = apply(table, steps)
+    for wanted in [*filters, *filters]:  # The second time from the cache.
+        selection = table.select(wanted)
+        found = set(table.doc_id[np.flatnonzero(selection.mask)].tolist())
+        assert found == {i for i, document in live.items() if passes(document, wanted)}
+        assert selection.count == len(found)
+        assert selection.everything == (len(found) == len(live))
+
+
+@settings(max_examples=200, deadline=None)
+@given(_STEPS, st.booleans())
+def test_neighbours_are_those_of_the_sorted_session(
+    steps: list[list[Document] | frozenset[int]], relinked: bool
+) -> None:
+    table = DocumentTable()
+    live = apply(table, steps)
+    if relinked:
+        table.relink()
+    sessions: dict[str, list[tuple[int, int]]] = {}
+    for document in live.values():
+        if document.session_id:
+            place = (document.position, document.doc_id)
+            sessions.setdefault(document.session_id, []).append(place)
+    expected: dict[int, tuple[int, int]] = {i: (-1, -1) for i in live}
+    for places in sessions.values():
+        ids = [-1, *(doc_id for _, doc_id in sorted(places)), -1]
+        for before, doc_id, after in zip(ids, ids[1:], ids[2:], strict=False):
+            expected[doc_id] = (before, after)
+    rows = table.rows_of(np.array(sorted(live), np.int64))
+    found = {
+        int(table.doc_id[row]): tuple(
+            int(table.doc_id[near]) if near >= 0 else -1
+            for near in (table.previous[row], table.next[row])
+        )
+        for row in rows.tolist()
+    }
+    assert found == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(_STEPS)
+def test_the_arrays_hold_what_the_documents_do(
+    steps: list[list[Document] | frozenset[int]],
+) -> None:
+    table = DocumentTable()
+    live = apply(table, steps)
+    for doc_id, document in live.items():
+        row = int(table.rows_of(np.array([doc_id]))[0])
+        author = document.agent_id or ("Ann" if document.text.startswith("Ann: ") else "")
+        assert table.scope[row] == document.scope
+        assert table.position[row] == document.position
+        assert table.timestamp_us[row] == document.timestamp_us
+        assert table.importance[row] == document.importance
+        assert table.words[row] == len(document.text.split())
+        assert table.asks[row] == ("?" in document.text)
+        assert (table.authors[table.author[row]] if table.author[row] >= 0 else "") == author
+    assert table.newest_us == max((d.timestamp_us for d in live.values()), default=0)
+    assert sorted(table.live_ids().tolist()) == sorted(live)
+    assert table.live_count == len(live)
+
+
+def test_adding_a_known_document_changes_its_row_in_place() -> None:
+    table = DocumentTable()
+    first = event(1, user_id="u1", tags=("a",))
+    table.add([first, event(2)])
+    fresh, reworded = table.add([replace(first, user_id="u2", archived=True, tags=("b",))])
+    assert (fresh, reworded, table.size) == ([], [], 2)
+    assert table.select(DocumentFilter(user_id="u1")).count == 0
+    assert table.select(DocumentFilter(tags=frozenset("a"))).count == 0
+    selection = table.select(DocumentFilter(user_id="u2", tags=frozenset("b")))
+    assert np.flatnonzero(selection.mask).tolist() == [0]
+    assert table.select(DocumentFilter(include_archived=False)).count == 1
+
+
+def test_a_known_document_with_another_text_is_reported_as_reworded() -> None:
+    table = DocumentTable()
+    table.add([event(1, "before"), event(2)])
+    again = event(1, "after")
+    assert table.add([again, event(3)]) == ([event(3)], [again])
+
+
+def test_a_selection_stays_as_it_was_when_documents_arrive_later() -> None:
+    table = DocumentTable()
+    table.add([event(1)])
+    before = table.select(DocumentFilter())
+    table.add([event(2)])
+    table.remove([1])
+    assert before.mask.tolist() == [True]
+    assert table.select(DocumentFilter()).mask.tolist() == [False, True]
+
+
+def test_a_name_nobody_has_selects_nothing() -> None:
+    table = DocumentTable()
+    table.add([event(1)])
+    for wanted in (
+        DocumentFilter(agent_id="nobody"),
+        DocumentFilter(session_id="nowhere"),
+        DocumentFilter(tags=frozenset({"never"})),
+    ):
+        assert table.select(wanted).count == 0
