@@ -132,7 +132,7 @@ def _set_message(target: Message, value: Any, path: str) -> None:
 
 def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
     if field.enum_type:
-        return _enum(field.enum_type, value, path)
+        return parse_enum(field.enum_type, value, path)
     if field.type == FieldDescriptor.TYPE_STRING:
         fits, expected = isinstance(value, str), "text"
     elif field.type == FieldDescriptor.TYPE_BYTES:
@@ -148,7 +148,12 @@ def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
     return value
 
 
-def _enum(enum: EnumDescriptor, value: Any, path: str) -> int:
+def parse_enum(enum: EnumDescriptor, value: Any, path: str) -> int:
+    """An enum's number for its member, its number or a name in any case, prefix or not.
+
+    Raises:
+        TypeError, ValueError: the enum has no such value; the message begins with `path`.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     names = _enum_names(enum)

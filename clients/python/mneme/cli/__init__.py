@@ -1,0 +1,1 @@
+"""The command line: `mneme`. One file for each group of commands."""

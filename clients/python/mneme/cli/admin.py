@@ -1,0 +1,164 @@
+"""`mneme admin`: tenants, keys, backups."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mneme._generated.choices import KeyScopeChoice
+from mneme.cli import cells
+from mneme.cli.app import App, Cli
+from mneme.cli.options import Limit, Yes, first, page_size
+from mneme.cli.output import Column
+from mneme.cli.values import one_of
+
+app = App(help="For whoever runs the server: tenants, API keys, backups.")
+tenants = App(help="Separate memories, each in its own folder.")
+keys = App(help="What opens a tenant.")
+app.add_typer(tenants, name="tenants")
+app.add_typer(keys, name="keys")
+
+TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
+
+_TENANT_COLUMNS = (
+    Column("Tenant", style="cyan"),
+    Column("Name", flexible=True),
+    Column("Created"),
+)
+_KEY_COLUMNS = (
+    Column("Key", style="cyan"),
+    Column("Tenant"),
+    Column("Name", flexible=True),
+    Column("Scopes"),
+    Column("Begins with", needs_width=110),
+    Column("Per minute", right=True, needs_width=130),
+    Column("Last used", needs_width=90),
+    Column("Revoked", needs_width=150),
+)
+
+
+@tenants.command("list")
+def list_tenants(cli: Cli, limit: Limit = 50) -> None:
+    """List the tenants."""
+    with cli.connect() as client:
+        rows = []
+        for tenant in first(client.iter_tenants(page_size=page_size(limit)), limit, cli.out):
+            if cli.out.as_json:
+                cli.out.message(tenant)
+            else:
+                name = cells.preview(tenant.display_name)
+                rows.append([tenant.id, name, cells.when(tenant.created_at)])
+    cli.out.table(_TENANT_COLUMNS, rows)
+
+
+@tenants.command("create")
+def create_tenant(
+    cli: Cli,
+    *,
+    tenant_id: TenantId,
+    name: Annotated[str | None, typer.Option(help="A name for people.")] = None,
+) -> None:
+    """Create a tenant."""
+    with cli.connect() as client:
+        answer = client.create_tenant(tenant_id, display_name=name)
+    cli.out.done(f"created tenant {tenant_id}", answer.tenant)
+
+
+@tenants.command("delete")
+def delete_tenant(cli: Cli, tenant_id: TenantId, yes: Yes = False) -> None:
+    """Delete a tenant with its keys, its folder and everything in it."""
+    if not yes:
+        typer.confirm(
+            f"Delete tenant {tenant_id} and everything in it? There is no way back.",
+            abort=True,
+            err=True,
+        )
+    with cli.connect() as client:
+        answer = client.delete_tenant(tenant_id)
+    cli.out.done(f"deleted tenant {tenant_id}", answer)
+
+
+@keys.command("list")
+def list_keys(
+    cli: Cli,
+    *,
+    tenant: Annotated[str | None, typer.Option(help="Of this tenant.")] = None,
+    revoked: Annotated[bool, typer.Option("--revoked", help="Revoked keys too.")] = False,
+    limit: Limit = 50,
+) -> None:
+    """List API keys, without their secrets."""
+    from mneme.types import KeyScope
+
+    with cli.connect() as client:
+        walk = client.iter_api_keys(
+            tenant_id=tenant, include_revoked=revoked, page_size=page_size(limit)
+        )
+        rows = []
+        for key in first(walk, limit, cli.out):
+            if cli.out.as_json:
+                cli.out.message(key)
+                continue
+            rows.append(
+                [
+                    key.id,
+                    key.tenant_id,
+                    cells.preview(key.name),
+                    ",".join(cells.name_of(KeyScope, scope) for scope in key.scopes),
+                    key.prefix,
+                    cells.count(key.rate_limit) if key.rate_limit else "no limit",
+                    cells.when(key.last_used_at) or "never",
+                    cells.when(key.revoked_at),
+                ]
+            )
+    cli.out.table(_KEY_COLUMNS, rows)
+
+
+@keys.command("create")
+def create_key(
+    cli: Cli,
+    *,
+    tenant_id: TenantId,
+    name: Annotated[str, typer.Option(help="A name for people.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            parser=one_of(KeyScopeChoice),
+            metavar="SCOPE",
+            help="What it may do: read, write, learn, admin; repeatable; default read and write.",
+        ),
+    ] = None,
+    rate_limit: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Calls a minute; default no limit.")
+    ] = None,
+) -> None:
+    """Create an API key, and print its secret, which is shown only now."""
+    with cli.connect() as client:
+        answer = client.create_api_key(tenant_id, name, scopes=scope, rate_limit=rate_limit)
+    if not cli.out.as_json:
+        cli.out.remark(
+            f"Key {answer.api_key.id} of tenant {tenant_id}. Its secret, shown only now:"
+        )
+    cli.out.done(answer.secret, answer)
+
+
+@keys.command("revoke")
+def revoke_key(
+    cli: Cli, key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id.")]
+) -> None:
+    """Revoke an API key at once."""
+    with cli.connect() as client:
+        answer = client.revoke_api_key(key_id)
+    cli.out.done(f"revoked key {key_id}", answer.api_key)
+
+
+@app.command()
+def backup(
+    cli: Cli,
+    *,
+    tenant: Annotated[str | None, typer.Option(help="The tenant; default the key's own.")] = None,
+) -> None:
+    """Back up a tenant's database into the server's backup folder."""
+    with cli.connect() as client:
+        answer = client.backup(tenant_id=tenant)
+    cli.out.done(f"{answer.path} ({cells.size(answer.size_bytes)}, sha256 {answer.sha256})", answer)

@@ -1,0 +1,47 @@
+"""`mneme agents`."""
+
+from __future__ import annotations
+
+from mneme.cli import cells
+from mneme.cli.app import App, Cli
+from mneme.cli.options import Limit, first, page_size
+from mneme.cli.output import Column
+
+_COLUMNS = (
+    Column("Agent", style="cyan"),
+    Column("Name", flexible=True),
+    Column("Last seen"),
+    Column("Sessions", right=True),
+    Column("Events", right=True),
+    Column("Tool calls", right=True, needs_width=90),
+    Column("Errors", right=True),
+    Column("Cost USD", right=True, needs_width=100),
+)
+
+
+def register(app: App) -> None:
+    """Add the command to the root."""
+    app.command("agents")(agents)
+
+
+def agents(cli: Cli, limit: Limit = 50) -> None:
+    """List the agents seen so far."""
+    with cli.connect() as client:
+        rows = []
+        for agent in first(client.iter_agents(page_size=page_size(limit)), limit, cli.out):
+            if cli.out.as_json:
+                cli.out.message(agent)
+                continue
+            rows.append(
+                [
+                    cells.preview(agent.id),
+                    cells.preview(agent.name),
+                    cells.when(agent.last_seen_at),
+                    cells.count(agent.session_count),
+                    cells.count(agent.event_count),
+                    cells.count(agent.tool_call_count),
+                    cells.count(agent.error_count),
+                    f"{agent.total_cost_usd:.4f}",
+                ]
+            )
+    cli.out.table(_COLUMNS, rows)

@@ -1,0 +1,160 @@
+"""What every command shares: how to reach the server, and how to answer.
+
+A command is a function whose first parameter is a `Cli`. Registering it with `App.command` adds
+the options below to it, so that they work before and after the command's name.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from mneme.cli.output import Output
+
+if TYPE_CHECKING:
+    from mneme.client import MnemeClient
+
+_PANEL = "Connection and output"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options that every command has; None where nothing was said."""
+
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="The server, HOST:PORT; default MNEME_ADDRESS, else 127.0.0.1:50051.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    api_key: Annotated[
+        str | None,
+        typer.Option(help="The API key; better in MNEME_API_KEY.", rich_help_panel=_PANEL),
+    ] = None
+    tls: Annotated[
+        bool | None,
+        typer.Option("--tls/--no-tls", help="Encrypt; default MNEME_TLS.", rich_help_panel=_PANEL),
+    ] = None
+    ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Encrypt, and trust the certificates in this file.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    insecure: Annotated[
+        bool | None,
+        typer.Option(
+            "--insecure",
+            help="Send the API key unencrypted to another machine.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds for a call; default 30.", min=0.001, rich_help_panel=_PANEL),
+    ] = None
+    as_json: Annotated[
+        bool | None,
+        typer.Option("--json", help="Answer in JSON, one document a line.", rich_help_panel=_PANEL),
+    ] = None
+
+    def overridden_by(self, later: Settings) -> Settings:
+        """These settings, with those that were given later on the line."""
+        given = {f.name: getattr(later, f.name) for f in fields(later)}
+        return replace(self, **{name: v for name, v in given.items() if v is not None})
+
+
+class Cli:
+    """What a command works with.
+
+    Args:
+        settings: the options of the line.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.out = Output(as_json=bool(settings.as_json))
+
+    def connect(self, *, retries: int = 1) -> MnemeClient:
+        """A client for the server that the options name. Whoever waits wants to know soon."""
+        from mneme.client import MnemeClient
+
+        settings = self.settings
+        tls: bool | Path | None = settings.tls
+        if settings.ca is not None and tls is not False:
+            tls = settings.ca
+        return MnemeClient(
+            settings.address,
+            api_key=settings.api_key,
+            tls=tls,
+            insecure=settings.insecure,
+            timeout=settings.timeout or 30.0,
+            retries=retries,
+        )
+
+
+class App(typer.Typer):
+    """A group of commands that share the options of `Settings`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(no_args_is_help=True, rich_markup_mode="rich", **options)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[..., Any]:
+        """Register a function that takes a `Cli` first."""
+        register = super().command(name, **options)
+
+        def decorate(function: Callable[..., None]) -> Callable[..., None]:
+            register(_with_settings(function))
+            return function
+
+        return decorate
+
+
+def settings_callback(ctx: typer.Context, **given: Any) -> None:
+    """The root's callback: keeps the options that stand before the command."""
+    ctx.obj = Settings(**given)
+
+
+def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
+    """A function as typer wants it: without the `Cli`, with the shared options."""
+    own = list(inspect.signature(function).parameters.values())[1:]
+    hints = get_type_hints(function, include_extras=True)
+
+    @functools.wraps(function)
+    def command(ctx: typer.Context, **arguments: Any) -> None:
+        later = Settings(**{f.name: arguments.pop(f.name) for f in fields(Settings)})
+        earlier = ctx.find_root().obj or Settings()
+        function(Cli(earlier.overridden_by(later)), **arguments)
+
+    parameters = [_CONTEXT, *(p.replace(annotation=hints[p.name]) for p in own), *_SHARED]
+    _present(command, parameters)
+    return command
+
+
+def _present(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> None:
+    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    function.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    function.__annotations__ = {p.name: p.annotation for p in parameters}
+    # `functools.wraps` would lead typer back to the wrapped function.
+    vars(function).pop("__wrapped__", None)
+
+
+def _shared_parameters() -> list[inspect.Parameter]:
+    hints = get_type_hints(Settings, include_extras=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(f.name, kind, default=None, annotation=hints[f.name])
+        for f in fields(Settings)
+    ]
+
+
+_CONTEXT = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+_SHARED = _shared_parameters()
+_present(settings_callback, [_CONTEXT, *_SHARED])

@@ -1,0 +1,67 @@
+"""The `mneme` command: puts the groups together, and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mneme.cli import (
+    admin,
+    agents,
+    events,
+    exits,
+    importing,
+    lessons,
+    recall,
+    sessions,
+    status,
+)
+from mneme.cli.app import App, settings_callback
+
+
+def build() -> App:
+    """The command line with all its groups."""
+    app = App(
+        name="mneme",
+        help="The memory of AI agents: record, recall, and keep lessons.",
+        epilog=exits.HELP,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(settings_callback)
+    for single in (recall, agents, status, importing):
+        single.register(app)
+    for name, group in (
+        ("lessons", lessons.app),
+        ("sessions", sessions.app),
+        ("events", events.app),
+        ("admin", admin.app),
+    ):
+        app.add_typer(group, name=name)
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Whatever the locale says, stored texts hold every character.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        build()(args=given, prog_name="mneme")
+    except Exception as error:
+        sys.exit(_report(error, as_json="--json" in given))
+    sys.exit(exits.OK)
+
+
+def _report(error: Exception, *, as_json: bool) -> int:
+    code = exits.code_of(error)
+    if code is None or os.environ.get("MNEME_DEBUG"):
+        raise error
+    print(
+        exits.as_json(error, code) if as_json else f"mneme: {exits.explain(error)}", file=sys.stderr
+    )
+    return code

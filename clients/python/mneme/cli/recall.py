@@ -1,0 +1,135 @@
+"""`mneme recall`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mneme._generated.choices import RecallModeChoice
+from mneme.cli import cells
+from mneme.cli.app import App, Cli
+from mneme.cli.options import Agent, Project, Session, Tags, User
+from mneme.cli.output import Column
+from mneme.cli.times import From, To
+from mneme.cli.values import scope as parse_scope
+
+if TYPE_CHECKING:
+    from mneme.types import RecallResponse, RecallResult
+
+_COLUMNS = (
+    Column("Score", style="cyan"),
+    Column("Source"),
+    Column("When", needs_width=70, style="dim"),
+    Column("Text", flexible=True),
+    Column("Id", needs_width=120, style="dim"),
+)
+_TERMS = Column("Terms of the score", flexible=True, style="dim")
+
+
+def register(app: App) -> None:
+    """Add the command to the root."""
+    app.command("recall")(recall)
+
+
+def recall(
+    cli: Cli,
+    *,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question, in words.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            parser=parse_scope,
+            metavar="KIND",
+            help="Where to look: event, session, lesson, reflection, knowledge; repeatable.",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
+    start: From = None,
+    end: To = None,
+    agent: Agent = None,
+    session: Session = None,
+    user: User = None,
+    project: Project = None,
+    tag: Tags = None,
+    mode: Annotated[
+        RecallModeChoice | None,
+        typer.Option(case_sensitive=False, help="By meaning and words, or by one of them."),
+    ] = None,
+    min_score: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show each term of a score.")] = False,
+) -> None:
+    """Recall what bears on a question, the best first."""
+    with cli.connect() as client:
+        answer = client.recall(
+            query,
+            scopes=scope,
+            limit=limit,
+            start_time=start,
+            end_time=end,
+            agent_id=agent,
+            session_id=session,
+            user_id=user,
+            project=project,
+            tags=tag,
+            mode=mode,
+            min_score=min_score,
+            explain=explain,
+        )
+    if cli.out.as_json:
+        cli.out.message(answer)
+        return
+    columns = (*_COLUMNS[:-1], _TERMS, _COLUMNS[-1]) if explain else _COLUMNS
+    cli.out.table(columns, [_row(result, explain=explain) for result in answer.results])
+    _remark(cli, answer)
+
+
+def _row(result: RecallResult, *, explain: bool) -> list[str]:
+    row = [
+        cells.score(result.score),
+        _source(result),
+        cells.when(result.timestamp),
+        cells.preview(result.text),
+        cells.preview(result.source_id),
+    ]
+    if explain:
+        terms = (
+            f"{term.name} {term.contribution:+.3f} ({term.value:.3f})" for term in result.terms
+        )
+        row.insert(-1, ", ".join(terms))
+    return row
+
+
+def _source(result: RecallResult) -> str:
+    """The kind of memory, and of event: "event tool_error"."""
+    from mneme.types import Scope
+
+    kind = cells.name_of(Scope, result.source_type)
+    fields = result.metadata.fields
+    detail = fields["event_type"].string_value if "event_type" in fields else ""
+    return cells.preview(f"{kind} {detail.removeprefix('EVENT_TYPE_').lower()}", 40)
+
+
+def _remark(cli: Cli, answer: RecallResponse) -> None:
+    """Say why there is nothing, or what is still missing."""
+    from mneme.types import RecallOutcome
+
+    why = {
+        RecallOutcome.RECALL_OUTCOME_NOTHING_STORED: "Nothing is stored there yet.",
+        RecallOutcome.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: (
+            "There are memories, but none that the filters let through."
+        ),
+        RecallOutcome.RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: (
+            f"Of {cells.plural(answer.searched_count, 'memory', 'memories')}, none fits the "
+            "question well enough."
+        ),
+    }
+    if not answer.results:
+        cli.out.remark(why.get(answer.outcome, "Nothing found."))
+    if answer.pending_count:
+        cli.out.remark(
+            f"{cells.count(answer.pending_count)} of the memories are found by words only, until "
+            "their embeddings are made."
+        )

@@ -1,0 +1,59 @@
+"""Times as people type them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_RELATIVE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])(?:\s+ago)?", re.IGNORECASE)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+HELP = "an ISO time, a day (2026-01-31), or how long ago (7d, 12h, 30m)"
+
+
+def parse_start(text: str) -> datetime:
+    """The moment from which something counts: a day begins at midnight, local time.
+
+    Raises:
+        typer.BadParameter: the text is no time.
+    """
+    return _parse(text.strip(), end_of_day=False)
+
+
+def parse_end(text: str) -> datetime:
+    """The moment up to which something counts: a day counts to its end, local time.
+
+    Raises:
+        typer.BadParameter: the text is no time.
+    """
+    return _parse(text.strip(), end_of_day=True)
+
+
+def _parse(text: str, *, end_of_day: bool) -> datetime:
+    now = datetime.now().astimezone()
+    try:
+        if match := _RELATIVE.fullmatch(text):
+            return now - timedelta(**{_UNITS[match[2].lower()]: float(match[1])})
+        if text.lower() == "now":
+            return now
+        day = {"today": now, "yesterday": now - timedelta(days=1)}.get(text.lower())
+        if day is not None or _DAY.fullmatch(text):
+            start = datetime.fromisoformat(day.date().isoformat() if day else text)
+            return (start + timedelta(days=end_of_day)).astimezone()
+        time = datetime.fromisoformat(text)
+        return time if time.tzinfo else time.astimezone()
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(f"{text!r} is no time; give {HELP}") from error
+
+
+From = Annotated[
+    datetime | None,
+    typer.Option("--from", parser=parse_start, metavar="TIME", help=f"At or after: {HELP}."),
+]
+To = Annotated[
+    datetime | None,
+    typer.Option("--to", parser=parse_end, metavar="TIME", help="Before; a day counts to its end."),
+]

@@ -1,0 +1,69 @@
+"""Values of options that need more than typer's own conversion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, get_args
+
+import typer
+
+from mneme._generated.choices import ScopeChoice
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        typer.BadParameter: the text is none.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise typer.BadParameter('not a JSON object; give {"key": "value", …}')
+    return value
+
+
+def one_of(choices: Any) -> Callable[[str], str]:
+    """A parser of one of the names of a Literal, in any case. For options that repeat.
+
+    What it returns raises `typer.BadParameter` for anything else.
+    """
+    names = get_args(choices)
+
+    def parse(text: str) -> str:
+        name = text.strip().lower().replace("-", "_")
+        if name not in names:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(names)}")
+        return name
+
+    return parse
+
+
+def scope(text: str) -> str:
+    """A kind of memory, in the singular or plural.
+
+    Raises:
+        typer.BadParameter: there is no such kind.
+    """
+    name = text.strip().lower().replace("-", "_")
+    choices = get_args(ScopeChoice)
+    for choice in choices:
+        if name in (choice, f"{choice}s", choice.removesuffix("y") + "ies"):
+            return str(choice)
+    raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}")
+
+
+def seconds(text: str) -> timedelta:
+    """A duration in seconds.
+
+    Raises:
+        typer.BadParameter: the text is no number.
+    """
+    try:
+        return timedelta(seconds=float(text.removesuffix("s")))
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(f"{text!r} is no number of seconds") from error

@@ -1,0 +1,197 @@
+"""One message of an OpenAI-style conversation as the events that it stands for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from mneme._core.convert import MAX_EXACT_INTEGER
+from mneme.importing.outcomes import tool_error
+from mneme.importing.plan import UnusableError, clean, clip, label, tidy
+
+# What becomes a field of the event, rather than part of its payload.
+_MAPPED = frozenset(
+    {"role", "content", "tool_calls", "tool_call_id", "function_call", "name", "refusal"}
+)
+_TIME_KEYS = ("timestamp", "created_at", "createdAt", "time", "ts")
+_MESSAGE_ROLES = frozenset({"system", "developer", "user", "assistant"})
+_TOOL_ROLES = frozenset({"tool", "function"})
+_TOO_LATE_FOR_SECONDS = 100_000_000_000  # Larger numbers are milliseconds: 1973 in ms, 5138 in s.
+
+
+def events_of(
+    message: Any, call_names: dict[str, str], notes: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    """The events of a message, as fields of `NewEvent` without ids.
+
+    A text is a MESSAGE with its role in the payload; each tool call is a TOOL_CALL; a tool's
+    answer is a TOOL_RESPONSE, or a TOOL_ERROR as `tool_error` decides. A message without text
+    and calls stands for nothing.
+
+    Args:
+        message: the message.
+        call_names: tools by the id of their call, to name answers that do not say whose they
+            are; it grows as calls are met.
+        notes: what had to be changed.
+
+    Raises:
+        UnusableError: this is no message.
+    """
+    if not isinstance(message, Mapping):
+        raise UnusableError(f"a message is a JSON object, not {type(message).__name__}")
+    role = message.get("role")
+    common = _time(message)
+    if role in _TOOL_ROLES:
+        yield common | _answer(message, call_names, notes)
+    elif role in _MESSAGE_ROLES:
+        text = clean(_text(message.get("content")) or _text(message.get("refusal")), notes)
+        if text:
+            yield common | _message(message, str(role), text, notes)
+        for call in _calls(message):
+            yield common | _call(call, call_names, notes)
+    else:
+        raise UnusableError(f"unknown role {role!r}; known: system, user, assistant, tool")
+
+
+def _message(
+    message: Mapping[str, Any], role: str, text: str, notes: Counter[str]
+) -> dict[str, Any]:
+    payload = {"role": role, **_rest(message, notes)}
+    if isinstance(message.get("name"), str):
+        payload["name"] = message["name"]
+    shown = clip(text, notes)
+    if shown != text:
+        payload["content"] = text
+    return {
+        "event_type": "message",
+        "text": shown,
+        "payload": payload,
+        # The server keeps out system prompts by itself; a developer's are the same.
+        "searchable": False if role == "developer" else None,
+    }
+
+
+def _call(
+    call: Mapping[str, Any], call_names: dict[str, str], notes: Counter[str]
+) -> dict[str, Any]:
+    function = call.get("function") or call.get("custom") or call
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise UnusableError("a tool call has no name")
+    name = label(function["name"], notes)
+    call_id = label(call.get("id") or "", notes)
+    if call_id:
+        call_names[call_id] = name
+    arguments = function.get("arguments", function.get("input"))
+    payload = {} if arguments is None else {"arguments": _parsed(arguments, notes)}
+    return {"event_type": "tool_call", "name": name, "call_id": call_id, "payload": payload}
+
+
+def _answer(
+    message: Mapping[str, Any], call_names: Mapping[str, str], notes: Counter[str]
+) -> dict[str, Any]:
+    text = clean(_text(message.get("content")), notes)
+    call_id = label(message.get("tool_call_id") or "", notes)
+    name = label(message.get("name") or call_names.get(call_id, ""), notes)
+    event: dict[str, Any] = {"name": name, "call_id": call_id}
+    payload = {"result": _parsed(text, notes), **_rest(message, notes)} if text else {}
+    error = tool_error(message, text)
+    if error is None:
+        return event | {"event_type": "tool_response", "payload": payload}
+    if payload.get("result") == error and len(error) <= len(clip(error, Counter())):
+        del payload["result"]  # The error says it already.
+    return event | {
+        "event_type": "tool_error",
+        "error": clip(clean(error, notes), notes),
+        "payload": payload,
+    }
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list) or not all(isinstance(call, Mapping) for call in calls):
+        raise UnusableError("tool_calls is not a list of calls")
+    legacy = message.get("function_call")
+    return [*calls, legacy] if isinstance(legacy, Mapping) else calls
+
+
+def _text(content: Any) -> str:
+    """A content as text: itself, its parts joined, or its JSON; pictures are only named."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, map(_part, content)))
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        for key in ("text", "refusal", "content"):
+            if isinstance(part.get(key), str):
+                return str(part[key])
+        return f"[{part.get('type', 'part')}]"
+    return ""
+
+
+def _parsed(value: Any, notes: Counter[str]) -> Any:
+    """What a JSON text holds; the text itself when a Struct would change it, or it is none."""
+    if not isinstance(value, str):
+        return tidy(value, notes)
+    if not value.lstrip().startswith(("{", "[")):
+        return clean(value, notes)
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        return clean(value, notes)
+    return tidy(parsed, notes) if _is_exact(parsed) else clean(value, notes)
+
+
+def _is_exact(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_exact, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_exact, value))
+    if isinstance(value, int):
+        return abs(value) <= MAX_EXACT_INTEGER
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _rest(message: Mapping[str, Any], notes: Counter[str]) -> dict[str, Any]:
+    """What else a message holds: its model, its usage, its reasoning."""
+    skip = _MAPPED | frozenset(_TIME_KEYS)
+    return {
+        str(key): tidy(value, notes)
+        for key, value in message.items()
+        if key not in skip and value not in (None, "", [], {})
+    }
+
+
+def _time(message: Mapping[str, Any]) -> dict[str, datetime]:
+    """The message's own time, when it carries one; none is made up."""
+    for key in _TIME_KEYS:
+        value = message.get(key)
+        time = None if value is None or isinstance(value, bool) else parse_time(value)
+        if time is not None:
+            return {"timestamp": time}
+    return {}
+
+
+def parse_time(value: Any) -> datetime | None:
+    """A time given as ISO text (UTC unless it says otherwise) or as seconds or milliseconds."""
+    try:
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            return time if time.tzinfo else time.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and value >= 0:
+            seconds = value / 1000 if value >= _TOO_LATE_FOR_SECONDS else value
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None

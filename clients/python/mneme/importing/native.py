@@ -1,0 +1,137 @@
+"""Mneme's own events and sessions in protobuf's JSON form, one a line.
+
+`mneme events list --json`, `mneme events watch --json` and `mneme sessions list --json` write
+what is read here. What only a server can say (sequence, hashes, counters) is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf import json_format
+
+from mneme._core.convert import parse_enum
+from mneme.importing.plan import Defaults, Planned, UnusableError, digest
+from mneme.importing.reading import Record
+from mneme.types import Event, EventType, NewEvent, Session, SessionStatus, Severity
+
+_EVENT_KEYS = ("event_type", "eventType")
+_SESSION_KEYS = ("started_at", "startedAt", "status", "head_hash", "headHash")
+_ENUMS = {
+    "event_type": EventType,
+    "eventType": EventType,
+    "severity": Severity,
+    "status": SessionStatus,
+}
+_ENDED = (SessionStatus.SESSION_STATUS_COMPLETED, SessionStatus.SESSION_STATUS_ERROR)
+
+
+def is_native(value: Any) -> bool:
+    """Whether a record is one of Mneme's events or sessions."""
+    kind, _ = _unwrapped(value)
+    return kind != ""
+
+
+class NativeReader:
+    """Plans events and sessions, and makes the ids that events lack.
+
+    Such an id is made of the event's content and of how often the same content came before it, so
+    that reading the same file again makes the same ids.
+
+    Args:
+        defaults: what the caller says of everything.
+    """
+
+    def __init__(self, defaults: Defaults) -> None:
+        self._defaults = defaults
+        self._seen: Counter[str] = Counter()
+
+    def plan(self, record: Record) -> Planned | None:
+        """Plan one line; None for a cursor without an event, which `events watch` may write.
+
+        Raises:
+            UnusableError: the line is neither an event nor a session.
+        """
+        kind, value = _unwrapped(record.value)
+        if kind == "cursor":
+            return None
+        if kind == "event":
+            return Planned(record.place, events=[self._event(value)])
+        if kind == "session":
+            return self._session(record, value)
+        raise UnusableError("neither an event (event_type) nor a session")
+
+    def _event(self, value: Mapping[str, Any]) -> NewEvent:
+        # An Event has every field of a NewEvent, so both are read as one.
+        event = Event()
+        _parse(value, event)
+        new = NewEvent()
+        for field, content in event.ListFields():
+            if field.name not in NewEvent.DESCRIPTOR.fields_by_name:
+                continue
+            if field.message_type:
+                getattr(new, field.name).CopyFrom(content)
+            else:
+                setattr(new, field.name, content)
+        if "searchable" in value:
+            new.searchable = event.searchable
+        if not new.session_id:
+            raise UnusableError("session_id: an event belongs to a session")
+        if not new.id:
+            content_hash = digest(value)[:20]
+            new.id = f"{new.session_id[:160]}:{content_hash}-{self._seen[content_hash]}"
+            self._seen[content_hash] += 1
+        if self._defaults.agent_id and not new.agent_id:
+            new.agent_id = self._defaults.agent_id
+        return new
+
+    def _session(self, record: Record, value: Mapping[str, Any]) -> Planned:
+        session = Session()
+        _parse(value, session)
+        if not session.id:
+            raise UnusableError("id: a session needs one")
+        planned = Planned(record.place)
+        planned.start = {
+            "session_id": session.id,
+            "agent_id": self._defaults.agent_id or session.agent_id,
+            "agent_name": session.agent_name,
+            "user_id": self._defaults.user_id or session.user_id,
+            "project": self._defaults.project or session.project,
+            "tags": list(dict.fromkeys([*session.tags, *self._defaults.tags])),
+            "metadata": session.metadata if session.metadata.fields else None,
+            "started_at": session.started_at if session.HasField("started_at") else None,
+        }
+        if session.status in _ENDED:
+            planned.end = {
+                "session_id": session.id,
+                "status": session.status,
+                "ended_at": session.ended_at if session.HasField("ended_at") else None,
+            }
+        return planned
+
+
+def _unwrapped(value: Any) -> tuple[str, Mapping[str, Any]]:
+    """What a line is, and the event or session in it; "" when it is neither."""
+    if not isinstance(value, Mapping):
+        return "", {}
+    for kind in ("event", "session"):
+        if isinstance(value.get(kind), Mapping):
+            return kind, value[kind]
+    if any(key in value for key in _EVENT_KEYS):
+        return "event", value
+    if "id" in value and any(key in value for key in _SESSION_KEYS):
+        return "session", value
+    return ("cursor", value) if set(value) == {"cursor"} else ("", {})
+
+
+def _parse(value: Mapping[str, Any], message: Event | Session) -> None:
+    known = dict(value)
+    try:
+        for key, enum in _ENUMS.items():
+            if isinstance(known.get(key), str):
+                known[key] = parse_enum(enum.DESCRIPTOR, known[key], key)
+        json_format.ParseDict(known, message)
+    except (json_format.ParseError, ValueError) as error:
+        raise UnusableError(str(error)) from error

@@ -1,0 +1,138 @@
+"""What an import is going to send, and the limits that it keeps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mneme.importing.reading import Place
+from mneme.types import NewEvent
+
+# Limits of the API (NewEvent, StartSessionRequest).
+MAX_TEXT = 65_536
+MAX_LABEL = 200
+MAX_TAG = 100
+MAX_TAGS = 64
+MAX_PAYLOAD_BYTES = 1024 * 1024
+MAX_METADATA_BYTES = 64 * 1024
+MAX_DEPTH = 32
+_MAX_EXACT_INTEGER = 2**53
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+CUT = "texts cut to what the server keeps"
+REPLACED = "texts with characters replaced that Unicode text cannot hold"
+
+
+class UnusableError(Exception):
+    """A record that cannot be imported; the message says why."""
+
+
+@dataclass(slots=True)
+class Planned:
+    """A session, or a part of one, that goes in together.
+
+    Args:
+        place: where it was read.
+        start: the arguments of `start_session`; None when only events are sent.
+        events: its events, in order.
+        end: the arguments of `end_session`; None when it is not ended.
+        notes: what had to be changed to fit, and how often.
+    """
+
+    place: Place
+    start: dict[str, Any] | None = None
+    events: list[NewEvent] = field(default_factory=list)
+    end: dict[str, Any] | None = None
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the caller says of everything that is imported; it wins over what a record says."""
+
+    agent_id: str | None = None
+    project: str | None = None
+    user_id: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+def digest(value: Any) -> str:
+    """A hash of a JSON value, whatever its layout and the order of its keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def clean(text: str, notes: Counter[str]) -> str:
+    """A text without NUL and halves of surrogate pairs, which broken tools leave in logs."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    kept = text.replace("\x00", _REPLACEMENT).encode("utf-16", "surrogatepass")
+    cleaned = kept.decode("utf-16", "replace")
+    if cleaned != text:
+        notes[REPLACED] += 1
+    return cleaned
+
+
+def clip(text: str, notes: Counter[str], limit: int = MAX_TEXT) -> str:
+    """A text that the server keeps whole."""
+    if len(text) <= limit:
+        return text
+    notes[CUT] += 1
+    return text[: limit - 1] + "…"
+
+
+def label(value: Any, notes: Counter[str], limit: int = MAX_LABEL) -> str:
+    """A name or id on one line, at most `limit` characters."""
+    text = clean(str(value), notes)
+    return clip(
+        " ".join("".join(c if c.isprintable() else " " for c in text).split()), notes, limit
+    )
+
+
+def tidy(value: Any, notes: Counter[str]) -> Any:
+    """JSON that a Struct holds exactly: texts cleaned, too large integers as text."""
+    if isinstance(value, str):
+        return clean(value, notes)
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int) and abs(value) > _MAX_EXACT_INTEGER:
+        return str(value)
+    if isinstance(value, list):
+        return [tidy(item, notes) for item in value]
+    if isinstance(value, dict):
+        return {clean(str(key), notes): tidy(item, notes) for key, item in value.items()}
+    return value
+
+
+def fit(value: Mapping[str, Any], limit: int, notes: Counter[str]) -> dict[str, Any]:
+    """A JSON object within the server's size and depth; what is too much is cut, and noted.
+
+    Values that are nested too deep become their JSON text; then the longest values are cut
+    until the object fits.
+    """
+    fitted = {
+        key: item if _depth(item) < MAX_DEPTH else json.dumps(item) for key, item in value.items()
+    }
+    while len(json.dumps(fitted, ensure_ascii=False).encode()) > limit:
+        longest = max(fitted, key=lambda key: len(json.dumps(fitted[key])))
+        text = fitted[longest]
+        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        notes[CUT] += 1
+        if len(text) < MAX_LABEL:
+            del fitted[longest]  # Thousands of small values: drop them one by one.
+        else:
+            fitted[longest] = text[: len(text) // 2] + "…"
+    return fitted
+
+
+def _depth(value: Any) -> int:
+    """How deep a JSON value is nested; the decoder has bounded it."""
+    if isinstance(value, dict):
+        return 1 + max((_depth(item) for item in value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max((_depth(item) for item in value), default=0)
+    return 0

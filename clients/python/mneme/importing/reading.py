@@ -1,0 +1,193 @@
+"""Takes a file apart into records: JSON Lines, a JSON list, or one JSON document.
+
+JSON Lines are read line by line, so a file may be larger than the memory. Anything else is held
+as text, and its records are decoded one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, BinaryIO, NoReturn
+
+_BOM = b"\xef\xbb\xbf"
+_SPACE = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands.
+
+    Args:
+        file: the file's name.
+        record: its number in the file, from 1.
+        line: the line on which it begins, from 1.
+    """
+
+    file: str
+    record: int
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}: record {self.record}, line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One decoded record."""
+
+    place: Place
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What could not be used, and why."""
+
+    place: Place
+    reason: str
+
+
+def read_records(stream: BinaryIO, name: str) -> Iterator[Record | Broken]:
+    """Read a file's records, in order; what cannot be decoded is reported in its place."""
+    number, first = _next_line(stream, 0)
+    if first is None:
+        return
+    line, following = _next_line(stream, number)
+    if _is_lines(first, following):
+        rest = [] if following is None else [(line, following)]
+        yield from _lines(chain([(number, first)], rest, _numbered(stream, line)), name)
+    else:
+        # The blank lines between were skipped; put them back to keep the count of lines.
+        gap = b"\n" * max(0, line - number - 1)
+        head = b"\n" * (number - 1) + first
+        yield from _document(head + gap + (following or b"") + stream.read(), name)
+
+
+def is_conversation(value: Any) -> bool:
+    """Whether a value is a list of messages, rather than of records."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) and "role" in item for item in value)
+    )
+
+
+def _next_line(stream: BinaryIO, number: int) -> tuple[int, bytes | None]:
+    """The next line that is not blank, with its number."""
+    for raw in stream:
+        number += 1
+        line = raw.removeprefix(_BOM) if number == 1 else raw
+        if line.strip():
+            return number, line
+    return number, None
+
+
+def _is_lines(first: bytes, following: bytes | None) -> bool:
+    """Whether a file that begins with these two lines holds one document a line."""
+    if _parses(first):
+        return following is not None or first.lstrip()[:1] != b"["
+    # A broken first line must not turn a large file into one document.
+    return first.strip() not in (b"[", b"{") and following is not None and _parses(following)
+
+
+def _parses(line: bytes) -> bool:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    # A lone number or text is a line of a broken-up list.
+    return isinstance(value, dict | list)
+
+
+def _numbered(stream: BinaryIO, number: int) -> Iterator[tuple[int, bytes]]:
+    return enumerate(stream, start=number + 1)
+
+
+def _lines(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[Record | Broken]:
+    record = 0
+    for number, line in lines:
+        if not line.strip():
+            continue
+        record += 1
+        place = Place(name, record, number)
+        try:
+            yield Record(place, _decode(line.decode()))
+        except (ValueError, RecursionError) as error:
+            yield Broken(place, _reason(error))
+
+
+def _document(data: bytes, name: str) -> Iterator[Record | Broken]:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        yield Broken(Place(name, 1, line), _reason(error))
+        return
+    start = _skip(text, 0)
+    if text[start] == "[":
+        yield from _join_conversation(list(_elements(text, start + 1, name, closing="]")))
+    else:
+        yield from _elements(text, start, name, closing="")
+
+
+def _join_conversation(found: list[Record | Broken]) -> Iterator[Record | Broken]:
+    """A list whose elements are messages is one record; else each element is one."""
+    values = [item.value for item in found if isinstance(item, Record)]
+    if not is_conversation(values):
+        yield from found
+        return
+    place = found[0].place
+    broken = [item for item in found if isinstance(item, Broken)]
+    yield Broken(place, broken[0].reason) if broken else Record(place, values)
+
+
+def _elements(text: str, position: int, name: str, *, closing: str) -> Iterator[Record | Broken]:
+    """The values from `position` on, apart by commas in a list, else by nothing."""
+    line, counted, record = 1, 0, 0
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    while True:
+        position = _skip(text, position)
+        if position == len(text) or text[position] == closing:
+            break
+        record += 1
+        line += text.count("\n", counted, position)
+        counted = position
+        place = Place(name, record, line)
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            yield Broken(place, f"{_reason(error)}; nothing after it can be read")
+            return
+        yield Record(place, value)
+        position = _skip(text, position)
+        if closing and text[position : position + 1] == ",":
+            position += 1
+    if closing and position == len(text):
+        yield Broken(Place(name, record + 1, text.count("\n") + 1), "the list is not closed")
+
+
+def _skip(text: str, position: int) -> int:
+    while position < len(text) and text[position] in _SPACE:
+        position += 1
+    return position
+
+
+def _decode(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8: {error.reason} at byte {error.start}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+    if isinstance(error, RecursionError):
+        return "not readable: nested too deep"
+    return f"not JSON: {error}"
