@@ -209,9 +209,9 @@ def _channel_options(
         ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
         # A request beyond this buffer would not be sent again.
         ("grpc.per_rpc_retry_buffer_size", _MAX_MESSAGE_BYTES),
-        # Notices a peer that vanished while a stream waits. Servers refuse pings more often
-        # than every five minutes unless they are set up for it.
-        ("grpc.keepalive_time_ms", 300_000),
+        # Notices a peer that vanished while a stream waits. The server allows a ping every ten
+        # seconds.
+        ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
         # The server's own settings must not change which calls are sent twice.
         ("grpc.service_config_disable_resolution", 1),

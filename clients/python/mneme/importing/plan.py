@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.protobuf.struct_pb2 import Struct
+
 from mneme.importing.reading import Place
 from mneme.types import NewEvent
 
@@ -117,7 +119,7 @@ def fit(value: Mapping[str, Any], limit: int, notes: Counter[str]) -> dict[str, 
     fitted = {
         key: item if _depth(item) < MAX_DEPTH else json.dumps(item) for key, item in value.items()
     }
-    while len(json.dumps(fitted, ensure_ascii=False).encode()) > limit:
+    while _encoded_size(fitted) > limit:
         longest = max(fitted, key=lambda key: len(json.dumps(fitted[key])))
         text = fitted[longest]
         text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
@@ -127,6 +129,13 @@ def fit(value: Mapping[str, Any], limit: int, notes: Counter[str]) -> dict[str, 
         else:
             fitted[longest] = text[: len(text) // 2] + "…"
     return fitted
+
+
+def _encoded_size(value: Mapping[str, Any]) -> int:
+    """The bytes of a JSON object as a Struct."""
+    struct = Struct()
+    struct.update(value)
+    return struct.ByteSize()
 
 
 def _depth(value: Any) -> int:
