@@ -56,7 +56,7 @@ def to_json(message: Message, *, defaults: bool = True) -> str:
     return json.dumps(to_dict(message, defaults=defaults), ensure_ascii=False)
 
 
-def _repeated(field: FieldDescriptor, values: Any, defaults: bool) -> Any:
+def _repeated(field: Any, values: Any, defaults: bool) -> Any:
     entry = field.message_type
     if entry is not None and entry.GetOptions().map_entry:
         element = entry.fields_by_name["value"]
@@ -64,7 +64,7 @@ def _repeated(field: FieldDescriptor, values: Any, defaults: bool) -> Any:
     return [_plain(field, value, defaults) for value in values]
 
 
-def _plain(field: FieldDescriptor, value: Any, defaults: bool) -> Any:
+def _plain(field: Any, value: Any, defaults: bool) -> Any:
     if field.message_type:
         return _message(value, defaults)
     if field.enum_type:
