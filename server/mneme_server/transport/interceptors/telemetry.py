@@ -26,6 +26,8 @@ def telemetry(metrics: Metrics) -> Layer:
         code = grpc.StatusCode.OK
         try:
             yield
+            if not call.context.is_active():
+                code = _abandoned(call)
         except BaseException:
             # An error that nobody gave a status means that the caller went away.
             code = call.code or _abandoned(call)

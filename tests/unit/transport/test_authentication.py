@@ -1,0 +1,166 @@
+"""Who may call what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import pytest
+from mneme.v1 import auth_pb2, event_service_pb2
+from mneme_server.admin.model import ALL_SCOPES, KeyScope
+from mneme_server.transport.call import current_call, current_caller
+from mneme_server.transport.methods import methods_of
+from unit.transport.conftest import MakeEdge
+from unit.transport.edge import SERVICES, Client, Edge, all_methods
+
+GET = "EventService/GetSession"
+REQUEST = event_service_pb2.GetSessionRequest(session_id="s")
+
+SCOPES = {
+    "EventService/StartSession": "write",
+    "EventService/EndSession": "write",
+    "EventService/RecordEvents": "write",
+    "EventService/StreamEvents": "write",
+    "EventService/GetSession": "read",
+    "EventService/ListSessions": "read",
+    "EventService/ListEvents": "read",
+    "EventService/ListAgents": "read",
+    "EventService/WatchEvents": "read",
+    "EventService/VerifyEvents": "read",
+    "RecallService/Recall": "read",
+    "LearnService/CreateLesson": "write",
+    "LearnService/GetLesson": "read",
+    "LearnService/ListLessons": "read",
+    "LearnService/SearchLessons": "read",
+    "LearnService/UpdateLesson": "write",
+    "LearnService/DeleteLesson": "write",
+    "LearnService/ImportLessons": "write",
+    "LearnService/ExportLessons": "read",
+    "AdminService/CreateTenant": "admin",
+    "AdminService/ListTenants": "admin",
+    "AdminService/DeleteTenant": "admin",
+    "AdminService/CreateApiKey": "admin",
+    "AdminService/ListApiKeys": "admin",
+    "AdminService/RevokeApiKey": "admin",
+    "AdminService/GetStats": "read",
+    "AdminService/Backup": "admin",
+}
+"""Written out, so that changing who may call something takes two deliberate edits."""
+
+
+def test_the_table_of_scopes_names_every_rpc() -> None:
+    assert {f"{m.containing_service.name}/{m.name}" for m in all_methods()} == set(SCOPES)
+
+
+@pytest.mark.parametrize(("path", "scope"), SCOPES.items())
+def test_an_rpc_is_open_to_its_scope_and_to_no_other(edge: Edge, path: str, scope: str) -> None:
+    needed = KeyScope[scope.upper()]
+    others = edge.client(edge.key(scopes=ALL_SCOPES - {needed}).secret)
+    refusal = others.refusal(path)
+    assert (refusal.code, refusal.reason) == (
+        grpc.StatusCode.PERMISSION_DENIED,
+        "SCOPE_MISSING",
+    )
+    assert refusal.info.metadata["required_scope"] == scope
+    holder = edge.client(edge.key(scopes={needed}).secret)
+    assert holder.code(path) in (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
+
+
+@pytest.mark.parametrize("path", SCOPES)
+def test_no_rpc_answers_without_a_key(edge: Edge, path: str) -> None:
+    refusal = edge.client().refusal(path)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAUTHENTICATED, "API_KEY_MISSING")
+
+
+@pytest.mark.parametrize(
+    ("authorization", "reason"),
+    [
+        ("Bearer mn_unknown", "API_KEY_INVALID"),
+        ("Bearer", "API_KEY_MISSING"),
+        ("Bearer  ", "API_KEY_MISSING"),
+        ("Basic bW46", "API_KEY_MISSING"),
+        ("mn_unknown", "API_KEY_MISSING"),
+    ],
+)
+def test_an_authorization_that_is_no_key_is_refused(
+    edge: Edge, authorization: str, reason: str
+) -> None:
+    refusal = edge.client(authorization=authorization).refusal(GET, REQUEST)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAUTHENTICATED, reason)
+
+
+def test_a_revoked_key_is_refused_by_the_next_call(edge: Edge) -> None:
+    created = edge.key()
+    client = edge.client(created.secret)
+    client.call(GET, REQUEST)
+    edge.keys.revoke(created.key.id)
+    assert client.refusal(GET, REQUEST).reason == "API_KEY_INVALID"
+
+
+def _tell_tenant(edge: Edge) -> None:
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        session = event_service_pb2.Session(id=current_caller().tenant_id)
+        return event_service_pb2.GetSessionResponse(session=session)
+
+    edge.on(GET, answer)
+
+
+def test_the_tenant_is_that_of_the_key(edge: Edge) -> None:
+    _tell_tenant(edge)
+    for tenant in ("acme", "umbrella"):
+        answer = edge.client(edge.key(tenant).secret).call(GET, REQUEST)
+        assert answer.session.id == tenant
+
+
+def test_without_required_keys_everyone_is_the_default_tenant(make_edge: MakeEdge) -> None:
+    edge = make_edge(auth_required=False)
+    _tell_tenant(edge)
+    assert edge.client().call(GET, REQUEST).session.id == "default"
+    edge.client().call("AdminService/ListTenants")
+
+
+def test_without_required_keys_a_key_that_is_sent_still_counts(make_edge: MakeEdge) -> None:
+    edge = make_edge(auth_required=False)
+    _tell_tenant(edge)
+    reader = edge.client(edge.key("acme", {KeyScope.READ}).secret)
+    assert reader.call(GET, REQUEST).session.id == "acme"
+    assert reader.refusal("AdminService/ListTenants").reason == "SCOPE_MISSING"
+    assert edge.client("mn_wrong").refusal(GET, REQUEST).reason == "API_KEY_INVALID"
+
+
+def test_a_stream_keeps_its_caller_from_its_first_answer_to_its_last(
+    edge: Edge, client: Client
+) -> None:
+    def tenants(request: Any, context: grpc.ServicerContext) -> Any:
+        for _ in range(3):
+            yield event_service_pb2.WatchEventsResponse(cursor=current_caller().tenant_id)
+
+    edge.on("EventService/WatchEvents", tenants)
+    acme = edge.client(edge.key("acme").secret).open("EventService/WatchEvents")
+    other = client.open("EventService/WatchEvents")
+    pairs = [(a.cursor, b.cursor) for a, b in zip(acme, other, strict=True)]
+    assert pairs == [("acme", "default")] * 3
+
+
+def test_asking_for_the_caller_outside_a_call_is_an_error() -> None:
+    with pytest.raises(LookupError):
+        current_caller()
+    with pytest.raises(LookupError):
+        current_call()
+
+
+def test_a_method_that_names_no_scope_stops_the_server_from_being_built() -> None:
+    from grpc_health.v1 import health_pb2
+
+    with pytest.raises(LookupError, match="does not say which scope"):
+        methods_of([health_pb2.DESCRIPTOR.services_by_name["Health"]])
+
+
+def test_scopes_have_the_same_numbers_on_the_wire_and_in_the_domain() -> None:
+    wire = {
+        name.removeprefix("KEY_SCOPE_"): number
+        for name, number in auth_pb2.KeyScope.items()
+        if number
+    }
+    assert wire == {scope.name: scope.value for scope in KeyScope}
+    assert len(SERVICES) == 4

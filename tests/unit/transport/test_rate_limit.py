@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import grpc
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme.v1 import event_service_pb2
+from mneme_server.transport.interceptors.rate_limit import TokenBuckets
+from unit.transport.edge import Edge
+
+GET = "EventService/GetSession"
+REQUEST = event_service_pb2.GetSessionRequest(session_id="s")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_key_beyond_its_limit_is_told_when_to_come_back(edge: Edge) -> None:
+    client = edge.client(edge.key(rate_limit=3).secret)
+    for _ in range(3):
+        client.call(GET, REQUEST)
+    refusal = client.refusal(GET, REQUEST)
+    assert (refusal.code, refusal.reason) == (
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        "RATE_LIMITED",
+    )
+    assert 0 < refusal.retry.retry_delay.ToMilliseconds() <= 20_000
+
+
+def test_the_limit_of_one_key_does_not_touch_another(edge: Edge) -> None:
+    limited = edge.client(edge.key(rate_limit=1).secret)
+    limited.call(GET, REQUEST)
+    assert limited.refusal(GET, REQUEST).reason == "RATE_LIMITED"
+    edge.client(edge.key(rate_limit=1).secret).call(GET, REQUEST)
+    free = edge.client(edge.key(rate_limit=0).secret)
+    for _ in range(5):
+        free.call(GET, REQUEST)
+
+
+def test_waiting_as_long_as_told_is_enough() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    while not buckets.take("k", 60):
+        pass
+    wait = buckets.take("k", 60)
+    assert 0 < wait <= 1
+    clock.now += wait + 1e-6
+    assert buckets.take("k", 60) == 0
+
+
+@given(
+    st.integers(1, 300),
+    st.lists(st.floats(0, 30, allow_nan=False), min_size=1, max_size=200),
+)
+def test_no_window_lets_more_through_than_a_full_bucket_and_its_refill(
+    per_minute: int, pauses: list[float]
+) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    let_through = 0
+    for pause in pauses:
+        clock.now += pause
+        let_through += buckets.take("k", per_minute) == 0
+    assert let_through <= per_minute + sum(pauses) * per_minute / 60 + 1
+
+
+def test_forgetting_idle_keys_does_not_refill_busy_ones() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    for n in range(9_999):
+        buckets.take(f"idle{n}", 1)
+    clock.now += 61
+    assert buckets.take("busy", 1) == 0
+    assert buckets.take("one more", 1) == 0
+    assert buckets.take("busy", 1) > 0

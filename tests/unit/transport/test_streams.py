@@ -1,0 +1,222 @@
+"""Streams that stay open: how many, and how they end."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+import grpc
+import pytest
+from mneme.v1 import event_service_pb2 as pb
+from mneme_server.transport.call import Call, current_call
+from mneme_server.transport.methods import methods_of
+from unit.transport.edge import SERVICES, Client, Edge
+
+WATCH = "EventService/WatchEvents"
+STREAM = "EventService/StreamEvents"
+GET = "EventService/GetSession"
+REQUEST = pb.GetSessionRequest(session_id="s")
+EVENT = pb.StreamEventsRequest(
+    event=pb.NewEvent(session_id="s", event_type="EVENT_TYPE_MESSAGE", text="x")
+)
+
+
+class Watching:
+    """A WatchEvents that says it began and stays open until it must end."""
+
+    def __init__(self, edge: Edge) -> None:
+        self.ended = threading.Semaphore(0)
+        edge.on(WATCH, self._behave)
+
+    def _behave(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        over = threading.Event()
+        current_call().on_end(over.set)
+        try:
+            yield pb.WatchEventsResponse(cursor="0")
+            over.wait()
+        finally:
+            self.ended.release()
+
+
+def _begun(stream: Any) -> Any:
+    assert next(stream).cursor == "0"
+    return stream
+
+
+def test_streams_beyond_the_cap_are_refused_and_other_calls_are_served(
+    edge: Edge, client: Client
+) -> None:
+    Watching(edge)
+    streams = [_begun(client.open(WATCH)) for _ in range(2)]
+    refusal = client.refusal(WATCH)
+    assert (refusal.code, refusal.reason) == (
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        "TOO_MANY_STREAMS",
+    )
+    assert refusal.has_retry
+    client.call(GET, REQUEST)
+    client.call(STREAM, iter([EVENT]))
+    for stream in streams:
+        stream.cancel()
+
+
+def test_a_stream_whose_caller_leaves_frees_its_seat(edge: Edge, client: Client) -> None:
+    watching = Watching(edge)
+    for _ in range(5):
+        streams = [_begun(client.open(WATCH)) for _ in range(2)]
+        for stream in streams:
+            stream.cancel()
+        for _ in streams:
+            assert watching.ended.acquire(timeout=10)
+    assert edge.server is not None
+    assert edge.server.streams.open_streams <= 2
+
+
+class Uploading:
+    """A client stream that stays open until the test ends it."""
+
+    def __init__(self) -> None:
+        self._items: queue.Queue[pb.StreamEventsRequest | None] = queue.Queue()
+        self._items.put(EVENT)
+
+    def __iter__(self) -> Iterator[pb.StreamEventsRequest]:
+        while (item := self._items.get()) is not None:
+            yield item
+
+    def finish(self) -> None:
+        self._items.put(None)
+
+
+def test_uploads_have_seats_of_their_own(edge: Edge, client: Client) -> None:
+    Watching(edge)
+    arrived = threading.Semaphore(0)
+
+    def receive(requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
+        count = 0
+        for _ in requests:
+            arrived.release()
+            count += 1
+        return pb.StreamEventsResponse(recorded_count=count)
+
+    edge.on(STREAM, receive)
+    channel = edge.channel()
+    stub = channel.stream_unary(
+        "/mneme.v1.EventService/StreamEvents",
+        request_serializer=pb.StreamEventsRequest.SerializeToString,
+        response_deserializer=pb.StreamEventsResponse.FromString,
+    )
+    metadata = [("authorization", f"Bearer {edge.key().secret}")]
+    uploads = [Uploading(), Uploading()]
+    answers = [stub.future(iter(upload), metadata=metadata) for upload in uploads]
+    for _ in uploads:
+        assert arrived.acquire(timeout=10)
+    refusal = client.refusal(STREAM, iter([EVENT]))
+    assert (refusal.code, refusal.reason) == (
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        "TOO_MANY_STREAMS",
+    )
+    watch = _begun(client.open(WATCH))
+    client.call(GET, REQUEST)
+    for upload in uploads:
+        upload.finish()
+    assert [answer.result(timeout=10).recorded_count for answer in answers] == [1, 1]
+    watch.cancel()
+
+
+def test_shutting_down_ends_streams_with_a_reason_and_waits_for_calls_in_flight(
+    edge: Edge, client: Client
+) -> None:
+    Watching(edge)
+    began, may_end = threading.Event(), threading.Event()
+
+    def slow(request: Any, context: grpc.ServicerContext) -> Any:
+        began.set()
+        assert may_end.wait(10)
+        return pb.GetSessionResponse(session=pb.Session(id="finished"))
+
+    edge.on(GET, slow)
+    stream = _begun(client.open(WATCH))
+    answers: list[Any] = []
+    caller = threading.Thread(target=lambda: answers.append(client.call(GET, REQUEST)))
+    caller.start()
+    assert began.wait(10)
+    assert edge.server is not None
+    stopping = threading.Thread(target=edge.server.stop, args=(10,))
+    stopping.start()
+    with pytest.raises(grpc.RpcError) as ended:
+        next(stream)
+    assert ended.value.code() is grpc.StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
+    assert "shutting down" in ended.value.details()  # type: ignore[attr-defined]
+    assert stopping.is_alive()
+    may_end.set()
+    caller.join(10)
+    stopping.join(10)
+    assert [answer.session.id for answer in answers] == ["finished"]
+    assert not stopping.is_alive()
+
+
+def test_a_call_that_outlasts_the_drain_is_cut_off(edge: Edge, client: Client) -> None:
+    began, may_end = threading.Event(), threading.Event()
+
+    def stuck(request: Any, context: grpc.ServicerContext) -> Any:
+        began.set()
+        may_end.wait(10)
+        return pb.GetSessionResponse()
+
+    edge.on(GET, stuck)
+    codes: list[Any] = []
+    caller = threading.Thread(target=lambda: codes.append(client.refusal(GET, REQUEST).code))
+    caller.start()
+    assert began.wait(10)
+    assert edge.server is not None
+    stopping = threading.Thread(target=edge.server.stop, args=(0.1,))
+    stopping.start()
+    caller.join(10)
+    assert codes == [grpc.StatusCode.UNAVAILABLE]
+    may_end.set()
+    stopping.join(10)
+    assert not stopping.is_alive()
+
+
+class Context:
+    """As much of gRPC's context as the end of a call needs."""
+
+    def __init__(self, *, active: bool = True) -> None:
+        self.active = active
+        self.callbacks: list[Any] = []
+
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
+    def add_callback(self, callback: Any) -> bool:
+        if self.active:
+            self.callbacks.append(callback)
+        return self.active
+
+
+def _call(context: Context) -> Call:
+    (method,) = methods_of([SERVICES["RecallService"][0]]).values()
+    return Call(method, cast(grpc.ServicerContext, context))
+
+
+def test_callbacks_run_once_however_often_the_call_ends() -> None:
+    context = Context()
+    call = _call(context)
+    ran: list[str] = []
+    call.on_end(lambda: ran.append("first"))
+    call.on_end(lambda: ran.append("second"))
+    assert ran == []
+    context.callbacks[0]()
+    call.end()
+    assert ran == ["first", "second"]
+
+
+def test_a_callback_given_after_the_end_runs_at_once() -> None:
+    ran: list[str] = []
+    ended = _call(Context())
+    ended.end()
+    ended.on_end(lambda: ran.append("ended by the server"))
+    _call(Context(active=False)).on_end(lambda: ran.append("left by the caller"))
+    assert ran == ["ended by the server", "left by the caller"]
