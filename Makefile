@@ -50,7 +50,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	MYPYPATH=clients/python:server $(BIN)/mypy scripts/demo.py
+	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py
 	$(BIN)/lint-imports
 
 lint-proto: $(SETUP) breaking check-generate
@@ -68,10 +68,12 @@ breaking: $(SETUP)
 		$(BIN)/buf breaking --against "$$before"; \
 	fi
 
-generate: $(SETUP) ## Generate the Python code of the API from proto/
+generate: $(SETUP) ## Generate the Python code of the API, and the tables of the documentation
 	$(BIN)/python scripts/generate.py
+	$(BIN)/python scripts/reference.py
 
-check-generate: $(SETUP) ## Check that the generated code is up to date
+check-generate: $(SETUP) ## Check that what is generated is up to date
+	@$(BIN)/python scripts/reference.py --check
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
 	$(BIN)/python scripts/generate.py "$$fresh" && \
 	for package in mneme/v1 mneme/_generated buf; do \

@@ -1,0 +1,161 @@
+"""What the demo needs to show itself: a report on the terminal, and a server to talk to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sysconfig
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sysconfig.get_path("scripts"))
+WIDTH_WITHOUT_TERMINAL = 100
+BAR = 10  # Characters of a full bar.
+NAME = 26  # Characters of a session's id that are shown.
+
+
+class Report:
+    """What the demo says, and which promises did not hold."""
+
+    def __init__(self, svg: Path | None) -> None:
+        self.svg = svg
+        self.console = Console(record=svg is not None, highlight=False)
+        self.is_plain = svg is None and not self.console.is_terminal
+        if self.is_plain or svg is not None:
+            self.console.width = WIDTH_WITHOUT_TERMINAL
+        if svg is not None:
+            self.console = Console(
+                record=True, highlight=False, width=WIDTH_WITHOUT_TERMINAL, force_terminal=True
+            )
+        self.broken: list[str] = []
+        self._chapters = 0
+
+    def chapter(self, title: str) -> None:
+        """Begin a part."""
+        self._chapters += 1
+        heading = f"{self._chapters}  {title}"
+        self.console.print()
+        if self.is_plain:
+            self.console.print(f"== {heading} ==")
+        else:
+            self.console.rule(Text(heading, style="bold cyan"), align="left", style="cyan")
+
+    def say(self, text: str) -> None:
+        """Say something in passing."""
+        self.console.print(Text(text))
+
+    def check(self, holds: bool, promise: str) -> None:
+        """Say that a promise holds, or that it does not."""
+        mark = Text("  ok  ", style="bold green") if holds else Text("  NO  ", style="bold red")
+        self.console.print(mark + Text(promise), soft_wrap=self.is_plain)
+        if not holds:
+            self.broken.append(promise)
+
+    def question(self, text: str) -> None:
+        """Show a question."""
+        self.console.print()
+        self.console.print(Text("? ", style="bold magenta") + Text(text, style="bold"))
+
+    def answers(self, rows: Iterable[tuple[float, str, str, str]]) -> None:
+        """Show what was found: score, date, where it is from, text."""
+        lines = [
+            (f"  {score:.2f}", self._bar(score), when, _cut(where), " ".join(text.split()))
+            for score, when, where, text in rows
+        ]
+        self._columns(lines, ("cyan", "cyan", "dim", "dim", ""), gives_way=4)
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Show a table; the second column gives way, those after it hold numbers."""
+        lines = list(rows)
+        styles = ("dim", "", *("cyan" for _ in head[2:]))
+        self._columns([head, *lines], styles, gives_way=1, numbers_from=2)
+
+    def _columns(
+        self,
+        lines: Sequence[Sequence[str]],
+        styles: Sequence[str],
+        *,
+        gives_way: int,
+        numbers_from: int = 99,
+    ) -> None:
+        """Show lines in columns; where the terminal is narrow, one of them is cut."""
+        widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+        gaps = 2 * (len(widths) - 1)
+        room = self.console.width - gaps - sum(widths) + widths[gives_way]
+        widths[gives_way] = max(min(widths[gives_way], room), 10)
+        for line in lines:
+            shown = Text()
+            for place, (cell, width, style) in enumerate(zip(line, widths, styles, strict=True)):
+                text = Text(cell, style=style)
+                text.truncate(width, overflow="ellipsis")
+                text.align("right" if place >= numbers_from else "left", width)
+                shown += text if place == 0 else Text("  ") + text
+            shown.rstrip()
+            self.console.print(shown, soft_wrap=True)
+
+    def _bar(self, score: float) -> str:
+        filled = round(score * BAR)
+        return "" if self.is_plain else "━" * filled + " " * (BAR - filled)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME else name[: NAME - 1] + "…"
+
+
+class Server:
+    """A Mneme server on free ports of this machine; its data outlives its process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.log = folder / "server.log"
+        self.process: subprocess.Popen[str] | None = None
+        self.address = ""
+
+    def start(self) -> float:
+        """Start it; return the seconds until it answered."""
+        own = {"MNEME_MODEL_DIR"}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name in own or not name.startswith("MNEME_")
+        } | {
+            "MNEME_LISTEN": "127.0.0.1:0",
+            "MNEME_METRICS_LISTEN": "",
+            "MNEME_AUTH": "disabled",
+            "MNEME_DATA_DIR": str(self.data),
+        }
+        environment.setdefault("MNEME_MODEL_DIR", str(ROOT / ".cache" / "models"))
+        began = time.monotonic()
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [BIN / "mneme-server", "serve"],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("serving on "):
+                self.address = line.removeprefix("serving on ").strip()
+                return time.monotonic() - began
+        raise SystemExit(f"The server did not start:\n{self.log.read_text()}")
+
+    def kill(self) -> int:
+        """End it as a crash does, with no chance to tidy up; return what the process left."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        return self.process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end, and wait."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(timeout=30)

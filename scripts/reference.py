@@ -1,0 +1,114 @@
+"""Write the tables of the documentation that have their source elsewhere.
+
+The settings come from `mneme_server.settings`, the error reasons from `errors.proto`. A table
+stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; the rest of a page is kept.
+
+Usage: python scripts/reference.py [--check]
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from mneme_server.settings import Settings, flag_of, variable_of
+
+ROOT = Path(__file__).resolve().parent.parent
+ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
+
+# The settings that the README shows; docs/settings.md has all.
+FIRST_SETTINGS = ("listen", "metrics_listen", "data_dir", "auth", "admin_key", "embedder")
+
+_REASON = re.compile(r"((?:^  //.*\n)+)^  ERROR_REASON_(\w+) = (\d+);", re.MULTILINE)
+_CODES = re.compile(r"\b[A-Z][A-Z_]{5,}\b")
+
+
+def settings_table(names: Iterable[str]) -> str:
+    """Settings as a table: variable, default, meaning."""
+    rows = []
+    for name in names:
+        field = Settings.model_fields[name]
+        if field.default_factory is not None:
+            default = ""  # The description says where it comes from.
+        elif field.default is None:
+            default = "none"
+        else:
+            default = f"`{field.default}`"
+        rows.append((f"`{variable_of(name)}`", f"`{flag_of(name)}`", default, field.description))
+    return _table(("variable", "flag", "default", "meaning"), rows)
+
+
+def reasons() -> Iterator[tuple[str, str, str]]:
+    """The error reasons of errors.proto: name, gRPC status codes, meaning."""
+    for comment, name, number in _REASON.findall(ERRORS_PROTO.read_text()):
+        text = " ".join(line.strip().removeprefix("//").strip() for line in comment.splitlines())
+        if number == "0":
+            continue
+        meaning, codes = re.fullmatch(r"(.*?) \(([^()]*)\)\.?", text).groups()  # type: ignore[union-attr]
+        yield name, " or ".join(f"`{code}`" for code in _CODES.findall(codes)), f"{meaning}."
+
+
+def errors_table() -> str:
+    """The error reasons as a table."""
+    return _table(
+        ("reason", "status", "meaning"),
+        [(f"`{name}`", codes, meaning) for name, codes, meaning in reasons()],
+    )
+
+
+def tables() -> dict[str, str]:
+    """Every table by its name."""
+    return {
+        "first settings": settings_table(FIRST_SETTINGS),
+        "settings": settings_table(Settings.model_fields),
+        "errors": errors_table(),
+    }
+
+
+def pages() -> list[Path]:
+    """The pages that hold tables."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def filled(page: str) -> str:
+    """A page with its tables as they now are."""
+    for name, table in tables().items():
+        begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
+        page = re.sub(
+            f"{re.escape(begin)}.*?{re.escape(end)}",
+            lambda _, t=table, b=begin, e=end: f"{b}\n{t}\n{e}",  # type: ignore[misc]
+            page,
+            flags=re.DOTALL,
+        )
+    return page
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the tables, or check them; return the exit code."""
+    stale = []
+    for path in pages():
+        before = path.read_text()
+        after = filled(before)
+        if after == before:
+            continue
+        stale.append(path.relative_to(ROOT))
+        if "--check" not in arguments:
+            path.write_text(after)
+    if stale and "--check" in arguments:
+        print(f"out of date: {', '.join(map(str, stale))}; run `make generate`", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str | None]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join((cell or "").replace("|", "\\|") for cell in line) + " |"
+        for line in lines
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
