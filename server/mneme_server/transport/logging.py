@@ -13,7 +13,10 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 def configure_logging(level: LogLevel, format_: LogFormat, stream: TextIO | None = None) -> None:
-    """Send structlog's and the libraries' own log lines to `stream`, by default stderr."""
+    """Send structlog's and the libraries' own log lines to `stream`, by default stderr.
+
+    Tracebacks come without local variables: those hold what callers store, and keys.
+    """
     stream = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
@@ -22,9 +25,18 @@ def configure_logging(level: LogLevel, format_: LogFormat, stream: TextIO | None
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if format_ == "json":
-        shared += [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        shared += [
+            structlog.processors.ExceptionRenderer(
+                structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+            ),
+            structlog.processors.JSONRenderer(),
+        ]
     else:
-        shared += [structlog.dev.ConsoleRenderer(colors=stream.isatty())]
+        shared += [
+            structlog.dev.ConsoleRenderer(
+                colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     structlog.configure(
         processors=shared,
         wrapper_class=structlog.make_filtering_bound_logger(number),

@@ -11,8 +11,6 @@ from google.protobuf.descriptor import (
     MethodDescriptor,
     ServiceDescriptor,
 )
-from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import auth_pb2
 
 from mneme_server.admin.model import KeyScope
@@ -34,7 +32,6 @@ class Method:
     long_lived: bool
     uploads: bool
     request_type: Descriptor
-    request_class: type[Message]
 
 
 def methods_of(
@@ -60,7 +57,6 @@ def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:
         long_lived=bool(_option(method, auth_pb2.long_lived)),
         uploads=method.client_streaming,
         request_type=method.input_type,
-        request_class=GetMessageClass(method.input_type),
     )
 
 

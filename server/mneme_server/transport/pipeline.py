@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
@@ -18,7 +19,7 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.transport import call as calls
 from mneme_server.transport.call import Call
 from mneme_server.transport.methods import Method
-from mneme_server.transport.wire import parse
+from mneme_server.transport.wire import Deserialize, parse
 
 Layer: TypeAlias = Callable[[Call], AbstractContextManager[None]]
 """Code around a call. It raises to refuse it."""
@@ -70,8 +71,8 @@ class Pipeline(grpc.ServerInterceptor):
 
     def _wrap(self, method: Method, handler: Handler) -> Handler:
         make, respond = _shape(handler)
-        read: Callable[[Call, Any], Any]
-        read = self._read_all if handler.request_streaming else self._read
+        read_one = partial(self._read, _present(handler.request_deserializer))
+        read = partial(_read_all, read_one) if handler.request_streaming else read_one
 
         def answer(raw: Any, context: grpc.ServicerContext) -> Any:
             call = Call(method, context)
@@ -96,19 +97,22 @@ class Pipeline(grpc.ServerInterceptor):
         for layer in self._layers:
             stack.enter_context(layer(call))
 
-    def _read(self, call: Call, raw: bytes) -> Message:
-        message = parse(call.method.request_class, call.method.request_type, raw)
+    def _read(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
+        message = parse(deserialize, call.method.request_type, raw)
         for check in self._checks:
             check(call, message)
         return message
 
-    def _read_all(self, call: Call, raws: Iterator[bytes]) -> Iterator[Message]:
-        for index, raw in enumerate(raws):
-            try:
-                yield self._read(call, raw)
-            except InvalidArgument as error:
-                error.metadata.setdefault("message_index", str(index))
-                raise
+
+def _read_all(
+    read_one: Callable[[Call, bytes], Message], call: Call, raws: Iterator[bytes]
+) -> Iterator[Message]:
+    for index, raw in enumerate(raws):
+        try:
+            yield read_one(call, raw)
+        except InvalidArgument as error:
+            error.metadata.setdefault("message_index", str(index))
+            raise
 
 
 def _shape(handler: Handler) -> tuple[Callable[..., Handler], Callable[[Any, Any], Any]]:
@@ -122,7 +126,7 @@ def _shape(handler: Handler) -> tuple[Callable[..., Handler], Callable[[Any, Any
     return grpc.unary_unary_rpc_method_handler, _present(handler.unary_unary)
 
 
-def _present(behaviour: Callable[..., Any] | None) -> Callable[..., Any]:
-    if behaviour is None:
-        raise TypeError("the handler has no behaviour of its own kind")
-    return behaviour
+def _present(part: Callable[..., Any] | None) -> Callable[..., Any]:
+    if part is None:
+        raise TypeError("the handler is not as generated code makes it")
+    return part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -165,9 +166,19 @@ class GrpcServer:
 def _credentials(tls: Tls) -> grpc.ServerCredentials:
     ca = _read("MNEME_TLS_CLIENT_CA", tls.client_ca) if tls.client_ca else None
     pair = (_read("MNEME_TLS_KEY", tls.key), _read("MNEME_TLS_CERT", tls.certificate))
+    _check_pair(tls)
     return grpc.ssl_server_credentials(
         [pair], root_certificates=ca, require_client_auth=ca is not None
     )
+
+
+def _check_pair(tls: Tls) -> None:
+    """Have OpenSSL look at the files: gRPC does not say what is wrong with them."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.certificate, tls.key)
+    except ssl.SSLError as error:
+        why = f"it and MNEME_TLS_KEY are no PEM certificate with its key ({error.reason or error})"
+        raise ListenError("MNEME_TLS_CERT", str(tls.certificate), why) from error
 
 
 def _read(setting: str, file: Path) -> bytes:

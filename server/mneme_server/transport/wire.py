@@ -8,7 +8,8 @@ messages that were refused.
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -26,6 +27,10 @@ _MAX_VARINT = 10
 _MAX_FIELD_NUMBER = (1 << 29) - 1
 
 
+Deserialize: TypeAlias = Callable[[bytes], Message]
+"""A message class's `FromString`."""
+
+
 class Fault(NamedTuple):
     """What is wrong with a message's bytes, and the path of the field that holds it."""
 
@@ -34,15 +39,15 @@ class Fault(NamedTuple):
     reason: Reason
 
 
-def parse(message_class: type[Message], message_type: Descriptor, raw: bytes) -> Message:
-    """Parse a request.
+def parse(deserialize: Deserialize, message_type: Descriptor, raw: bytes) -> Message:
+    """Parse a request, a message of `message_type`, with `deserialize`.
 
     Raises:
         InvalidArgument: INVALID_TYPE, the bytes are no such message, or a string in it is not
             UTF-8; OUT_OF_RANGE, it is nested too deep.
     """
     try:
-        return message_class.FromString(raw)
+        return deserialize(raw)
     except DecodeError as error:
         fault = find_fault(message_type, raw)
         where = f"the field {fault.path}" if fault.path else "the request"

@@ -18,8 +18,8 @@ def make_edge(tmp_path: Path) -> Iterator[MakeEdge]:
     def make(**options: Any) -> Edge:
         folder = tmp_path / f"server{len(edges)}"
         folder.mkdir()
-        edges.append(Edge(folder, **options).start())
-        return edges[-1]
+        edges.append(Edge(folder, **options))
+        return edges[-1].start()
 
     yield make
     for edge in edges:

@@ -109,7 +109,7 @@ def test_whatever_the_parser_refuses_is_explained(raw: bytes) -> None:
         pb.RecordEventsRequest.FromString(raw)
     except DecodeError:
         with pytest.raises(InvalidArgument) as refused:
-            parse(pb.RecordEventsRequest, pb.RecordEventsRequest.DESCRIPTOR, raw)
+            parse(pb.RecordEventsRequest.FromString, pb.RecordEventsRequest.DESCRIPTOR, raw)
         assert refused.value.reason in (Reason.INVALID_TYPE, Reason.OUT_OF_RANGE)
 
 
