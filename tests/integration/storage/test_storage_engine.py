@@ -88,10 +88,12 @@ def test_writing_through_a_reading_connection_is_a_bug_and_stays_one(database: D
 
 def test_concurrent_writers_all_get_their_turn(tmp_path: Path, database: Database) -> None:
     patient = Database(database.path)
-    threads = [
-        threading.Thread(target=lambda n=n: [_add(patient, f"{n}-{i}") for i in range(10)])
-        for n in range(8)
-    ]
+
+    def add_ten(writer: int) -> None:
+        for i in range(10):
+            _add(patient, f"{writer}-{i}")
+
+    threads = [threading.Thread(target=add_ten, args=(n,)) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

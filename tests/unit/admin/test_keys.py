@@ -30,7 +30,7 @@ def test_a_new_secret_opens_its_tenant_with_its_scopes(
     created = keys.create("acme", "ci", frozenset({KeyScope.READ}), 30)
     caller = authenticator.authenticate(created.secret)
     assert (caller.tenant_id, caller.key_id) == ("acme", created.key.id)
-    assert (caller.scopes, caller.rate_limit) == ({KeyScope.READ}, 30)
+    assert (caller.scopes, caller.rate_limit) == (frozenset({KeyScope.READ}), 30)
     assert created.secret.startswith("mn_")
     assert len(created.secret) >= 3 + 43
     assert created.key.prefix == created.secret[:8]

@@ -16,7 +16,7 @@ from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped]
     ErrorInfo,
     RetryInfo,
 )
-from grpc_status import rpc_status
+from grpc_status import rpc_status  # type: ignore[import-untyped]
 from mneme.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,

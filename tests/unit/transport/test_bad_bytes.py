@@ -15,6 +15,7 @@ from unit.transport.edge import Client, Edge
 
 RECORD = "EventService/RecordEvents"
 MARK = b"MARKMARK"
+REQUEST_TYPE = pb.DESCRIPTOR.message_types_by_name["RecordEventsRequest"]
 
 
 def _events(*texts: str) -> bytes:
@@ -109,7 +110,7 @@ def test_whatever_the_parser_refuses_is_explained(raw: bytes) -> None:
         pb.RecordEventsRequest.FromString(raw)
     except DecodeError:
         with pytest.raises(InvalidArgument) as refused:
-            parse(pb.RecordEventsRequest.FromString, pb.RecordEventsRequest.DESCRIPTOR, raw)
+            parse(pb.RecordEventsRequest.FromString, REQUEST_TYPE, raw)
         assert refused.value.reason in (Reason.INVALID_TYPE, Reason.OUT_OF_RANGE)
 
 
@@ -122,13 +123,13 @@ def test_the_field_with_broken_text_is_the_one_named(texts: list[str], data: st.
     broken = data.draw(st.integers(0, len(texts) - 1))
     marked = [f"{text}{MARK.decode()}" if i == broken else text for i, text in enumerate(texts)]
     raw = _events(*marked).replace(MARK, b"\xed\xa0\x80.....")
-    fault = find_fault(pb.RecordEventsRequest.DESCRIPTOR, raw)
+    fault = find_fault(REQUEST_TYPE, raw)
     assert fault.path == f"events[{broken}].text"
     assert fault.reason is Reason.INVALID_TYPE
 
 
 def test_the_search_gives_up_on_a_message_of_millions_of_fields() -> None:
-    fault = find_fault(pb.RecordEventsRequest.DESCRIPTOR, b"\x10\x01" * 1_000_000 + b"\x0a")
+    fault = find_fault(REQUEST_TYPE, b"\x10\x01" * 1_000_000 + b"\x0a")
     assert fault.problem == "its encoding is broken"
 
 

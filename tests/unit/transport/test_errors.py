@@ -155,9 +155,9 @@ def test_an_error_in_the_middle_of_a_stream_comes_after_the_answers_before_it(
         raise errors.Unavailable("gone", metadata={"after": "2"})
 
     edge.on("EventService/WatchEvents", two_then_fail)
-    seen = []
+    seen: list[str] = []
     stream = client.open("EventService/WatchEvents")
     with pytest.raises(grpc.RpcError) as failed:
         seen.extend(answer.cursor for answer in stream)
-    assert failed.value.code() is StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
+    assert failed.value.code() is StatusCode.UNAVAILABLE
     assert (seen, stream.code()) == (["1", "2"], StatusCode.UNAVAILABLE)

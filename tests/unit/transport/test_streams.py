@@ -107,7 +107,7 @@ def test_uploads_have_seats_of_their_own(edge: Edge, client: Client) -> None:
         request_serializer=pb.StreamEventsRequest.SerializeToString,
         response_deserializer=pb.StreamEventsResponse.FromString,
     )
-    metadata = [("authorization", f"Bearer {edge.key().secret}")]
+    metadata = (("authorization", f"Bearer {edge.key().secret}"),)
     uploads = [Uploading(), Uploading()]
     answers = [stub.future(iter(upload), metadata=metadata) for upload in uploads]
     for _ in uploads:
@@ -147,8 +147,8 @@ def test_shutting_down_ends_streams_with_a_reason_and_waits_for_calls_in_flight(
     stopping.start()
     with pytest.raises(grpc.RpcError) as ended:
         next(stream)
-    assert ended.value.code() is grpc.StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
-    assert "shutting down" in ended.value.details()  # type: ignore[attr-defined]
+    assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert "shutting down" in str(ended.value.details())
     assert stopping.is_alive()
     may_end.set()
     caller.join(10)

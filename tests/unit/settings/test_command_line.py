@@ -1,0 +1,86 @@
+"""The server's command line: help, settings, exit codes."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+from mneme_server.__main__ import main
+from mneme_server.settings import Settings, flag_of, load_settings, variable_of
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("MNEME_") or name == "OPENAI_API_KEY":
+            monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["reindex", "--help"]])
+def test_help_lists_every_setting_with_flag_variable_and_default(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    text = " ".join(capsys.readouterr().out.split())
+    assert done.value.code == 0
+    for name, field in Settings.model_fields.items():
+        assert flag_of(name) in text
+        assert variable_of(name) in text
+        if isinstance(field.default, int | float):
+            assert f"{variable_of(name)}, default: {field.default})" in text
+
+
+def test_config_prints_the_effective_settings_as_a_file_that_can_be_read_back(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["--workers", "40", "--data-dir", 'odd "name"\\here', "--admin-key", "k" * 20]
+    assert main(["config", *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "k" * 20 not in printed
+    values = tomllib.loads(printed)
+    assert values["workers"] == 40
+    file = tmp_path / "printed.toml"
+    file.write_text(printed)
+    again = load_settings({}, file)
+    assert again.data_dir == Path('odd "name"\\here')
+    assert again.admin_key is None
+
+
+def test_the_file_may_be_named_by_flag_or_variable(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_flag, by_variable = tmp_path / "flag.toml", tmp_path / "variable.toml"
+    by_flag.write_text("workers = 41\n")
+    by_variable.write_text("workers = 42\n")
+    monkeypatch.setenv("MNEME_CONFIG", str(by_variable))
+    main(["config"])
+    assert "workers = 42" in capsys.readouterr().out
+    main(["config", "--config", str(by_flag)])
+    assert "workers = 41" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--workers", "many"], "--workers is 'many'"),
+        (["serve", "--auth", "disabled", "--listen", "0.0.0.0:1"], "MNEME_AUTH=disabled"),
+        (["config", "--config", "/no/such/file.toml"], "/no/such/file.toml"),
+    ],
+)
+def test_wrong_settings_end_with_code_2_and_say_which(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["no-such-command"], ["serve", "--no-such-flag"]])
+def test_wrong_usage_ends_with_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    assert done.value.code == 2
