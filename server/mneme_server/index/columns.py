@@ -122,6 +122,15 @@ class DocumentTable:
         """Return the row of each document; -1 for ids that are unknown or removed."""
         return self._rows.get(doc_ids)
 
+    @property
+    def session_count(self) -> int:
+        """How many sessions are numbered."""
+        return len(self._sessions.values)
+
+    def session_ids(self, numbers: Sequence[int]) -> list[str]:
+        """Return the ids of numbered sessions."""
+        return [self._sessions.values[number] for number in numbers]
+
     def live_ids(self) -> NDArray[np.int64]:
         """Return the ids of all documents that are not removed, in no particular order."""
         size = self.size

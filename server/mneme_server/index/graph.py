@@ -88,7 +88,8 @@ class Graph:
         constant = query @ self._lowest + scaled.sum() / 2
         codes = self._codes[positions].astype(np.float32)
         products = inner_products(scaled.astype(np.float32), codes) + np.float32(constant)
-        return np.clip(products, -1.0, 1.0)
+        clipped: Scores = np.clip(products, -1.0, 1.0)
+        return clipped
 
     def vectors(self, positions: Positions) -> Matrix:
         """Return the vectors at `positions` as the codes hold them."""

@@ -5,49 +5,35 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import tantivy
 from numpy.typing import NDArray
-from tantivy import FieldType, Filter, Occur, Query, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+from tantivy import FieldType, Occur, Query
 
 from mneme_server.corpus.document import Document
 from mneme_server.index.checksums import Checksums
+from mneme_server.index.fields import ANALYZER, WORDS_OF, Field, analyzer
+from mneme_server.index.log import Log, NoLog
 from mneme_server.index.settings import IndexSettings
-from mneme_server.index.stopwords import STOP_WORDS
+from mneme_server.index.waiting import Statistics, WaitingDocument, score
 
 DocIds = NDArray[np.int64]
 
 _ID = "doc_id"
-_ANALYZER = "mneme_en"
-_LONGEST_TOKEN = 80
+_SESSION = "session"
+_SCOPE = "scope"
+LAYOUT = f"1:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _SCOPE])
+"""Names what the files hold; an index of another layout is built again when it is opened."""
+
 _LONGEST_QUERY = 100_000
 _HEAP_BYTES = 15_000_000  # The least that tantivy accepts for a thread.
 _LISTED_AT_ONCE = 50_000
-
-
-class Field(Enum):
-    """A searched field of a document."""
-
-    TEXT = "text"
-    """Its text."""
-    CONTEXT = "context"
-    """Its text and those just before it in its session."""
-
-
-_WORDS: dict[Field, Callable[[Document], str]] = {
-    Field.TEXT: lambda document: document.text,
-    Field.CONTEXT: lambda document: (
-        f"{document.context}\n{document.text}" if document.context else document.text
-    ),
-}
-
-LAYOUT = f"1:{_ANALYZER}:" + ",".join(field.value for field in _WORDS)
-"""Names what the files hold; an index of another layout is built again when it is opened."""
+_CONSIDERED_TERMS = 2_048
+_SCORED_WAITING = 128
 
 
 class Match(NamedTuple):
@@ -59,38 +45,57 @@ class Match(NamedTuple):
     """Whether there are no more than these."""
 
 
+class _View(NamedTuple):
+    """What a search sees: the committed documents, and those that wait for the next commit."""
+
+    searcher: tantivy.Searcher
+    statistics: Statistics
+    waiting: Mapping[int, WaitingDocument]
+
+
+class ParsedQuery(NamedTuple):
+    """A query's terms, and the documents they are searched in."""
+
+    terms: list[str]
+    weights: Mapping[Field, float]
+    query: Query
+    view: _View
+
+
 class LexicalDamaged(Exception):
     """The files cannot be used; the index must be rebuilt."""
 
 
 class LexicalIndex:
-    """One tenant's words, in a folder of their own. Thread-safe.
+    """One tenant's words, in a folder of their own. Thread-safe; searches wait for nobody.
 
-    What is added waits in memory until it is committed: before the next search, when enough has
-    come together, or by `commit`. What was not committed is gone after a crash; the owner compares
-    `holds_exactly` and `doc_ids` with the database at opening.
+    What is added waits in memory until it is committed: by `commit`, or when much has come
+    together. Searches see it at once. What was not committed is gone after a crash; the owner
+    compares `holds_exactly` and `doc_ids` with the database at opening.
 
     Args:
         folder: where the index lives; made when it does not exist.
         settings: see `IndexSettings`.
+        log: told of commits that failed; what they would have written keeps waiting.
 
     Raises:
         LexicalDamaged: the folder holds something that cannot be read.
     """
 
-    def __init__(self, folder: Path, settings: IndexSettings) -> None:
+    def __init__(self, folder: Path, settings: IndexSettings, log: Log | None = None) -> None:
         self._settings = settings
-        self._lock = threading.RLock()
-        self._writer: tantivy.IndexWriter | None = None
-        self._added: dict[int, Document] = {}
+        self._log = log or NoLog()
+        self._committing = threading.RLock()
+        self._changing = threading.Lock()  # Guards the three below; never held for long.
         self._removed: set[int] = set()
         self._touched = time.monotonic()
+        self._writer: tantivy.IndexWriter | None = None
         self._checksums = Checksums(folder, LAYOUT)
-        self._plain = _analyzer(stop=False)
-        self._stopped = _analyzer(stop=True)
+        self._words = analyzer()
+        self._query_words = analyzer(stop=True)
         self._schema = _schema()
         self._index = self._open(folder)
-        self._searcher = self._index.searcher()
+        self._view = self._viewed({})
 
     @staticmethod
     def destroy(folder: Path) -> None:
@@ -99,8 +104,8 @@ class LexicalIndex:
 
     @property
     def waiting(self) -> int:
-        """Documents that the next search will have to commit."""
-        return len(self._added)
+        """Documents that are not committed yet."""
+        return len(self._view.waiting)
 
     @property
     def has_writer(self) -> bool:
@@ -113,48 +118,59 @@ class LexicalIndex:
 
     def add(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         """Add documents; without `replace` none of them may be in the index."""
-        with self._lock:
+        added = {document.doc_id: WaitingDocument(document) for document in documents}
+        with self._changing:
             self._touched = time.monotonic()
-            for document in documents:
-                self._added[document.doc_id] = document
-                if replace:
-                    self._removed.add(document.doc_id)
-            if len(self._added) >= self._settings.commit_after:
-                self.commit()
+            if replace:
+                self._removed |= added.keys()
+            self._view = self._view._replace(waiting={**self._view.waiting, **added})
+        if self.waiting >= self._settings.commit_after:
+            self._try_to_commit()
 
     def remove(self, doc_ids: Iterable[int]) -> None:
         """Remove documents at the next commit; until then the owner's mask hides them."""
-        with self._lock:
+        gone = set(doc_ids)
+        with self._changing:
             self._touched = time.monotonic()
-            for doc_id in doc_ids:
-                self._added.pop(doc_id, None)
-                self._removed.add(doc_id)
+            self._removed |= gone
+            left = {i: waiting for i, waiting in self._view.waiting.items() if i not in gone}
+            self._view = self._view._replace(waiting=left)
 
     def commit(self) -> None:
-        """Write what is waiting to the disk and make it searchable."""
-        with self._lock:
-            if not self._added and not self._removed:
+        """Write what is waiting to the disk.
+
+        Raises:
+            ValueError: tantivy could not; everything keeps waiting.
+        """
+        with self._committing:
+            with self._changing:
+                batch, removed = self._view.waiting, frozenset(self._removed)
+            if not batch and not removed:
                 return
-            writer = self._open_writer()
-            for doc_id in self._removed:
-                writer.delete_documents_by_term(_ID, doc_id)
-            for document in self._added.values():
-                writer.add_document(_entry(document))
-            writer.commit()
+            try:
+                self._write(batch.values(), removed)
+            except ValueError:
+                self._writer = None  # With it goes what it had taken but not committed.
+                raise
             self._index.reload()
-            self._searcher = self._index.searcher()
-            self._added = {}
-            self._removed = set()
+            with self._changing:
+                now = self._view.waiting
+                left = {i: w for i, w in now.items() if w is not batch.get(i)}
+                # Replaced or removed while it was written: to be deleted by the next commit.
+                stale = {i for i, w in batch.items() if w is not now.get(i)}
+                self._removed = (self._removed - removed) | stale
+                self._view = self._viewed(left)
 
     def release_writer(self) -> None:
         """Commit, give the writer's memory back and note the files' checksums."""
-        with self._lock:
+        with self._committing:
             self.commit()
             if self._writer is not None:
                 self._writer.wait_merging_threads()
                 self._writer = None
                 self._index.reload()
-                self._searcher = self._index.searcher()
+                with self._changing:
+                    self._view = self._viewed(self._view.waiting)
                 self._checksums.write()
 
     def close(self) -> None:
@@ -166,12 +182,12 @@ class LexicalIndex:
 
         Compares count, sum, least and greatest, which takes milliseconds for any size.
         """
-        if self._searcher.num_docs != doc_ids.size:
+        searcher = self._view.searcher
+        if searcher.num_docs != doc_ids.size:
             return False
         if not doc_ids.size:
             return True
-        stats = self._searcher.aggregate(Query.all_query(), {"ids": {"stats": {"field": _ID}}})
-        found = stats["ids"]
+        found = searcher.aggregate(Query.all_query(), {"ids": {"stats": {"field": _ID}}})["ids"]
         return (
             int(found["count"]) == doc_ids.size
             and int(found["sum"]) == int(doc_ids.sum())
@@ -181,58 +197,108 @@ class LexicalIndex:
 
     def doc_ids(self) -> DocIds:
         """Return the id of every committed document, in no particular order."""
+        searcher = self._view.searcher
         parts = [np.empty(0, np.int64)]
-        for offset in range(0, self._searcher.num_docs, _LISTED_AT_ONCE):
-            hits = self._searcher.search(
+        for offset in range(0, searcher.num_docs, _LISTED_AT_ONCE):
+            hits = searcher.search(
                 Query.all_query(), _LISTED_AT_ONCE, count=False, offset=offset
             ).hits
-            parts.append(_ids(self._searcher, hits))
+            parts.append(_ids(searcher, hits))
         return np.concatenate(parts)
+
+    def parse(self, query: str, weights: Mapping[Field, float]) -> ParsedQuery | None:
+        """Return `query` as a disjunction of its terms in the weighted fields; None without terms.
+
+        The text is never read as query syntax.
+        """
+        if self.waiting > _SCORED_WAITING:
+            self._try_to_commit()
+        view = self._view
+        weights = {field: weight for field, weight in weights.items() if weight}
+        terms = self.terms(query)
+        clauses = [
+            (Occur.Should, self._term(field, term, weight))
+            for term in terms
+            for field, weight in weights.items()
+        ]
+        if not clauses:
+            return None
+        return ParsedQuery(terms, weights, Query.boolean_query(clauses), view)
 
     def terms(self, query: str) -> list[str]:
         """Return the distinct terms that `query` is searched by, in order.
 
         Stop words are dropped, unless there is nothing else. Of more than `query_terms` terms
-        the rarest are kept that occur at all.
+        the rarest that occur at all are kept, of the first two thousand.
         """
         query = query[:_LONGEST_QUERY]
-        terms = list(dict.fromkeys(self._stopped.analyze(query) or self._plain.analyze(query)))
+        terms = list(dict.fromkeys(self._query_words.analyze(query) or self._words.analyze(query)))
         if len(terms) <= self._settings.query_terms:
             return terms
-        searcher = self._searcher
+        searcher = self._view.searcher
+        terms = terms[:_CONSIDERED_TERMS]
         frequencies = [searcher.doc_freq(Field.TEXT.value, term) for term in terms]
         rare = sorted((n, i) for i, n in enumerate(frequencies) if n)
         kept = sorted(i for _, i in rare[: self._settings.query_terms])
         return [terms[i] for i in kept]
 
-    def parsed(self, query: str, weights: Mapping[Field, float]) -> Query | None:
-        """Return `query` as a disjunction of its terms in the weighted fields; None without terms.
+    def search_waiting(self, parsed: ParsedQuery) -> Match:
+        """Return all matching documents that are not committed yet, in no order."""
+        view = parsed.view
+        found = score(view.waiting.values(), parsed.terms, parsed.weights, view.statistics)
+        return Match(*found, exhausted=True)
 
-        The text is never read as query syntax. What is waiting is committed first.
-        """
-        if self._added:
-            self.commit()
-        clauses = [
-            (Occur.Should, self._term(field, term, weight))
-            for term in self.terms(query)
-            for field, weight in weights.items()
-            if weight
-        ]
-        return Query.boolean_query(clauses) if clauses else None
-
-    def search(self, query: Query, limit: int, among: Sequence[int] | None = None) -> Match:
-        """Return the best `limit` documents, of the ids `among` if given."""
-        if among is not None:
-            query = _restricted(query, Query.term_set_query(self._schema, _ID, among))
-        searcher = self._searcher
+    def search(self, parsed: ParsedQuery, limit: int, within: Query | None = None) -> Match:
+        """Return the best `limit` committed documents; those `within`, if given."""
+        query = parsed.query
+        if within is not None:
+            query = Query.boolean_query(
+                [(Occur.Must, Query.const_score_query(within, 0.0)), (Occur.Must, query)]
+            )
+        searcher = parsed.view.searcher
         hits = searcher.search(query, limit, count=False).hits
+        doc_ids = _ids(searcher, hits)
         scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
-        return Match(_ids(searcher, hits), scores, exhausted=len(hits) < limit)
+        exhausted = len(hits) < limit
+        if parsed.view.waiting:  # Of a replaced document only the waiting form counts.
+            newest = ~np.isin(doc_ids, list(parsed.view.waiting))
+            doc_ids, scores = doc_ids[newest], scores[newest]
+        return Match(doc_ids, scores, exhausted)
 
-    def search_between(self, query: Query, limit: int, first: int, last: int) -> Match:
-        """Return the best `limit` documents whose ids are from `first` to `last`."""
-        between = Query.range_query(self._schema, _ID, FieldType.Integer, first, last)
-        return self.search(_restricted(query, between), limit)
+    def these(self, doc_ids: Sequence[int]) -> Query:
+        """Return what restricts a search to some documents; slow for more than hundreds."""
+        return Query.term_set_query(self._schema, _ID, doc_ids)
+
+    def between(self, first: int, last: int) -> Query:
+        """Return what restricts a search to document ids from `first` to `last`."""
+        return Query.range_query(self._schema, _ID, FieldType.Integer, first, last)
+
+    def in_sessions(self, session_ids: Sequence[str]) -> Query:
+        """Return what restricts a search to some sessions; slow for more than hundreds."""
+        return Query.term_set_query(self._schema, _SESSION, session_ids)
+
+    def in_scopes(self, scopes: Sequence[int]) -> Query:
+        """Return what restricts a search to some scopes."""
+        return Query.term_set_query(self._schema, _SCOPE, scopes)
+
+    def _try_to_commit(self) -> None:
+        try:
+            self.commit()
+        except ValueError as error:
+            self._log.warning("words could not be committed", error=str(error))
+
+    def _write(self, added: Iterable[WaitingDocument], removed: Iterable[int]) -> None:
+        if self._writer is None:
+            self._writer = self._index.writer(_HEAP_BYTES, 1)
+        for doc_id in removed:
+            self._writer.delete_documents_by_term(_ID, doc_id)
+        for waiting in added:
+            self._writer.add_document(_entry(waiting.document))
+        self._writer.commit()
+
+    def _viewed(self, waiting: Mapping[int, WaitingDocument]) -> _View:
+        searcher = self._index.searcher()
+        return _View(searcher, Statistics(searcher, self._schema, self._words), waiting)
 
     def _term(self, field: Field, term: str, weight: float) -> Query:
         query = Query.term_query(self._schema, field.value, term, "freq")
@@ -241,9 +307,8 @@ class LexicalIndex:
     def _open(self, folder: Path) -> tantivy.Index:
         try:
             self._checksums.verify()
-            folder.mkdir(parents=True, exist_ok=True)
             index = tantivy.Index(self._schema, path=str(folder))
-            index.register_tokenizer(_ANALYZER, self._plain)
+            index.register_tokenizer(ANALYZER, self._words)
             index.searcher().aggregate(Query.all_query(), {"n": {"stats": {"field": _ID}}})
         except (ValueError, OSError) as error:
             raise LexicalDamaged(str(error)) from error
@@ -253,39 +318,25 @@ class LexicalIndex:
             raise
         return index
 
-    def _open_writer(self) -> tantivy.IndexWriter:
-        if self._writer is None:
-            self._writer = self._index.writer(_HEAP_BYTES, 1)
-        return self._writer
-
 
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field(_ID, indexed=True, fast=True)
+    builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(_SCOPE, indexed=True)
     for field in Field:
-        builder.add_text_field(field.value, tokenizer_name=_ANALYZER, index_option="freq")
+        builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
     return builder.build()
 
 
-def _analyzer(*, stop: bool) -> TextAnalyzer:
-    builder = TextAnalyzerBuilder(Tokenizer.simple())
-    builder = builder.filter(Filter.remove_long(_LONGEST_TOKEN)).filter(Filter.lowercase())
-    if stop:
-        builder = builder.filter(Filter.custom_stopword(list(STOP_WORDS)))
-    return builder.filter(Filter.ascii_fold()).filter(Filter.stemmer("english")).build()
-
-
-def _restricted(query: Query, allowed: Query) -> Query:
-    """Return `query` for the `allowed` documents only, with the same scores."""
-    return Query.boolean_query(
-        [(Occur.Must, Query.const_score_query(allowed, 0.0)), (Occur.Must, query)]
-    )
-
-
 def _entry(document: Document) -> tantivy.Document:
+    # A number of another type than the schema's would kill the writer's thread at the next flush.
     entry = tantivy.Document()
     entry.add_integer(_ID, document.doc_id)
-    for field, words_of in _WORDS.items():
+    entry.add_integer(_SCOPE, int(document.scope))
+    if document.session_id:
+        entry.add_text(_SESSION, document.session_id)
+    for field, words_of in WORDS_OF.items():
         entry.add_text(field.value, words_of(document))
     return entry
 

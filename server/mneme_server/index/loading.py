@@ -106,11 +106,11 @@ def open_lexical(
 ) -> LexicalIndex:
     """Open the words and make them hold exactly the documents of `table`."""
     try:
-        lexical = LexicalIndex(folder, settings)
+        lexical = LexicalIndex(folder, settings, log)
     except LexicalDamaged as error:
         log.warning("lexical index damaged, building it again", error=str(error))
         LexicalIndex.destroy(folder)
-        lexical = LexicalIndex(folder, settings)
+        lexical = LexicalIndex(folder, settings, log)
     live = table.live_ids()
     if not lexical.holds_exactly(live):
         held, times = np.unique(lexical.doc_ids(), return_counts=True)
@@ -119,7 +119,7 @@ def open_lexical(
         missing = np.setdiff1d(live, held[times == 1])
         for start in range(0, missing.size, _REPAIR_PAGE):
             page = missing[start : start + _REPAIR_PAGE]
-            lexical.add(source.documents_of(page.tolist()))
+            lexical.add(source.documents_of(page.tolist()), replace=False)
         lexical.release_writer()
         log.info("lexical index caught up", added=missing.size)
     return lexical

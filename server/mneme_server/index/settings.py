@@ -26,7 +26,7 @@ class IndexSettings:
     snapshot_after: int = 20_000
     """Vectors added since the last snapshot until the next is written."""
     commit_after: int = 1_000
-    """Documents waiting until the lexical index commits them without waiting for a search."""
+    """Documents waiting until the lexical index commits them while they are added."""
     commit_delay_s: float = 0.25
     """Seconds after which waiting documents are committed in the background."""
     writer_idle_s: float = 10.0

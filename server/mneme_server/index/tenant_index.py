@@ -23,8 +23,9 @@ from mneme_server.corpus.ports import (
 from mneme_server.index import snapshot as snapshots
 from mneme_server.index.columns import DocumentTable
 from mneme_server.index.dense import NO_ROW, DenseIndex
+from mneme_server.index.fields import Field
 from mneme_server.index.graph import inner_products
-from mneme_server.index.lexical import Field
+from mneme_server.index.lexical import Match
 from mneme_server.index.loading import (
     check_model,
     load_documents,
@@ -34,12 +35,13 @@ from mneme_server.index.loading import (
     put_vectors,
 )
 from mneme_server.index.log import Log, NoLog
+from mneme_server.index.narrowing import narrow
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.upkeep import Upkeep
 from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
 
 _DECIMALS = 6
-_TERM_SET_ROWS = 256
+_SPARE = 1.2
 _SPARE_HITS = 16
 _WIDEN = 4
 _TIES = 1_000
@@ -168,21 +170,18 @@ class TenantIndex:
         with the document's context, each field with its own statistics. A query of more than
         `IndexSettings.query_terms` distinct terms is searched by the rarest of them.
         """
-        parsed = self._lexical.parsed(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
+        parsed = self._lexical.parse(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
         if parsed is None or k < 1 or not selection.count:
             return Hits(np.empty(0, np.int64), np.empty(0, np.float32))
-        if selection.count <= _TERM_SET_ROWS:
-            ids = self._table.doc_id[np.flatnonzero(selection.mask)]
-            match = self._lexical.search(parsed, ids.size, ids.tolist())
-            rows, kept = self._selected(match.doc_ids, selection)
-            return self._ranked(rows, match.scores[kept], k)
-        share = selection.count / max(self._table.live_count, selection.count)
-        limit = int(k / share * 1.2) + _SPARE_HITS
+        rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
+        narrowing = narrow(selection, self._table, self._lexical)
+        share = selection.count / max(narrowing.universe, selection.count)
+        limit = int(k / share * _SPARE) + _SPARE_HITS
         while True:
-            match = self._lexical.search(parsed, limit)
-            rows, kept = self._selected(match.doc_ids, selection)
-            scores = match.scores[kept]
-            if match.exhausted or _complete(scores, float(match.scores[-1]), k):
+            match = self._lexical.search(parsed, limit, narrowing.query)
+            committed, theirs = self._selected(match, selection)
+            if match.exhausted or _complete(theirs, match.scores, k):
+                rows, scores = np.concatenate([rows, committed]), np.concatenate([scores, theirs])
                 return self._ranked(rows, scores, k)
             limit *= _WIDEN
 
@@ -286,12 +285,12 @@ class TenantIndex:
         at = np.searchsorted(ids[order], stored.doc_ids)
         scores[best[order[at]]] = inner_products(query, stored.vectors)
 
-    def _selected(self, doc_ids: Rows, selection: Selection) -> tuple[Rows, Rows]:
-        """Return the selected rows of `doc_ids` and their places in it."""
-        rows = self._table.rows_of(doc_ids)
+    def _selected(self, match: Match, selection: Selection) -> tuple[Rows, Scores]:
+        """Return the rows and scores of those found that are selected."""
+        rows = self._table.rows_of(match.doc_ids)
         places = np.flatnonzero((rows != NO_ROW) & (rows < selection.mask.size))
         places = places[selection.mask[rows[places]]]
-        return rows[places], places
+        return rows[places], match.scores[places]
 
     def _ranked(self, rows: Rows, scores: Scores, k: int) -> Hits:
         """Return the best `k`; of equal scores the newest document comes first.
@@ -303,9 +302,11 @@ class TenantIndex:
         return Hits(rows[order], scores[order])
 
 
-def _complete(scores: Scores, lowest: float, k: int) -> bool:
-    """Whether `scores`, descending, hold the best `k` with all that tie with the last of them.
+def _complete(selected: Scores, found: Scores, k: int) -> bool:
+    """Whether `selected`, descending, hold the best `k` with all that tie with the last of them.
 
-    `lowest` is the lowest score that was looked at. A tie of very many is cut.
+    `found` are the scores of all that was looked at. A tie of very many is cut.
     """
-    return scores.size >= k and (scores[k - 1] > lowest or scores.size >= k + _TIES)
+    if selected.size < k:
+        return False
+    return not found.size or bool(selected[k - 1] > found[-1]) or selected.size >= k + _TIES

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.ports import Matrix, VectorBatch
+from numpy.typing import NDArray
 
 DIMENSIONS = 8
 
@@ -83,8 +82,10 @@ def event(doc_id: int, text: str = "", **attributes: object) -> Document:
 
 
 def units(count: int, dimensions: int = DIMENSIONS, seed: int = 0) -> Matrix:
-    vectors = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    random = np.random.default_rng(seed)
+    vectors: Matrix = random.normal(size=(count, dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
 
 
 def eventually(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:

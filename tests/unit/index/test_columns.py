@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
 from mneme_server.index.columns import DocumentTable
 from unit.index.memory_source import event
@@ -110,7 +109,7 @@ def test_neighbours_are_those_of_the_sorted_session(
         if document.session_id:
             place = (document.position, document.doc_id)
             sessions.setdefault(document.session_id, []).append(place)
-    expected: dict[int, tuple[int, int]] = {i: (-1, -1) for i in live}
+    expected: dict[int, tuple[int, int]] = dict.fromkeys(live, (-1, -1))
     for places in sessions.values():
         ids = [-1, *(doc_id for _, doc_id in sorted(places)), -1]
         for before, doc_id, after in zip(ids, ids[1:], ids[2:], strict=False):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from mneme_server.corpus.ports import Matrix, Rows, Selection
 from mneme_server.index.dense import DenseIndex
 from mneme_server.index.graph import Graph
@@ -172,7 +171,7 @@ def test_additions_and_removals_while_a_graph_is_built_are_not_lost(
     dense.build(threading.Event())
     assert dense.mode == "hnsw"
     assert len(dense) == 250
-    alive = only([r for r in range(50, 300)], 300)
+    alive = only(list(range(50, 300)), 300)
     for row in [*range(50, 60), *range(61, 300)]:
         assert best(dense, vectors[row], 1, alive) == [row]
     assert best(dense, vectors[300], 1, alive) == [60]

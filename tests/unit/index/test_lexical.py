@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-
-from mneme_server.index.lexical import Field, LexicalDamaged, LexicalIndex
+from mneme_server.corpus.document import Scope
+from mneme_server.index.fields import Field
+from mneme_server.index.lexical import LexicalDamaged, LexicalIndex
 from mneme_server.index.settings import IndexSettings
 from unit.index.memory_source import event
 
@@ -22,11 +24,19 @@ def opened(folder: Path, **options: int) -> LexicalIndex:
 
 
 def find(lexical: LexicalIndex, query: str, weights: dict[Field, float] | None = None) -> list[int]:
-    parsed = lexical.parsed(query, weights or TEXT)
+    return [doc_id for doc_id, _ in scored(lexical, query, weights)]
+
+
+def scored(
+    lexical: LexicalIndex, query: str, weights: dict[Field, float] | None = None
+) -> list[tuple[int, float]]:
+    parsed = lexical.parse(query, weights or TEXT)
     if parsed is None:
         return []
-    found: list[int] = lexical.search(parsed, 100).doc_ids.tolist()
-    return found
+    found: list[tuple[int, float]] = []
+    for match in (lexical.search(parsed, 100), lexical.search_waiting(parsed)):
+        found += zip(match.doc_ids.tolist(), match.scores.tolist(), strict=True)
+    return sorted(found, key=lambda hit: (-hit[1], -hit[0]))
 
 
 def test_words_are_found_by_their_stems_whatever_their_case_and_accents(tmp_path: Path) -> None:
@@ -41,7 +51,82 @@ def test_what_waits_is_found_at_once(tmp_path: Path) -> None:
     lexical.add([event(1, "first")])
     assert lexical.waiting == 1
     assert find(lexical, "first") == [1]
+    lexical.commit()
     assert lexical.waiting == 0
+    assert find(lexical, "first") == [1]
+
+
+def test_what_waits_is_scored_as_what_is_committed(tmp_path: Path) -> None:
+    lexical = opened(tmp_path)
+    texts = [
+        "the parser broke again",
+        "the build broke",
+        "a long tale of a parser " + "and more " * 9,
+    ]
+    lexical.add([event(i, text, context="parser") for i, text in enumerate(texts * 5, 1)])
+    lexical.commit()
+    lexical.add([event(100 + i, text, context="parser") for i, text in enumerate(texts, 1)])
+    for query in ("parser", "broke again", "a tale of more parsers"):
+        hits = dict(scored(lexical, query, {Field.TEXT: 1.0, Field.CONTEXT: 0.3}))
+        assert {100 + i: hits.get(i) for i in (1, 2, 3) if i in hits} == pytest.approx(
+            {doc_id: score for doc_id, score in hits.items() if doc_id > 100}, rel=1e-5
+        )
+
+
+def test_of_a_replaced_document_only_the_new_words_count_while_it_waits(tmp_path: Path) -> None:
+    lexical = opened(tmp_path)
+    lexical.add([event(1, "before"), event(2, "before")])
+    lexical.commit()
+    lexical.add([event(1, "after")])
+    assert find(lexical, "before after") == [1, 2]
+    assert find(lexical, "before") == [2]
+
+
+def test_when_much_waits_a_search_commits_it(tmp_path: Path) -> None:
+    lexical = opened(tmp_path)
+    lexical.add([event(i, f"word{i}") for i in range(1, 300)])
+    assert find(lexical, "word250") == [250]
+    assert lexical.waiting == 0
+
+
+def test_changes_while_a_commit_is_written_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lexical = opened(tmp_path)
+    write = lexical._write
+
+    def write_while_others_change(*args: Any) -> None:
+        monkeypatch.setattr(lexical, "_write", write)
+        lexical.add([event(1, "replaced")])
+        lexical.remove([2])
+        lexical.add([event(4, "late")], replace=False)
+        write(*args)
+
+    monkeypatch.setattr(lexical, "_write", write_while_others_change)
+    lexical.add([event(1, "first"), event(2, "second"), event(3, "third")])
+    lexical.commit()
+    assert lexical.waiting == 2
+    lexical.commit()
+    assert lexical.holds_exactly(np.array([1, 3, 4]))
+    assert find(lexical, "first second third replaced late") == [4, 3, 1]
+
+
+def test_what_could_not_be_committed_keeps_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lexical = opened(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise ValueError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lexical, "_write", fail)
+        lexical.add([event(i, f"word{i}") for i in range(1, 1_200)])
+        assert find(lexical, "word77") == [77]
+        assert lexical.waiting == 1_199
+    lexical.commit()
+    assert find(lexical, "word77") == [77]
+    assert lexical.holds_exactly(np.arange(1, 1_200))
 
 
 def test_many_waiting_documents_are_committed_without_a_search(tmp_path: Path) -> None:
@@ -64,10 +149,10 @@ def test_the_score_is_bm25_of_the_text_plus_the_weighted_one_of_the_context(tmp_
     lexical = opened(tmp_path)
     lexical.add([event(1, "parser broke", context="the parser"), event(2, "nothing of that kind")])
 
+    lexical.commit()
+
     def score(weights: dict[Field, float]) -> float:
-        parsed = lexical.parsed("parser", weights)
-        assert parsed is not None
-        return float(lexical.search(parsed, 5).scores[0])
+        return scored(lexical, "parser", weights)[0][1]
 
     both = score({Field.TEXT: 1.0, Field.CONTEXT: 0.25})
     assert both == pytest.approx(score(TEXT) + 0.25 * score({Field.CONTEXT: 1.0}), rel=1e-5)
@@ -116,7 +201,7 @@ def test_of_a_very_long_query_the_rarest_words_count(tmp_path: Path) -> None:
     lexical.add([event(i, f"common everyday {i}") for i in range(1, 50)])
     lexical.add([event(100, "zebra")])
     lexical.commit()
-    query = " ".join(["common", "everyday", *(f"unknown{i}" for i in range(5_000)), "zebra"])
+    query = " ".join(["common", "everyday", *(f"unknown{i}" for i in range(2_000)), "zebra"])
     assert lexical.terms(query) == ["common", "everyday", "zebra"]
     assert 100 in find(lexical, query)
     assert len(lexical.terms(" ".join(str(i) for i in range(1, 50)))) == 16
@@ -124,17 +209,21 @@ def test_of_a_very_long_query_the_rarest_words_count(tmp_path: Path) -> None:
 
 def test_a_search_can_be_restricted_to_some_documents(tmp_path: Path) -> None:
     lexical = opened(tmp_path)
-    lexical.add([event(i, "same words") for i in range(1, 30)])
-    parsed = lexical.parsed("words", TEXT)
+    lexical.add([event(i, "same words", session_id=f"s{i % 3}") for i in range(1, 30)])
+    lexical.add([event(30, "same words", scope=Scope.LESSON)])
+    lexical.commit()
+    parsed = lexical.parse("words", TEXT)
     assert parsed is not None
-    match = lexical.search(parsed, 10, [3, 7, 999])
-    assert sorted(match.doc_ids.tolist()) == [3, 7]
-    assert match.exhausted
-    free = lexical.search(parsed, 100)
-    assert match.scores[0] == pytest.approx(free.scores[0])
-    within = lexical.search_between(parsed, 100, 5, 9)
-    assert sorted(within.doc_ids.tolist()) == [5, 6, 7, 8, 9]
-    assert within.scores[0] == pytest.approx(free.scores[0])
+    full = lexical.search(parsed, 100).scores[0]
+    for within, expected in (
+        (lexical.these([3, 7, 999]), [3, 7]),
+        (lexical.between(5, 9), [5, 6, 7, 8, 9]),
+        (lexical.in_sessions(["s0", "s9"]), list(range(3, 30, 3))),
+        (lexical.in_scopes([Scope.LESSON]), [30]),
+    ):
+        match = lexical.search(parsed, 100, within)
+        assert sorted(match.doc_ids.tolist()) == expected
+        assert match.scores == pytest.approx([full] * len(expected))
 
 
 def test_a_document_added_again_is_replaced(tmp_path: Path) -> None:
@@ -169,12 +258,13 @@ def test_what_was_committed_is_there_when_opened_again(tmp_path: Path) -> None:
 
 def test_the_writer_is_held_only_while_it_is_needed(tmp_path: Path) -> None:
     lexical = opened(tmp_path)
-    assert not lexical.has_writer
+    held = [lexical.has_writer]
     lexical.add([event(1, "word")])
     lexical.commit()
-    assert lexical.has_writer
+    held.append(lexical.has_writer)
     lexical.release_writer()
-    assert not lexical.has_writer
+    held.append(lexical.has_writer)
+    assert held == [False, True, False]
     lexical.add([event(2, "word")])
     assert sorted(find(lexical, "word")) == [1, 2]
 
@@ -195,7 +285,8 @@ def test_a_damaged_segment_is_noticed_when_opened(
     data = bytearray(file.read_bytes())
     if damage == "flipped":
         data[len(data) // 2] ^= 0xFF
-    file.write_bytes({"truncated": data[:-5], "emptied": b""}.get(damage, bytes(data)))
+    damaged = {"flipped": data, "truncated": data[:-5], "emptied": bytearray()}
+    file.write_bytes(damaged[damage])
     with pytest.raises(LexicalDamaged):
         opened(tmp_path)
 

@@ -1,0 +1,72 @@
+"""How a selection is told to tantivy, which knows nothing of masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from tantivy import Query
+
+from mneme_server.corpus.ports import Rows, Selection
+from mneme_server.index.columns import DocumentTable
+from mneme_server.index.lexical import LexicalIndex
+
+_FEW_ROWS = 256
+_FEW_SESSIONS = 256
+_WIDE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """A restriction that lets all selected rows through and `universe` live rows in total.
+
+    Without a `query` it is no restriction.
+    """
+
+    query: Query | None
+    universe: int
+
+
+def narrow(selection: Selection, table: DocumentTable, lexical: LexicalIndex) -> Narrowing:
+    """Return the restriction that lets through as little else as can be had cheaply.
+
+    Few rows are named one by one. Of more, tantivy can find sessions, scopes and ranges of ids;
+    what a filter on tags or projects lets through usually lies in few sessions, what it lets
+    through of a time in a short range of ids.
+    """
+    live = table.live_count
+    if selection.everything or selection.count > live * _WIDE:
+        return Narrowing(None, live)
+    rows: Rows = np.flatnonzero(selection.mask)
+    ids = table.doc_id[rows]
+    if rows.size <= _FEW_ROWS:
+        return Narrowing(lexical.these(ids.tolist()), rows.size)
+    size = selection.mask.size
+    alive = table.live[:size]
+
+    first, last = int(ids.min()), int(ids.max())
+    between = alive & (table.doc_id[:size] >= first) & (table.doc_id[:size] <= last)
+    scopes = np.zeros(256, bool)
+    scopes[table.scope[rows]] = True
+    scoped = alive & scopes[table.scope[:size]]
+    options: list[tuple[int, Callable[[], Query]]] = [
+        (int(np.count_nonzero(between)), lambda: lexical.between(first, last)),
+        (
+            int(np.count_nonzero(scoped)),
+            lambda: lexical.in_scopes(np.flatnonzero(scopes).tolist()),
+        ),
+    ]
+    sessions = np.zeros(table.session_count + 1, bool)  # The last one stands for none.
+    sessions[table.session[rows]] = True
+    named = np.flatnonzero(sessions[:-1])
+    if not sessions[-1] and named.size <= _FEW_SESSIONS:
+        inside = alive & sessions[table.session[:size]]
+        options.append(
+            (
+                int(np.count_nonzero(inside)),
+                lambda: lexical.in_sessions(table.session_ids(named.tolist())),
+            )
+        )
+    universe, make = min(options, key=lambda option: option[0])
+    return Narrowing(None, live) if universe > live * _WIDE else Narrowing(make(), universe)
