@@ -1,0 +1,47 @@
+"""What every test may use: one server for all, and a tenant of its own for each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import settings as hypothesis_settings
+
+# Settings of whoever runs the tests must not change what they test; where the model lies may stay.
+for _name in [name for name in os.environ if name.startswith("MNEME_")]:
+    if _name != "MNEME_MODEL_DIR":
+        del os.environ[_name]
+
+hypothesis_settings.register_profile("mneme", deadline=None, print_blob=True)
+hypothesis_settings.load_profile("mneme")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """One server in this process for all tests that do not need their own."""
+    from mneme_server.transport.logging import configure_logging
+    from support.server import local_server
+
+    configure_logging("warning", "console")
+
+    with local_server(tmp_path_factory.mktemp("mneme") / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def new_tenant(server: object) -> Callable[[], object]:
+    """Makes tenants that nobody else uses."""
+    return server.keys.tenant  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def api(new_tenant: Callable[[], object]) -> object:
+    """The API as called with the key of a tenant that only this test uses."""
+    return new_tenant()
+
+
+@pytest.fixture
+def admin(server: object) -> object:
+    """The API as called with the administrator's key, of the tenant `default`."""
+    return server.keys.admin  # type: ignore[attr-defined]

@@ -1,0 +1,514 @@
+"""Tenants do not see each other.
+
+Every RPC has a test here: two tenants use the same agents, sessions, events, texts and lessons, and
+one of them has some more of its own. What is only the other's is neither returned nor counted, and
+asking for it is answered exactly as asking for what does not exist. `test_every_rpc_is_covered`
+fails when the API grows an RPC that nobody wrote such a test for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
+from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import auth_pb2
+from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import recall_service_pb2 as recall_pb
+from support.api import METHODS, Api, failure_of, grpc, refused
+from support.making import (
+    TOOL_CALL,
+    at,
+    event,
+    export_lessons,
+    ids_of,
+    lesson,
+    list_events,
+    list_lessons,
+    recall,
+    record,
+    search_lessons,
+    session_of,
+    stream,
+    struct,
+    verify,
+)
+from support.server import LocalServer
+
+OTHER = "only-of-the-other"
+ABSENT = "it-exists-nowhere"  # As long as OTHER.
+assert len(OTHER) == len(ABSENT)
+
+
+@dataclass(frozen=True)
+class World:
+    """`ours` asks; `theirs` has the same and more; `alone` has what `ours` has, and was never near
+    anybody else's data; `administrator` has a key of the tenant of `ours` with every scope."""
+
+    ours: Api
+    theirs: Api
+    alone: Api
+    administrator: Api
+
+
+def _fill(api: Api) -> None:
+    api.events.StartSession(_shared_session())
+    record(
+        api,
+        event("the payment was refused by the bank", "session", id="event-1", at=0),
+        event("calling the bank again", "session", TOOL_CALL, id="event-2", name="call_bank", at=1),
+        event("the bank accepted the payment now", "session", id="event-3", agent_id="agent", at=2),
+        wait=True,
+    )
+    # Imported with its times: recency is a term of the score, and scores are compared below.
+    saved = learn_pb.Lesson(
+        id="lesson", title="Payments", content="retry a refused payment once", agent_id="agent",
+        created_at=at(3), updated_at=at(3),
+    )  # fmt: skip
+    api.learn.ImportLessons(learn_pb.ImportLessonsRequest(lessons=[saved]))
+
+
+def _shared_session() -> events_pb.StartSessionRequest:
+    return events_pb.StartSessionRequest(
+        session_id="session", agent_id="agent", user_id="user", project="project", tags=["tag"],
+        started_at=at(0),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def world(server: LocalServer, theirs: Api, alone: Api) -> World:
+    ours = server.keys.tenant("isolation")
+    _fill(ours)
+    return World(ours, theirs, alone, server.keys.key(ours.tenant_id, *ALL_SCOPES))
+
+
+@pytest.fixture(scope="module")
+def alone(server: LocalServer) -> Api:
+    api = server.keys.tenant("isolation")
+    _fill(api)
+    return api
+
+
+@pytest.fixture(scope="module")
+def theirs(server: LocalServer) -> Api:
+    theirs = server.keys.tenant("isolation")
+    _fill(theirs)
+    theirs.events.StartSession(
+        events_pb.StartSessionRequest(
+            session_id=OTHER, agent_id=OTHER, user_id=OTHER, project=OTHER, tags=[OTHER]
+        )
+    )
+    record(
+        theirs,
+        event("the payment was refused by the bank", OTHER, id=OTHER, name=OTHER, at=3),
+        event("the payment was refused by the bank", "session", id="event-4", agent_id=OTHER, at=4),
+        wait=True,
+    )
+    lesson(
+        theirs, "Payments", "retry a refused payment once", lesson_id=OTHER, agent_id=OTHER,
+        category=OTHER, project=OTHER, tags=[OTHER],
+    )  # fmt: skip
+    return theirs
+
+
+ALL_SCOPES = (
+    auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_LEARN,
+    auth_pb2.KEY_SCOPE_ADMIN,
+)  # fmt: skip
+
+Check = Callable[[World], None]
+CHECKS: dict[str, Check] = {}
+NEEDS_NONE: dict[str, str] = {
+    # RPC: why it can be left out. An RPC that takes an id or a filter never can.
+}
+
+
+def isolates(rpc: str) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        assert rpc in METHODS, f"there is no RPC {rpc}"
+        CHECKS[rpc] = check
+        return check
+
+    return register
+
+
+def test_every_rpc_is_covered() -> None:
+    missing = METHODS.keys() - CHECKS.keys() - NEEDS_NONE.keys()
+    assert not missing, f"write an isolation test for {sorted(missing)} in {__file__}"
+    assert not CHECKS.keys() & NEEDS_NONE.keys()
+    assert NEEDS_NONE.keys() <= METHODS.keys()
+
+
+@pytest.mark.parametrize("rpc", sorted(METHODS))
+def test_another_tenants_data_is_out_of_reach_of(rpc: str, world: World) -> None:
+    if rpc in NEEDS_NONE:
+        pytest.skip(NEEDS_NONE[rpc])
+    theirs_before = _everything(world.theirs)
+    CHECKS[rpc](world)
+    assert _everything(world.theirs) == theirs_before, f"{rpc} changed the other tenant's data"
+
+
+def _everything(api: Api) -> list[Any]:
+    """Return all that a tenant holds, but for accesses of its own."""
+    lessons = export_lessons(api, include_archived=True)
+    sessions = api.events.ListSessions(events_pb.ListSessionsRequest())
+    agents = api.events.ListAgents(events_pb.ListAgentsRequest())
+    return [lessons, list(sessions.sessions), list(agents.agents), list_events(api)]
+
+
+def answered_as_absent(api: Api, rpc: str, request: Callable[[str], Message]) -> Any:
+    """Check that asking for OTHER is answered as asking for ABSENT, and return that answer."""
+    with_other, with_absent = (
+        _outcome(api, rpc, request(value), value) for value in (OTHER, ABSENT)
+    )
+    assert with_other == with_absent
+    return with_other
+
+
+def _outcome(api: Api, rpc: str, request: Message, asked: str) -> Any:
+    try:
+        return [str(answer).replace(asked, "ASKED") for answer in api.call(rpc, request)]
+    except grpc.RpcError as error:
+        failure = failure_of(error)
+        metadata = {key: v for key, v in failure.metadata.items() if key != "request_id"}
+        texts = (failure.message, str(dict(failure.fields)), str(metadata))
+        return (
+            failure.code, failure.reason, failure.retry_after_s,
+            *(text.replace(asked, "ASKED") for text in texts),
+        )  # fmt: skip
+
+
+def not_found(answer: Any) -> bool:
+    return answer[0] == grpc.StatusCode.NOT_FOUND
+
+
+@isolates("mneme.v1.EventService/StartSession")
+def _(world: World) -> None:
+    # The other tenant has started this session with other content; here the id is free.
+    request = events_pb.StartSessionRequest(session_id=OTHER, agent_id="agent", project="project")
+    started = world.ours.events.StartSession(request).session
+    assert (started.agent_id, started.user_id, list(started.tags)) == ("agent", "", [])
+    assert started.event_count == 0
+
+
+@isolates("mneme.v1.EventService/EndSession")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.EventService/EndSession",
+        lambda asked: events_pb.EndSessionRequest(session_id=asked),
+    )
+    assert not_found(answer)
+    world.ours.events.EndSession(events_pb.EndSessionRequest(session_id="session"))
+    status = session_of(world.theirs, "session").status
+    assert status == events_pb.SESSION_STATUS_ACTIVE
+
+
+@isolates("mneme.v1.EventService/RecordEvents")
+def _(world: World) -> None:
+    (receipt,) = record(world.ours, event("other words", OTHER, id=OTHER, at=9))
+    assert (receipt.duplicate, receipt.sequence) == (False, 1)
+    (mine,) = list_events(world.ours, session_id=OTHER)
+    assert mine.prev_hash == ""
+    record(world.ours, event("one more", "session", id="event-4", at=9))
+    assert session_of(world.ours, "session").event_count == 4
+
+
+@isolates("mneme.v1.EventService/StreamEvents")
+def _(world: World) -> None:
+    answer = stream(world.ours, [event("other words", OTHER, id=OTHER, at=9)])
+    assert (answer.recorded_count, answer.duplicate_count) == (1, 0)
+    assert session_of(world.ours, OTHER).event_count == 1
+
+
+@isolates("mneme.v1.EventService/GetSession")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.EventService/GetSession",
+        lambda asked: events_pb.GetSessionRequest(session_id=asked),
+    )
+    assert not_found(answer)
+    assert session_of(world.ours, "session") == session_of(world.alone, "session")
+
+
+@isolates("mneme.v1.EventService/ListSessions")
+def _(world: World) -> None:
+    mine = world.ours.events.ListSessions(events_pb.ListSessionsRequest())
+    assert ([session.id for session in mine.sessions], mine.total_size) == (["session"], 1)
+    for field in ("agent_id", "user_id", "project", "tags"):
+        answer = answered_as_absent(
+            world.ours,
+            "mneme.v1.EventService/ListSessions",
+            lambda asked, field=field: events_pb.ListSessionsRequest(
+                **{field: [asked] if field == "tags" else asked}
+            ),
+        )
+        assert answer == [""], field
+
+
+@isolates("mneme.v1.EventService/ListEvents")
+def _(world: World) -> None:
+    assert [found.id for found in list_events(world.ours)] == ["event-1", "event-2", "event-3"]
+    assert len(list_events(world.ours, session_id="session")) == 3
+    for field in ("session_id", "agent_id", "name"):
+        answer = answered_as_absent(
+            world.ours,
+            "mneme.v1.EventService/ListEvents",
+            lambda asked, field=field: events_pb.ListEventsRequest(**{field: asked}),
+        )
+        assert answer == [""], field
+
+
+@isolates("mneme.v1.EventService/ListAgents")
+def _(world: World) -> None:
+    (mine,) = world.ours.events.ListAgents(events_pb.ListAgentsRequest()).agents
+    assert (mine.id, mine.session_count, mine.event_count, mine.tool_call_count) == (
+        "agent", 1, 3, 1,
+    )  # fmt: skip
+
+
+@isolates("mneme.v1.EventService/WatchEvents")
+def _(world: World) -> None:
+    for watched in ("", "session", OTHER):
+        request = events_pb.WatchEventsRequest(after_cursor="0", session_id=watched)
+        following = world.ours.events.WatchEvents(request)
+        next(following)
+        # The marker is recorded after whatever the other tenant records meanwhile.
+        marker = f"marker-{watched}"
+        record(world.ours, event("the end", watched or "session", id=marker))
+        seen = list(_until(marker, following))
+        following.cancel()
+        assert not [found for found in seen if found.agent_id == OTHER]
+        assert len(seen) == (1 if watched == OTHER else len(list_events(
+            world.ours, session_id=watched)))  # fmt: skip
+    absent = answered_as_absent(
+        world.alone,
+        "mneme.v1.EventService/WatchEvents",
+        lambda asked: events_pb.WatchEventsRequest(agent_id=asked),
+    )
+    assert absent == ['cursor: "3"\n']  # Cursors do not tell how much others record.
+
+
+def _until(
+    marker: str, following: Iterator[events_pb.WatchEventsResponse]
+) -> Iterator[events_pb.Event]:
+    for answer in following:
+        yield answer.event
+        if answer.event.id == marker:
+            return
+
+
+@isolates("mneme.v1.EventService/VerifyEvents")
+def _(world: World) -> None:
+    assert verify(world.ours) == verify(world.alone)
+    assert verify(world.ours).events_checked == 3
+    assert verify(world.ours, "session").head_hash == session_of(world.ours, "session").head_hash
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.EventService/VerifyEvents",
+        lambda asked: events_pb.VerifyEventsRequest(session_id=asked),
+    )
+    assert not_found(answer)
+
+
+@isolates("mneme.v1.RecallService/Recall")
+def _(world: World) -> None:
+    query = "the payment was refused by the bank"
+    modes = (
+        recall_pb.RECALL_MODE_HYBRID, recall_pb.RECALL_MODE_DENSE, recall_pb.RECALL_MODE_LEXICAL
+    )  # fmt: skip
+    for mode in modes:
+        mine, lonely = (recall(api, query, mode=mode) for api in (world.ours, world.alone))
+        assert OTHER not in ids_of(mine)
+        assert "event-4" not in ids_of(mine)
+        # Not even the statistics that rank are shared.
+        assert mine == lonely
+        for field in ("agent_id", "session_id", "user_id", "project", "tags"):
+            answer = answered_as_absent(
+                world.ours,
+                "mneme.v1.RecallService/Recall",
+                lambda asked, field=field, mode=mode: recall_pb.RecallRequest(
+                    query=query, mode=mode, **{field: [asked] if field == "tags" else asked}
+                ),
+            )
+            assert answer == ["outcome: RECALL_OUTCOME_NOTHING_MATCHES_FILTERS\n"], field
+
+
+@isolates("mneme.v1.LearnService/CreateLesson")
+def _(world: World) -> None:
+    created = lesson(world.ours, "Mine", "something else", lesson_id=OTHER)
+    assert (created.id, created.content, created.category) == (OTHER, "something else", "general")
+
+
+@isolates("mneme.v1.LearnService/GetLesson")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.LearnService/GetLesson",
+        lambda asked: learn_pb.GetLessonRequest(lesson_id=asked),
+    )
+    assert not_found(answer)
+    request = learn_pb.GetLessonRequest(lesson_id="lesson")
+    counts = [world.ours.learn.GetLesson(request).lesson.access_count for _ in range(2)]
+    assert counts == [1, 2]  # And `_everything` shows that the other's count stayed.
+
+
+@isolates("mneme.v1.LearnService/ListLessons")
+def _(world: World) -> None:
+    mine = world.ours.learn.ListLessons(learn_pb.ListLessonsRequest())
+    assert ([found.id for found in mine.lessons], mine.total_size) == (["lesson"], 1)
+    for field in ("agent_id", "category", "project", "tags"):
+        answer = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/ListLessons",
+            lambda asked, field=field: learn_pb.ListLessonsRequest(filter=_filter(field, asked)),
+        )
+        assert answer == [""], field
+
+
+@isolates("mneme.v1.LearnService/SearchLessons")
+def _(world: World) -> None:
+    assert search_lessons(world.ours, "retry a refused payment once") == ["lesson"]
+    request = learn_pb.SearchLessonsRequest(query="retry a refused payment once")
+    assert world.ours.learn.SearchLessons(request).searched_count == 1
+    for field in ("agent_id", "category", "project", "tags"):
+        answer = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/SearchLessons",
+            lambda asked, field=field: learn_pb.SearchLessonsRequest(
+                query="retry a refused payment once", filter=_filter(field, asked)
+            ),
+        )
+        assert answer == [""], field
+
+
+def _filter(field: str, asked: str) -> learn_pb.LessonFilter:
+    return learn_pb.LessonFilter(**{field: [asked] if field == "tags" else asked})
+
+
+@isolates("mneme.v1.LearnService/UpdateLesson")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.LearnService/UpdateLesson",
+        lambda asked: learn_pb.UpdateLessonRequest(
+            lesson=learn_pb.Lesson(id=asked, title="taken over"),
+            update_mask=FieldMask(paths=["title"]),
+        ),
+    )
+    assert not_found(answer)
+    world.ours.learn.UpdateLesson(
+        learn_pb.UpdateLessonRequest(
+            lesson=learn_pb.Lesson(id="lesson", context=struct(ours=True)),
+            update_mask=FieldMask(paths=["context"]),
+        )
+    )
+
+
+@isolates("mneme.v1.LearnService/DeleteLesson")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.LearnService/DeleteLesson",
+        lambda asked: learn_pb.DeleteLessonRequest(lesson_id=asked),
+    )
+    assert not_found(answer)
+    world.ours.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="lesson"))
+    assert [found.id for found in list_lessons(world.theirs)] == [OTHER, "lesson"]
+
+
+@isolates("mneme.v1.LearnService/ImportLessons")
+def _(world: World) -> None:
+    brought = [learn_pb.Lesson(id=OTHER, title="Mine", content="something else")]
+    answer = world.ours.learn.ImportLessons(
+        learn_pb.ImportLessonsRequest(lessons=brought, on_conflict=learn_pb.IMPORT_CONFLICT_REPLACE)
+    )
+    assert (answer.created_count, answer.replaced_count) == (1, 0)
+
+
+@isolates("mneme.v1.LearnService/ExportLessons")
+def _(world: World) -> None:
+    assert [found.id for found in export_lessons(world.ours)] == ["lesson"]
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.LearnService/ExportLessons",
+        lambda asked: learn_pb.ExportLessonsRequest(filter=_filter("agent_id", asked)),
+    )
+    assert answer == []
+
+
+@isolates("mneme.v1.AdminService/GetStats")
+def _(world: World) -> None:
+    mine = world.ours.admin.GetStats(admin_pb.GetStatsRequest()).tenant
+    counts = (
+        mine.event_count, mine.session_count, mine.agent_count, mine.lesson_count,
+        mine.memory_count, mine.vector_count, mine.pending_count,
+    )  # fmt: skip
+    assert counts == (3, 1, 1, 1, 4, 4, 0)
+    _refused_whether_it_exists_or_not(
+        world, "GetStats", lambda tenant: admin_pb.GetStatsRequest(tenant_id=tenant)
+    )
+
+
+def _refused_whether_it_exists_or_not(
+    world: World, method: str, request: Callable[[str], Message]
+) -> None:
+    """Check that a key without scope admin does not even learn whether there is such a tenant."""
+    rpc = f"mneme.v1.AdminService/{method}"
+    outcomes = [
+        _outcome(world.ours, rpc, request(tenant), tenant)
+        for tenant in (world.theirs.tenant_id, "no-such-tenant")
+    ]
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][:2] == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
+
+
+_ADMIN_REQUESTS: dict[str, Callable[[str], Message]] = {
+    "CreateTenant": lambda tenant: admin_pb.CreateTenantRequest(tenant_id=tenant),
+    "ListTenants": lambda _: admin_pb.ListTenantsRequest(),
+    "DeleteTenant": lambda tenant: admin_pb.DeleteTenantRequest(tenant_id=tenant),
+    "CreateApiKey": lambda tenant: admin_pb.CreateApiKeyRequest(tenant_id=tenant, name="x"),
+    "ListApiKeys": lambda tenant: admin_pb.ListApiKeysRequest(tenant_id=tenant),
+    "RevokeApiKey": lambda tenant: admin_pb.RevokeApiKeyRequest(api_key_id=tenant),
+    "Backup": lambda tenant: admin_pb.BackupRequest(tenant_id=tenant),
+}
+for _method, _request in _ADMIN_REQUESTS.items():
+
+    @isolates(f"mneme.v1.AdminService/{_method}")
+    def _(world: World, method: str = _method, request: Any = _request) -> None:
+        _refused_whether_it_exists_or_not(world, method, request)
+
+
+def test_an_administrators_key_reaches_the_memories_of_its_own_tenant_only(world: World) -> None:
+    assert [found.id for found in list_events(world.administrator)] == [
+        found.id for found in list_events(world.ours)
+    ]
+    with refused() as failure:
+        session_of(world.administrator, OTHER)
+    assert failure.code == grpc.StatusCode.NOT_FOUND
+    assert OTHER not in ids_of(recall(world.administrator, "the payment was refused"))
+
+
+def test_a_page_token_of_another_tenant_reaches_nothing_of_it(world: World) -> None:
+    request = events_pb.ListEventsRequest(page_size=1)
+    request.page_token = world.theirs.events.ListEvents(request).next_page_token
+    request.page_size = 100
+    found = world.ours.events.ListEvents(request).events
+    assert {item.id for item in found} <= {"event-2", "event-3"}
+
+
+def test_a_watcher_sees_nothing_of_what_another_tenant_records_meanwhile(world: World) -> None:
+    following = world.ours.events.WatchEvents(events_pb.WatchEventsRequest())
+    next(following)
+    for number in range(3):
+        record(world.theirs, event("theirs", "session", id=f"theirs-{number}"))
+        record(world.ours, event("ours", "session", id=f"ours-{number}"))
+    seen = [found.id for found in _until("ours-2", following)]
+    following.cancel()
+    assert seen == ["ours-0", "ours-1", "ours-2"]
