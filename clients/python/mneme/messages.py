@@ -37,17 +37,13 @@ def to_dict(message: Message, *, defaults: bool = True) -> dict[str, Any]:
     """
     if isinstance(message, Struct):
         return {key: _free(message.fields[key]) for key in sorted(message.fields)}
+    given = {field.name for field, _ in message.ListFields()}
     result: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
-        value = getattr(message, field.name)
-        if field.has_presence:
-            if message.HasField(field.name):
-                result[field.name] = _plain(field, value, defaults)
-        elif field.is_repeated:
-            if value or defaults:
-                result[field.name] = _repeated(field, value, defaults)
-        elif defaults or value != field.default_value:
-            result[field.name] = _plain(field, value, defaults)
+        if field.name in given or (defaults and not field.has_presence):
+            value = getattr(message, field.name)
+            convert = _repeated if field.is_repeated else _plain
+            result[field.name] = convert(field, value, defaults)
     return result
 
 

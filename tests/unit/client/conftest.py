@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unit.client.scripted import EitherClient, ScriptedServer
+
+# The generator is a script, not a part of what is installed.
+sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
+
+
+@pytest.fixture
+def served() -> Iterator[ScriptedServer]:
+    server = ScriptedServer().start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sync", "async"])
+def connect(request: pytest.FixtureRequest, served: ScriptedServer) -> Callable[..., EitherClient]:
+    """Makes a client of each kind for the scripted server."""
+
+    def make(address: str | None = None, **options: Any) -> EitherClient:
+        return EitherClient(request.param, address or served.address, **options)
+
+    return make
+
+
+@pytest.fixture
+def client(connect: Callable[..., EitherClient]) -> EitherClient:
+    return connect()

@@ -1,0 +1,254 @@
+"""The generator of the clients' methods."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from clientgen import description, rules
+from clientgen.description import Api, GenerationError, Rpc, describe
+from clientgen.render import write
+
+ROOT = Path(__file__).parents[3]
+HEAD = """
+syntax = "proto3";
+package mneme.v1;
+import "buf/validate/validate.proto";
+import "google/protobuf/field_mask.proto";
+import "google/protobuf/struct.proto";
+import "google/protobuf/timestamp.proto";
+import "mneme/v1/auth.proto";
+"""
+LATER_SERVICE = (
+    HEAD
+    + """
+// Learns policies.
+service LearningService {
+  // Starts a learning session.
+  rpc StartSession(StartRequest) returns (StartResponse) {
+    option (required_scope) = KEY_SCOPE_LEARN;
+  }
+  // Acts.
+  rpc Act(stream ActRequest) returns (stream ActResponse) {
+    option (required_scope) = KEY_SCOPE_LEARN;
+    option (long_lived) = true;
+  }
+  // Changes a policy.
+  rpc UpdatePolicy(UpdatePolicyRequest) returns (ActResponse) {
+    option (required_scope) = KEY_SCOPE_LEARN;
+    option idempotency_level = IDEMPOTENT;
+  }
+  // Lists policies.
+  rpc ListPolicies(ListPoliciesRequest) returns (ListPoliciesResponse) {
+    option (required_scope) = KEY_SCOPE_READ;
+  }
+}
+// A request.
+message StartRequest {
+  // How often. Optional.
+  int32 times = 1;
+  // The algorithm. Required.
+  string algorithm = 2 [(buf.validate.field).string.min_len = 1];
+  // More.
+  google.protobuf.Struct config = 3;
+}
+// An answer.
+message StartResponse {}
+// A state.
+message ActRequest {
+  // The state.
+  google.protobuf.Struct state = 1;
+  // The session.
+  string session_id = 2;
+}
+// An action.
+message ActResponse {}
+// A policy.
+message Policy {
+  // Its id.
+  string id = 1;
+  // Its name.
+  string name = 2;
+  // When it was made.
+  google.protobuf.Timestamp created_at = 3;
+}
+// A change.
+message UpdatePolicyRequest {
+  // The policy.
+  Policy policy = 1;
+  // Which of name to change. Required.
+  google.protobuf.FieldMask update_mask = 2;
+}
+// A request.
+message ListPoliciesRequest {
+  // The page.
+  string page_token = 1;
+}
+// A page.
+message ListPoliciesResponse {
+  // The policies.
+  repeated Policy policies = 1;
+  // The next.
+  string next_page_token = 2;
+}
+"""
+)
+
+
+def compiled(folder: Path, text: str) -> bytes:
+    """The image of the project's schemas and one more."""
+    schemas = folder / "schemas"
+    subprocess.run(["cp", "-r", ROOT / "proto", schemas], check=True)
+    (schemas / "mneme/v1/later.proto").write_text(text)
+    (folder / "buf.yaml").write_text(
+        f"version: v2\nmodules:\n  - path: schemas\n  - path: {_third_party(folder)}\n"
+    )
+    image = folder / "image.binpb"
+    buf = Path(sysconfig.get_path("scripts")) / "buf"
+    subprocess.run([buf, "build", "-o", image], cwd=folder, check=True)
+    return image.read_bytes()
+
+
+def _third_party(folder: Path) -> str:
+    subprocess.run(["cp", "-r", ROOT / "third_party/proto", folder / "third_party"], check=True)
+    return "third_party"
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory) -> Api:
+    """The API with a service that is not there yet."""
+    return describe(compiled(tmp_path_factory.mktemp("later"), LATER_SERVICE))
+
+
+def rpc(api: Api, service: str, name: str) -> Rpc:
+    found = next(s for s in api.services if s.name == service)
+    return next(r for r in found.rpcs if r.descriptor.name == name)
+
+
+@pytest.fixture(scope="module")
+def written(later: Api, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    write(later, folder)
+    return folder
+
+
+def test_the_committed_methods_are_what_the_schemas_generate(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, ROOT / "scripts/generate.py", tmp_path], check=True, capture_output=True
+    )
+    fresh = {p.name: p.read_text() for p in (tmp_path / "mneme/_generated").glob("*.py")}
+    committed = {
+        p.name: p.read_text() for p in (ROOT / "clients/python/mneme/_generated").glob("*.py")
+    }
+    assert fresh == committed
+
+
+def test_a_later_service_needs_nothing_but_the_generator(written: Path) -> None:
+    text = (written / "learning.py").read_text()
+    compile(text, "learning.py", "exec")
+    assert "class LearningMethods(SyncCaller):" in text
+    assert "class AsyncLearningMethods(AsyncCaller):" in text
+    services = (written / "services.py").read_text()
+    assert "learning.LearningMethods," in services
+    assert "self.learning = LearningServiceStub(channel)" in services
+
+
+def test_a_name_that_two_services_use_is_settled_by_the_table(later: Api) -> None:
+    assert rpc(later, "LearningService", "StartSession").method_name == "start_learning_session"
+    assert rpc(later, "EventService", "StartSession").method_name == "start_session"
+
+
+def test_a_clash_that_the_table_does_not_settle_stops_the_generator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(description, "METHOD_NAMES", {})
+    with pytest.raises(GenerationError, match="would both be `start_session`"):
+        describe(compiled(tmp_path, LATER_SERVICE))
+
+
+def test_a_clash_with_the_client_s_own_methods_stops_the_generator(tmp_path: Path) -> None:
+    text = LATER_SERVICE.replace("rpc UpdatePolicy(", "rpc Close(")
+    with pytest.raises(GenerationError, match="the client itself would both be `close`"):
+        describe(compiled(tmp_path, text))
+
+
+def test_a_field_that_the_client_needs_as_a_parameter_stops_the_generator(tmp_path: Path) -> None:
+    text = LATER_SERVICE.replace("int32 times = 1;", "int32 timeout = 1;")
+    with pytest.raises(GenerationError, match="StartSession: the client needs the parameter"):
+        describe(compiled(tmp_path, text))
+
+
+def test_required_fields_come_first_and_by_position(written: Path) -> None:
+    text = (written / "learning.py").read_text()
+    head = text[text.index("def start_learning_session(") :]
+    parameters = [line.strip() for line in head[: head.index("\n    ) ->")].splitlines()[1:]]
+    assert parameters == [
+        "self,",
+        "algorithm: str,",
+        "*,",
+        "times: int | None = None,",
+        "config: Mapping[str, Any] | Struct | None = None,",
+        "timeout: float | None = None,",
+    ]
+
+
+def test_comments_of_the_schema_become_the_docstring(written: Path) -> None:
+    text = (written / "learning.py").read_text()
+    assert '"""Starts a learning session.' in text
+    assert "algorithm: The algorithm. Required." in text
+
+
+def test_streams_in_both_directions_become_iterators(written: Path) -> None:
+    text = (written / "learning.py").read_text()
+    assert "requests: Iterable[ActRequest | Mapping[str, Any]]," in text
+    assert "requests: AnyIterable[ActRequest | Mapping[str, Any]]," in text
+    assert ") -> Stream[ActResponse]:" in text
+    assert ") -> AsyncStream[ActResponse]:" in text
+
+
+def test_a_paged_list_also_becomes_a_walk_without_a_page_token(written: Path) -> None:
+    text = (written / "learning.py").read_text()
+    head = text[text.index("def iter_policies(") :]
+    head = head[: head.index(":\n")]
+    assert "page_token" not in head
+    assert "-> Iterator[Policy]" in text
+
+
+def test_an_update_takes_the_fields_that_the_mask_may_name(later: Api) -> None:
+    update = rpc(later, "LearningService", "UpdatePolicy").update
+    assert update is not None
+    assert update.id_parameter == "policy_id"
+    assert [field.name for field in update.fields] == ["name"]
+
+
+def test_an_update_whose_mask_names_no_field_stops_the_generator(tmp_path: Path) -> None:
+    text = LATER_SERVICE.replace("// Which of name to change. Required.", "// What changes.")
+    with pytest.raises(GenerationError, match="names no field that can change"):
+        describe(compiled(tmp_path, text))
+
+
+def test_what_the_schema_declares_idempotent_may_be_repeated(later: Api) -> None:
+    assert rpc(later, "LearningService", "UpdatePolicy").repeatable
+    assert rpc(later, "LearningService", "ListPolicies").repeatable
+    assert not rpc(later, "LearningService", "StartSession").repeatable
+
+
+def test_ids_that_a_caller_may_choose_are_found_at_every_depth(later: Api) -> None:
+    assert rpc(later, "EventService", "RecordEvents").made_ids == ("events.id",)
+    assert rpc(later, "EventService", "StreamEvents").made_ids == ("event.id",)
+    assert rpc(later, "LearnService", "CreateLesson").made_ids == ("lesson_id",)
+
+
+def test_every_name_in_the_tables_is_one_that_the_schemas_have_or_will_have() -> None:
+    assert all("." in name for name in [*rules.METHOD_NAMES, *rules.REPEATABLE_WRITES])
+
+
+@pytest.mark.parametrize(
+    ("camel", "snake"),
+    [("CreateApiKey", "create_api_key"), ("Recall", "recall"), ("GetURLPart", "get_url_part")],
+)
+def test_names_of_methods_are_in_snake_case(camel: str, snake: str) -> None:
+    assert description.snake_case(camel) == snake

@@ -1,0 +1,158 @@
+"""The two clients offer every RPC, the same way."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import mneme.types
+import pytest
+from google.protobuf import descriptor_pool
+from mneme import AsyncMnemeClient, MnemeClient
+from mneme._generated.services import RPCS
+from mneme.v1 import (
+    admin_service_pb2,
+    event_service_pb2,
+    learn_service_pb2,
+    recall_service_pb2,
+)
+from unit.client.scripted import EitherClient, ScriptedServer
+
+_SERVICES = [
+    service
+    for module in (admin_service_pb2, event_service_pb2, learn_service_pb2, recall_service_pb2)
+    for service in module.DESCRIPTOR.services_by_name.values()
+]
+
+
+def _public(cls: type) -> dict[str, Any]:
+    return {
+        name: member
+        for name, member in inspect.getmembers(cls, inspect.isfunction)
+        if not name.startswith("_")
+    }
+
+
+def test_every_rpc_of_the_schemas_has_a_method_on_both_clients() -> None:
+    described = {f"{s.full_name}/{m.name}" for s in _SERVICES for m in s.methods}
+    assert {f"{rpc.service}/{rpc.method}" for rpc in RPCS} == described
+    for cls in (MnemeClient, AsyncMnemeClient):
+        assert len(_public(cls)) >= len(described)
+
+
+def test_both_clients_have_the_same_methods_with_the_same_parameters_and_words() -> None:
+    sync, other = _public(MnemeClient), _public(AsyncMnemeClient)
+    assert set(sync) - {"close"} == set(other) - {"aclose"}
+    for name in set(sync) & set(other):
+        assert list(inspect.signature(sync[name]).parameters) == list(
+            inspect.signature(other[name]).parameters
+        )
+        assert sync[name].__doc__ == other[name].__doc__
+
+
+def test_every_method_says_what_each_parameter_means() -> None:
+    for name, method in _public(MnemeClient).items():
+        if name == "close":
+            continue
+        assert method.__doc__, name
+        for parameter in list(inspect.signature(method).parameters)[1:]:
+            assert f"\n            {parameter}: " in method.__doc__, f"{name}({parameter})"
+
+
+def _unary() -> Iterator[tuple[str, str]]:
+    for rpc in RPCS:
+        method = (
+            descriptor_pool.Default().FindServiceByName(rpc.service).methods_by_name[rpc.method]
+        )
+        if not method.client_streaming and rpc.method != "UpdateLesson":
+            yield rpc.path, rpc.method
+
+
+@pytest.mark.parametrize(("path", "method"), list(_unary()))
+def test_a_method_calls_its_own_rpc(
+    path: str, method: str, client: EitherClient, served: ScriptedServer
+) -> None:
+    from clientgen.description import snake_case
+
+    parameters = inspect.signature(getattr(MnemeClient, snake_case(method))).parameters.values()
+    required = [p for p in list(parameters)[1:] if p.default is p.empty]
+    client.call(
+        snake_case(method), *[[] if "Iterable" in str(p.annotation) else "x" for p in required]
+    )
+    assert [call.method for call in served.seen] == [method]
+
+
+def test_the_first_required_fields_may_be_given_by_position(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    client.call("create_lesson", "Run the tests", "They find what eyes miss.", tags=["ci"])
+    lesson = served.last("CreateLesson")
+    assert (lesson.title, lesson.content, list(lesson.tags)) == (
+        "Run the tests",
+        "They find what eyes miss.",
+        ["ci"],
+    )
+
+
+def test_an_update_changes_exactly_what_is_given(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    client.call("update_lesson", "l1", content="new", tags=[], category="")
+    request = served.last("UpdateLesson")
+    assert request.lesson.id == "l1"
+    assert request.lesson.content == "new"
+    assert list(request.update_mask.paths) == ["content", "category", "tags"]
+
+
+def test_an_update_of_nothing_is_refused_before_it_is_sent(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    with pytest.raises(ValueError, match="at least one field to change: title, content"):
+        client.call("update_lesson", "l1")
+    assert served.seen == []
+
+
+def test_a_walk_fetches_page_after_page_until_the_last(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    def page(request: Any, context: Any) -> Any:
+        number = int(request.page_token or 0)
+        return mneme.types.ListSessionsResponse(
+            sessions=[mneme.types.Session(id=f"s{number}{i}") for i in range(2)],
+            next_page_token=str(number + 1) if number < 2 else "",
+        )
+
+    served.on("ListSessions", page)
+    sessions = client.call("iter_sessions", project="p", page_size=2)
+    assert [s.id for s in sessions] == ["s00", "s01", "s10", "s11", "s20", "s21"]
+    requests = [call.request for call in served.calls("ListSessions")]
+    assert [r.page_token for r in requests] == ["", "1", "2"]
+    assert {(r.project, r.page_size) for r in requests} == {("p", 2)}
+
+
+def test_a_walk_fetches_no_page_that_nobody_reaches(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    served.on(
+        "ListSessions",
+        mneme.types.ListSessionsResponse(
+            sessions=[mneme.types.Session(id="a")], next_page_token="more"
+        ),
+    )
+    assert len(client.call("iter_sessions", take=1)) == 1
+    assert len(served.calls("ListSessions")) == 1
+
+
+def test_the_stubs_stay_reachable_for_what_the_methods_do_not_offer(served: ScriptedServer) -> None:
+    with MnemeClient(served.address, api_key="mn_k") as client:
+        request = mneme.types.RecallRequest(query="q")
+        client.raw.recall.Recall(request, metadata=client.metadata)
+    assert served.calls("Recall")[0].metadata["authorization"] == "Bearer mn_k"
+
+
+def test_every_message_and_enum_can_be_imported_by_its_plain_name() -> None:
+    from mneme.types import EventType, NewEvent, Scope
+
+    assert NewEvent(event_type=EventType.EVENT_TYPE_MESSAGE).event_type == 8
+    assert Scope.SCOPE_EVENT == 1

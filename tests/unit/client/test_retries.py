@@ -1,0 +1,144 @@
+"""What is sent again, and what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mneme import errors
+from mneme._core.retry import Attempts
+from mneme._generated.services import RPCS
+from mneme.types import RecallResponse, RecordEventsResponse
+from unit.client.scripted import ScriptedServer, failure
+
+_REPEATABLE = {rpc.method for rpc in RPCS if rpc.repeatable}
+
+
+def fail_first(times: int, then: Any, *args: Any, **kwargs: Any) -> Any:
+    left = [times]
+
+    def answer(request: Any, context: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            failure(context, *args, **kwargs)
+        return then
+
+    return answer
+
+
+def test_reads_and_writes_with_ids_may_be_repeated_and_other_writes_may_not() -> None:
+    assert {"Recall", "GetSession", "WatchEvents", "RecordEvents", "CreateLesson"} <= _REPEATABLE
+    assert {"StartSession", "EndSession", "UpdateLesson", "DeleteLesson"} <= _REPEATABLE
+    assert not {"CreateTenant", "CreateApiKey", "ImportLessons", "DeleteTenant"} & _REPEATABLE
+
+
+def test_a_read_is_repeated_while_the_server_is_unavailable(
+    connect: Any, served: ScriptedServer
+) -> None:
+    served.on("Recall", fail_first(2, RecallResponse(total_results=7), "UNAVAILABLE", "starting"))
+    assert connect(retries=2).call("recall", "q").total_results == 7
+    assert len(served.calls("Recall")) == 3
+
+
+def test_repeated_writes_carry_the_same_ids(connect: Any, served: ScriptedServer) -> None:
+    served.on("RecordEvents", fail_first(1, RecordEventsResponse(), "UNAVAILABLE", "restarting"))
+    connect(retries=1).call("record_events", [{"session_id": "s", "event_type": "message"}])
+    first, second = (call.request for call in served.calls("RecordEvents"))
+    assert first == second
+    assert first.events[0].id
+
+
+def test_a_write_without_an_id_is_not_repeated_blindly(
+    connect: Any, served: ScriptedServer
+) -> None:
+    served.on("CreateApiKey", fail_first(1, RecallResponse(), "UNAVAILABLE", "gone"))
+    with pytest.raises(errors.UnavailableError):
+        connect(retries=3).call("create_api_key", "tenant", "name")
+    assert len(served.calls("CreateApiKey")) == 1
+
+
+def test_without_retries_nothing_is_repeated(connect: Any, served: ScriptedServer) -> None:
+    served.on("Recall", fail_first(1, RecallResponse(), "UNAVAILABLE", "starting"))
+    with pytest.raises(errors.UnavailableError):
+        connect(retries=0).call("recall", "q")
+    assert len(served.calls("Recall")) == 1
+
+
+@pytest.mark.parametrize("method", ["record_events", "import_lessons"])
+def test_what_a_server_refuses_for_a_moment_is_sent_again_after_that_moment(
+    method: str, connect: Any, served: ScriptedServer
+) -> None:
+    name = "".join(part.title() for part in method.split("_"))
+    answer = RecordEventsResponse(recorded_count=1)
+    refusals = fail_first(
+        2, answer, "RESOURCE_EXHAUSTED", "full", reason="QUEUE_FULL", retry_after=0.05
+    )
+    served.on(name, refusals)
+    connect(retries=2).call(method, [{}])
+    assert len(served.calls(name)) == 3
+
+
+def test_a_refusal_without_a_delay_is_final(connect: Any, served: ScriptedServer) -> None:
+    served.on("Recall", fail_first(1, RecallResponse(), "RESOURCE_EXHAUSTED", "full"))
+    with pytest.raises(errors.ResourceExhaustedError):
+        connect(retries=3).call("recall", "q")
+    assert len(served.calls("Recall")) == 1
+
+
+def test_a_delay_beyond_the_deadline_is_not_waited_for(
+    connect: Any, served: ScriptedServer
+) -> None:
+    served.on(
+        "Recall",
+        fail_first(1, RecallResponse(), "RESOURCE_EXHAUSTED", "full", retry_after=3600),
+    )
+    with pytest.raises(errors.ResourceExhaustedError) as caught:
+        connect(retries=3).call("recall", "q", timeout=5)
+    assert caught.value.retry_after == 3600
+
+
+def test_all_attempts_share_one_deadline(connect: Any, served: ScriptedServer) -> None:
+    served.on(
+        "Recall",
+        fail_first(1, RecallResponse(), "RESOURCE_EXHAUSTED", "full", retry_after=1),
+    )
+    connect(retries=1).call("recall", "q", timeout=10)
+    first, second = (call.seconds_left for call in served.calls("Recall"))
+    assert first is not None
+    assert second is not None
+    assert second <= first - 0.5
+
+
+@pytest.mark.parametrize("code", ["INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL", "UNAUTHENTICATED"])
+def test_an_error_that_another_try_will_not_change_is_raised_at_once(
+    code: str, connect: Any, served: ScriptedServer
+) -> None:
+    served.on("Recall", fail_first(1, RecallResponse(), code, "no", retry_after=0.01))
+    with pytest.raises(errors.MnemeError):
+        connect(retries=3).call("recall", "q")
+    assert len(served.calls("Recall")) == 1
+
+
+def test_the_channel_s_own_retries_are_not_multiplied() -> None:
+    recall = next(rpc for rpc in RPCS if rpc.method == "Recall")
+    create_key = next(rpc for rpc in RPCS if rpc.method == "CreateApiKey")
+    error = errors.UnavailableError("starting", retry_after=0.1)
+    assert Attempts(recall, 3, None).pause_after(error) is None
+    assert Attempts(create_key, 3, None).pause_after(error) is not None
+
+
+def test_a_call_has_the_client_s_timeout_unless_it_brings_its_own(
+    connect: Any, served: ScriptedServer
+) -> None:
+    client = connect(timeout=100)
+    client.call("recall", "q")
+    client.call("recall", "q", timeout=7)
+    connect(timeout=None).call("recall", "q")
+    first, second, third = (call.seconds_left for call in served.calls("Recall"))
+    assert first is not None
+    # The wire rounds a deadline up, by some percent.
+    assert 50 < first < 110
+    assert second is not None
+    assert second < 8
+    # gRPC reports a deadline that is not set as very far away.
+    assert third is None or third > 10**6

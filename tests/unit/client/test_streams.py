@@ -1,0 +1,168 @@
+"""Streams in both directions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mneme import AsyncMnemeClient, MnemeClient, errors
+from mneme.types import Event, NewEvent, StreamEventsResponse, WatchEventsResponse
+from unit.client.scripted import EitherClient, ScriptedServer, failure
+
+
+def ticking(served: ScriptedServer) -> None:
+    """Watching never ends by itself."""
+
+    def watch(request: Any, context: Any) -> Any:
+        number = 0
+        while context.is_active():
+            number += 1
+            yield WatchEventsResponse(event=Event(id=f"e{number}"), cursor=str(number))
+            served.ended.wait(0.01)
+
+    served.on("WatchEvents", watch)
+
+
+def count(served: ScriptedServer) -> None:
+    served.on(
+        "StreamEvents",
+        lambda requests, context: StreamEventsResponse(recorded_count=len(requests)),
+    )
+
+
+def test_a_stream_hands_out_messages_as_they_come(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    ticking(served)
+    messages = client.call("watch_events", take=3, session_id="s")
+    assert [message.event.id for message in messages] == ["e1", "e2", "e3"]
+    assert served.last("WatchEvents").session_id == "s"
+
+
+def test_leaving_the_block_ends_the_stream_on_the_server(served: ScriptedServer) -> None:
+    ticking(served)
+    with MnemeClient(served.address) as client:
+        with client.watch_events() as messages:
+            next(messages)
+        assert served.ended.wait(10)
+        assert list(messages) == []
+
+
+def test_leaving_the_async_block_ends_the_stream_on_the_server(served: ScriptedServer) -> None:
+    ticking(served)
+
+    async def main() -> None:
+        async with AsyncMnemeClient(served.address) as client:
+            async with client.watch_events() as messages:
+                await anext(messages)
+            assert await asyncio.to_thread(served.ended.wait, 10)
+            assert [m async for m in messages] == []
+
+    asyncio.run(main())
+
+
+def test_a_stream_has_no_deadline_unless_the_call_gives_one(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    ticking(served)
+    client.call("watch_events", take=1)
+    left = served.calls("WatchEvents")[0].seconds_left
+    assert left is None or left > 10**6
+    with pytest.raises(errors.DeadlineExceededError):
+        client.call("watch_events", timeout=0.3)
+
+
+def test_a_stream_that_fails_raises_the_typed_error_after_its_messages(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    def watch(request: Any, context: Any) -> Any:
+        yield WatchEventsResponse(cursor="1")
+        failure(context, "UNAVAILABLE", "shutting down", reason="INITIALIZATION_FAILED")
+
+    served.on("WatchEvents", watch)
+    with pytest.raises(errors.UnavailableError, match="shutting down"):
+        client.call("watch_events")
+
+
+def test_items_of_a_stream_may_be_mappings_messages_or_whole_requests(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    from mneme.types import StreamEventsRequest
+
+    count(served)
+    items = [
+        {"session_id": "s", "event_type": "message"},
+        NewEvent(session_id="s"),
+        StreamEventsRequest(event=NewEvent(session_id="s")),
+    ]
+    assert client.call("stream_events", iter(items)).recorded_count == 3
+    sent = served.last("StreamEvents")
+    assert [request.event.session_id for request in sent] == ["s", "s", "s"]
+    assert all(request.event.id for request in sent)
+
+
+def test_the_async_client_takes_items_from_an_async_iterator(served: ScriptedServer) -> None:
+    count(served)
+
+    async def items() -> AsyncIterator[dict[str, str]]:
+        for _ in range(4):
+            yield {"session_id": "s"}
+
+    async def main() -> int:
+        async with AsyncMnemeClient(served.address) as client:
+            return (await client.stream_events(items())).recorded_count
+
+    assert asyncio.run(main()) == 4
+
+
+def test_an_item_that_does_not_fit_is_raised_to_the_caller_as_it_is(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    count(served)
+    with pytest.raises(TypeError, match=r"event\.session_id: expected text, got int"):
+        client.call("stream_events", [{"session_id": "s"}, {"session_id": 5}])
+
+
+def test_an_error_in_the_caller_s_own_iterator_reaches_the_caller(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    def items() -> Any:
+        yield {"session_id": "s"}
+        raise OSError("the disk is gone")
+
+    count(served)
+    with pytest.raises(OSError, match="the disk is gone"):
+        client.call("stream_events", items())
+
+
+def test_a_stream_of_events_that_fails_says_how_many_are_safe(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    served.on(
+        "StreamEvents",
+        lambda requests, context: failure(
+            context,
+            "RESOURCE_EXHAUSTED",
+            "queue full",
+            reason="QUEUE_FULL",
+            retry_after=1,
+            metadata={"recorded": "500"},
+        ),
+    )
+    with pytest.raises(errors.ResourceExhaustedError) as caught:
+        client.call("stream_events", [{"session_id": "s"}])
+    assert caught.value.metadata["recorded"] == "500"
+
+
+def test_a_server_that_refuses_before_reading_all_items_is_heard(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    def refuse(requests: Any, context: Any) -> None:
+        failure(context, "UNAUTHENTICATED", "no key", reason="API_KEY_MISSING")
+
+    served.on("StreamEvents", refuse)
+    items = ({"session_id": "s", "text": "x" * 1000} for _ in range(2000))
+    with pytest.raises(errors.UnauthenticatedError):
+        client.call("stream_events", items)
