@@ -52,6 +52,8 @@ class Metrics:
             buckets=_LATENCY_BUCKETS_S,
             registry=self.registry,
         )
+        # Looking a series up by its labels costs as much as counting in it.
+        self._series: dict[tuple[str, grpc.StatusCode], tuple[Counter, Histogram]] = {}
         self._in_flight = Gauge(
             "mneme_grpc_calls_in_flight", "Calls being served.", registry=self.registry
         )
@@ -67,8 +69,16 @@ class Metrics:
     def call_ended(self, method: Method, code: grpc.StatusCode, seconds: float) -> None:
         """Count a call that has ended."""
         self._in_flight.dec()
-        self._calls.labels(method.service, method.name, code.name).inc()
-        self._seconds.labels(method.service, method.name).observe(seconds)
+        series = self._series.get((method.path, code))
+        if series is None:
+            series = (
+                self._calls.labels(method.service, method.name, code.name),
+                self._seconds.labels(method.service, method.name),
+            )
+            self._series[method.path, code] = series
+        count, time = series
+        count.inc()
+        time.observe(seconds)
 
 
 class MetricsEndpoint:
