@@ -58,15 +58,13 @@ class Pages:
             return None
         try:
             raw = base64.b64decode(self._token, altchars=b"-_", validate=True)
-            digest, key_json = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-            key = json.loads(key_json)
         except (binascii.Error, ValueError) as error:
             raise _refused() from error
-        if (
-            digest != self._digest(key_json)
-            or not isinstance(key, list)
-            or [type(part) for part in key] != list(types)
-        ):
+        digest, key_json = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
+        if digest != self._digest(key_json):  # What was not written by `cut` is not even parsed.
+            raise _refused()
+        key = json.loads(key_json)
+        if [type(part) for part in key] != list(types):
             raise _refused()
         return tuple(key)
 
@@ -81,10 +79,9 @@ class Pages:
             return rows, ""
         page = rows[: self.size]
         key_json = json.dumps(key(page[-1]), separators=(",", ":")).encode()
-        raw = self._digest(key_json) + key_json
-        # A multiple of three bytes needs no padding, which is clumsy in URLs and shells.
-        raw += b" " * (-len(raw) % 3)
-        return page, base64.urlsafe_b64encode(raw).decode()
+        # A multiple of three bytes needs no padding by "=", which is clumsy in URLs and shells.
+        key_json += b" " * (-(_DIGEST_BYTES + len(key_json)) % 3)
+        return page, base64.urlsafe_b64encode(self._digest(key_json) + key_json).decode()
 
     def _digest(self, key_json: bytes) -> bytes:
         filters = type(self._request)()
@@ -93,7 +90,7 @@ class Pages:
         filters.ClearField("page_token")
         digest = hashlib.sha256(filters.DESCRIPTOR.full_name.encode())
         digest.update(b"\0" + filters.SerializeToString(deterministic=True))
-        digest.update(b"\0" + key_json.rstrip())
+        digest.update(b"\0" + key_json)
         return digest.digest()[:_DIGEST_BYTES]
 
 
