@@ -110,10 +110,14 @@ class CorpusIndex(Protocol):
         """Return the rows that `filter_` lets through."""
         ...
 
-    def search_dense(self, query: Matrix, k: int, selection: Selection) -> Hits:
+    def search_dense(
+        self, query: Matrix, k: int, selection: Selection, *, exact: bool = True
+    ) -> Hits:
         """Return the `k` selected rows whose vectors are nearest to `query` (d,).
 
-        Scores are cosines, computed from the vectors as stored.
+        Scores are cosines. Those of a large index may come from quantised vectors (error below
+        0.01); with `exact` the best are computed from the vectors as stored, which takes a query
+        of the database.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from mneme_server.index.links import SessionLinks
 from mneme_server.index.tags import TagPostings
 
 _CACHED_SELECTIONS = 4
+_NOBODY = -2
 
 _DTYPES: dict[str, type] = {
     "doc_id": np.int64,
@@ -40,27 +41,19 @@ _DTYPES: dict[str, type] = {
 _LABEL = re.compile(r"([^\W\d_][\w .'\-]{0,40}):\s")
 
 
-class Codes:
-    """Numbers strings in the order in which they are first seen; -1 stands for the empty one."""
+class Codes(dict[str, int]):
+    """Numbers strings in the order in which they are first seen; -1 stands for the empty one.
+
+    `codes[value]` numbers a new value; `get` does not.
+    """
 
     def __init__(self) -> None:
-        self.values: list[str] = []
-        self._numbers = {"": -1}
+        super().__init__({"": -1})
+        self.names: list[str] = []
 
-    def of(self, values: Iterable[str]) -> list[int]:
-        """Return the number of each value, numbering new ones."""
-        return [self._number(value) for value in values]
-
-    def get(self, value: str) -> int:
-        """Return the number of a value; -2, which nothing has, for an unknown one."""
-        return self._numbers.get(value, -2)
-
-    def _number(self, value: str) -> int:
-        number = self._numbers.get(value)
-        if number is None:
-            number = len(self.values)
-            self.values.append(value)
-            self._numbers[value] = number
+    def __missing__(self, value: str) -> int:
+        number = self[value] = len(self.names)
+        self.names.append(value)
         return number
 
 
@@ -113,7 +106,7 @@ class DocumentTable:
         self._tags = TagPostings()
         self._sessions, self._agents, self._users = Codes(), Codes(), Codes()
         self._projects, self._categories, self._authors = Codes(), Codes(), Codes()
-        self.authors = self._authors.values
+        self.authors = self._authors.names
         self._version = 0
         self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
         self._newest = (-1, 0)
@@ -125,11 +118,11 @@ class DocumentTable:
     @property
     def session_count(self) -> int:
         """How many sessions are numbered."""
-        return len(self._sessions.values)
+        return len(self._sessions.names)
 
     def session_ids(self, numbers: Sequence[int]) -> list[str]:
         """Return the ids of numbered sessions."""
-        return [self._sessions.values[number] for number in numbers]
+        return [self._sessions.names[number] for number in numbers]
 
     def live_ids(self) -> NDArray[np.int64]:
         """Return the ids of all documents that are not removed, in no particular order."""
@@ -229,7 +222,7 @@ class DocumentTable:
             (self._categories, self.category, wanted.category),
         ):
             if value:
-                mask &= column[:size] == codes.get(value)
+                mask &= column[:size] == codes.get(value, _NOBODY)
         if wanted.importance:
             mask &= self.importance[:size] == wanted.importance
         if wanted.start_us is not None:
@@ -274,18 +267,18 @@ class DocumentTable:
 
     def _write(self, rows: slice, documents: list[Document]) -> None:
         self.doc_id[rows] = [d.doc_id for d in documents]
-        self.scope[rows] = [int(d.scope) for d in documents]
-        self.session[rows] = self._sessions.of(d.session_id for d in documents)
+        self.scope[rows] = [d.scope for d in documents]
+        self.session[rows] = [self._sessions[d.session_id] for d in documents]
         self.position[rows] = [d.position for d in documents]
         self.timestamp_us[rows] = [d.timestamp_us for d in documents]
         self.importance[rows] = [d.importance for d in documents]
         self.words[rows] = [len(d.text.split()) for d in documents]
         self.asks[rows] = ["?" in d.text for d in documents]
-        self.author[rows] = self._authors.of(author_of(d) for d in documents)
-        self.agent[rows] = self._agents.of(d.agent_id for d in documents)
-        self.user[rows] = self._users.of(d.user_id for d in documents)
-        self.project[rows] = self._projects.of(d.project for d in documents)
-        self.category[rows] = self._categories.of(d.category for d in documents)
+        self.author[rows] = [self._authors[author_of(d)] for d in documents]
+        self.agent[rows] = [self._agents[d.agent_id] for d in documents]
+        self.user[rows] = [self._users[d.user_id] for d in documents]
+        self.project[rows] = [self._projects[d.project] for d in documents]
+        self.category[rows] = [self._categories[d.category] for d in documents]
         self.archived[rows] = [d.archived for d in documents]
         self.fingerprint[rows] = [hash(d.text) for d in documents]
 

@@ -149,15 +149,18 @@ class TenantIndex:
         """Return the rows that `filter_` lets through. The mask must not be written to."""
         return self._table.select(filter_)
 
-    def search_dense(self, query: Matrix, k: int, selection: Selection) -> Hits:
+    def search_dense(
+        self, query: Matrix, k: int, selection: Selection, *, exact: bool = True
+    ) -> Hits:
         """Return the `k` selected rows whose vectors are nearest to `query` (d,).
 
-        Scores are cosines, exact but for rows beyond the best `IndexSettings.rescore` of an index
-        that is large enough for a graph (error below 0.01).
+        Scores are cosines. Those of a large index come from 8-bit codes (error below 0.01);
+        with `exact` the best `IndexSettings.rescore` are computed from the vectors as stored,
+        which takes a query of the database.
         """
         query = self._checked(query)
         rows, scores, approximate = self._dense.search(query, k, selection)
-        if approximate.size and self._settings.rescore:
+        if exact and approximate.size and self._settings.rescore:
             self._rescore(query, rows, scores, approximate.size)
         return self._ranked(rows, scores, k)
 
