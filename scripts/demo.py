@@ -97,10 +97,12 @@ class Demo:
         """Run all parts."""
         self.start_server()
         self.import_sessions()
+        self.report.begin_picture()
         self.recall()
         self.keep_lessons()
         self.separate_tenants()
         self.survive_a_crash()
+        self.report.end_picture()
         self.say_what_next()
 
     def start_server(self) -> None:
@@ -340,7 +342,9 @@ def _is_missing(client: MnemeClient, session_id: str) -> bool:
 def main() -> int:
     """Run the demo; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--svg", type=Path, help="also write what is shown to this file")
+    parser.add_argument(
+        "--svg", type=Path, help="also write a picture of the main parts to this file"
+    )
     options = parser.parse_args()
     report = Report(options.svg)
     folder = Path(tempfile.mkdtemp(prefix="mneme-demo-"))
@@ -359,8 +363,6 @@ def main() -> int:
         return 1
     report.say(f"All promises held. The demo took {time.monotonic() - began:.0f} s.")
     shutil.rmtree(folder)
-    if options.svg is not None:
-        report.console.save_svg(str(options.svg), title="make demo")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sysconfig
@@ -26,14 +27,14 @@ class Report:
 
     def __init__(self, svg: Path | None) -> None:
         self.svg = svg
-        self.console = Console(record=svg is not None, highlight=False)
-        self.is_plain = svg is None and not self.console.is_terminal
+        self.console = Console(
+            record=svg is not None,
+            highlight=False,
+            force_terminal=True if svg is not None else None,
+        )
+        self.is_plain = not self.console.is_terminal
         if self.is_plain or svg is not None:
             self.console.width = WIDTH_WITHOUT_TERMINAL
-        if svg is not None:
-            self.console = Console(
-                record=True, highlight=False, width=WIDTH_WITHOUT_TERMINAL, force_terminal=True
-            )
         self.broken: list[str] = []
         self._chapters = 0
 
@@ -47,21 +48,33 @@ class Report:
         else:
             self.console.rule(Text(heading, style="bold cyan"), align="left", style="cyan")
 
+    def begin_picture(self) -> None:
+        """Leave what was shown so far out of the picture."""
+        if self.svg is not None:
+            self.console.export_text(clear=True)
+
+    def end_picture(self) -> None:
+        """Write the picture, if one is wanted."""
+        if self.svg is not None:
+            picture = self.console.export_svg(title="make demo")
+            # A picture that fetches fonts from elsewhere is not shown the same everywhere.
+            self.svg.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL))
+
     def say(self, text: str) -> None:
         """Say something in passing."""
         self.console.print(Text(text))
 
     def check(self, holds: bool, promise: str) -> None:
         """Say that a promise holds, or that it does not."""
-        mark = Text("  ok  ", style="bold green") if holds else Text("  NO  ", style="bold red")
-        self.console.print(mark + Text(promise), soft_wrap=self.is_plain)
+        mark = ("  ok  ", "bold green") if holds else ("  NO  ", "bold red")
+        self.console.print(Text.assemble(mark, promise), soft_wrap=self.is_plain)
         if not holds:
             self.broken.append(promise)
 
     def question(self, text: str) -> None:
         """Show a question."""
         self.console.print()
-        self.console.print(Text("? ", style="bold magenta") + Text(text, style="bold"))
+        self.console.print(Text.assemble(("? ", "bold magenta"), (text, "bold")))
 
     def answers(self, rows: Iterable[tuple[float, str, str, str]]) -> None:
         """Show what was found: score, date, where it is from, text."""

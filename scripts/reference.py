@@ -1,7 +1,7 @@
 """Write the tables of the documentation that have their source elsewhere.
 
-The settings come from `mneme_server.settings`, the error reasons from `errors.proto`. A table
-stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; the rest of a page is kept.
+The settings come from `mneme_server.settings`, the error reasons from `errors.proto`, the list of
+decisions from docs/adr. A table stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; the rest of a page is kept.
 
 Usage: python scripts/reference.py [--check]
 """
@@ -58,12 +58,21 @@ def errors_table() -> str:
     )
 
 
+def decisions() -> str:
+    """The records of docs/adr as a list."""
+    return "\n".join(
+        f"- [{file.read_text().splitlines()[0].removeprefix('# ')}](adr/{file.name})"
+        for file in sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
+    )
+
+
 def tables() -> dict[str, str]:
     """Every table by its name."""
     return {
         "first settings": settings_table(FIRST_SETTINGS),
         "settings": settings_table(Settings.model_fields),
         "errors": errors_table(),
+        "decisions": decisions(),
     }
 
 

@@ -1,0 +1,76 @@
+"""What docs/guides/operating.md promises to whoever runs a server."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from mneme import MnemeClient
+from support.server import server_process
+
+GUIDE = (Path(__file__).parents[2] / "docs/guides/operating.md").read_text()
+
+
+def client_of(address: str) -> MnemeClient:
+    return MnemeClient(address, api_key="")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_a_backup_is_restored_by_the_steps_of_the_guide(tmp_path: Path) -> None:
+    data = tmp_path / "mneme-data"
+    steps = next(b for b in re.findall(r"```console\n(.*?)```", GUIDE, re.DOTALL) if "cp " in b)
+    with server_process(data, auth="disabled") as server, client_of(server.address) as client:
+        client.record_events(
+            [{"session_id": "kept", "event_type": "message", "text": "The vault opens at nine."}],
+            wait_indexed=True,
+        )
+        client.create_lesson("Vault", "Nobody opens it alone.", lesson_id="vault")
+        backup = client.backup()
+        assert Path(backup.path).stat().st_size == backup.size_bytes
+        client.record_events(
+            [{"session_id": "later", "event_type": "message", "text": "The vault is empty."}],
+            wait_indexed=True,
+        )
+    subprocess.run(["bash", "-euo", "pipefail", "-c", steps], cwd=tmp_path, check=True)
+    with server_process(data, auth="disabled") as server, client_of(server.address) as client:
+        assert [session.id for session in client.iter_sessions()] == ["kept"]
+        assert client.verify_events().valid
+        assert client.get_lesson("vault").lesson.content == "Nobody opens it alone."
+        texts = [result.text for result in client.recall("when can I get in", limit=10).results]
+        assert "The vault opens at nine." in texts
+        assert "The vault is empty." not in texts
+
+
+def test_every_metric_of_the_guide_is_served(tmp_path: Path) -> None:
+    port = free_port()
+    named = set(re.findall(r"`(mneme_[a-z_]+)`", GUIDE))
+    assert named
+    with server_process(
+        tmp_path / "data", auth="disabled", metrics_listen=f"127.0.0.1:{port}"
+    ) as server:
+        with client_of(server.address) as client:
+            client.get_stats()
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            served = answer.read().decode()
+    for name in named:
+        assert re.search(rf"^{name}(_bucket)?[{{ ]", served, re.MULTILINE), name
+
+
+def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with (
+        server_process(data, auth="disabled"),
+        pytest.raises(AssertionError, match="another process is using"),
+        server_process(data, auth="disabled"),
+    ):
+        pass

@@ -1,0 +1,158 @@
+"""What the documentation shows works: its blocks run against a real server, in their order."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from mneme_server.settings import Settings, variable_of
+from support.server import server_process
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "samples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+GRPCURL = Path(__file__).with_name("grpcurl.py")
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#([^)\s]+))?\)")
+_VARIABLE = re.compile(r"\bMNEME_[A-Z_]+\b")
+_DOCUMENTED_ADDRESS = "127.0.0.1:50051"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    code: str
+    line: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text()
+    return [
+        Block(found[1], found[2], text.count("\n", 0, found.start()) + 1)
+        for found in _BLOCK.finditer(text)
+    ]
+
+
+def with_runnable_blocks() -> list[Path]:
+    return [p for p in PAGES if any(b.language in ("sh", "python") for b in blocks_of(p))]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Path:
+    """A folder that looks like the repository to the commands, and takes what they write."""
+    place = tmp_path / "work"
+    (place / ".venv").mkdir(parents=True)
+    (place / ".venv/bin").symlink_to(sysconfig.get_path("scripts"))
+    (place / "samples").symlink_to(ROOT / "samples")
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    shim = commands / "grpcurl"
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{GRPCURL}" "$@"\n')
+    shim.chmod(0o755)
+    return place
+
+
+@pytest.mark.parametrize("page", with_runnable_blocks(), ids=name_of)
+def test_every_block_of_a_page_runs(page: Path, workplace: Path) -> None:
+    with server_process(workplace.parent / "data", auth="disabled") as server:
+        environment = os.environ | {
+            "MNEME_ADDRESS": server.address,
+            "PATH": os.pathsep.join(
+                [
+                    str(workplace.parent / "bin"),
+                    sysconfig.get_path("scripts"),
+                    os.environ["PATH"],
+                ]
+            ),
+        }
+        for block in blocks_of(page):
+            if block.language not in ("sh", "python"):
+                continue
+            code = block.code.replace(_DOCUMENTED_ADDRESS, server.address)
+            interpreter = (
+                ["bash", "-euo", "pipefail", "-c"]
+                if block.language == "sh"
+                else [sys.executable, "-W", "error", "-c"]
+            )
+            done = subprocess.run(
+                [*interpreter, code],
+                cwd=workplace,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            where = f"{name_of(page)}:{block.line}"
+            assert done.returncode == 0, f"{where} failed\n{code}\n{done.stdout}{done.stderr}"
+            assert "Traceback" not in done.stderr, f"{where} printed\n{done.stderr}"
+            assert done.stdout.strip(), f"{where} shows nothing"
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        # As a command or in a sentence, always marked as code.
+        named = re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE)
+        assert set(named) <= targets, name_of(page)
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for target, anchor in _LINK.findall(page.read_text()):
+            if "://" in target:
+                continue
+            path = (page.parent / target).resolve()
+            if not path.exists():
+                broken.append(f"{name_of(page)} -> {target}")
+            elif anchor and anchor not in _anchors(path):
+                broken.append(f"{name_of(page)} -> {target}#{anchor}")
+    assert broken == []
+
+
+def test_every_variable_that_a_page_names_is_read_somewhere() -> None:
+    read_by_server = {variable_of(name) for name in Settings.model_fields} | {"MNEME_CONFIG"}
+    read_by_client = set()
+    for source in (ROOT / "clients/python/mneme").rglob("*.py"):
+        read_by_client |= set(_VARIABLE.findall(source.read_text()))
+    for page in PAGES:
+        named = set(_VARIABLE.findall(page.read_text()))
+        assert named <= read_by_server | read_by_client, name_of(page)
+
+
+def test_the_generated_tables_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/reference.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_error_reason_of_the_api_is_documented() -> None:
+    from mneme.v1.errors_pb2 import ErrorReason
+
+    page = (ROOT / "docs/errors.md").read_text()
+    for name in ErrorReason.DESCRIPTOR.values_by_name:
+        reason = name.removeprefix("ERROR_REASON_")
+        if reason != "UNSPECIFIED":
+            assert f"| `{reason}` |" in page
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in headings}
