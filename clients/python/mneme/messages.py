@@ -94,6 +94,14 @@ def _free(value: Any) -> Any:
         return None
     content = getattr(value, kind)
     if kind == "number_value":
-        whole = content.is_integer() and abs(content) <= _MAX_EXACT_INTEGER
-        return int(content) if whole else content
+        return int(content) if _is_whole(content) else content
     return _free(content) if kind in ("struct_value", "list_value") else content
+
+
+def _is_whole(number: float) -> bool:
+    """Whether an integer says the same; minus zero is a double only."""
+    return (
+        number.is_integer()
+        and abs(number) <= _MAX_EXACT_INTEGER
+        and not (number == 0 and math.copysign(1, number) < 0)
+    )

@@ -14,9 +14,9 @@ EVENT_COLUMNS = (
     Column("When"),
     Column("Type"),
     Column("Name", flexible=True, needs_width=90),
-    Column("Text", flexible=True),
     Column("Session", needs_width=140, style="dim"),
     Column("Id", needs_width=170, style="dim"),
+    Column("Text", flexible=True),
 )
 
 
@@ -28,7 +28,7 @@ def event_row(event: Event) -> list[str]:
         cells.when(event.timestamp),
         cells.name_of(EventType, event.event_type),
         cells.preview(event.name),
-        cells.preview(event.text or event.error),
         cells.preview(event.session_id),
         cells.preview(event.id),
+        cells.preview(event.text or event.error),
     ]

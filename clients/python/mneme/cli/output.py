@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # What a pipe shows of a long text; whoever wants all of it asks for JSON.
 _PIPED_PREVIEW = 200
 _GAP = "  "
+_LEAST_WIDTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,44 +94,67 @@ class Output:
         if sys.stdout.isatty():
             _terminal_table(columns, rows)
         else:
-            for line in _plain_table(columns, rows):
-                self.line(line)
+            _plain_table(columns, rows)
 
 
-def _plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    from rich.cells import cell_len
-
-    table = [[c.title.upper() for c in columns]]
+def _plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    table = [[column.title.upper() for column in columns]]
     table += [[cut(cell, _PIPED_PREVIEW) for cell in row] for row in rows]
-    widths = [max(cell_len(row[i]) for row in table) for i in range(len(columns))]
+    widths = _natural_widths(table)
     for row in table:
-        cells = []
-        for column, cell, width in zip(columns, row, widths, strict=True):
-            padding = " " * (width - cell_len(cell))
-            cells.append(padding + cell if column.right else cell + padding)
-        yield _GAP.join(cells).rstrip()
+        cells = map(_sized, row, widths, (column.right for column in columns))
+        sys.stdout.write(f"{_GAP.join(cells).rstrip()}\n")
 
 
 def _terminal_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     console = terminal()
     shown = [i for i, column in enumerate(columns) if column.needs_width <= console.width]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in (columns[i] for i in shown):
-        table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            style=column.style,
-            no_wrap=True,
-            overflow="ellipsis" if column.flexible else "fold",
-            ratio=1 if column.flexible else None,
-        )
-    for row in rows:
-        table.add_row(*(Text(row[i]) for i in shown))
-    console.print(table)
+    columns = [columns[i] for i in shown]
+    table = [[column.title for column in columns], *([row[i] for i in shown] for row in rows)]
+    widths = _widths_within(console.width, columns, _natural_widths(table))
+    for number, row in enumerate(table):
+        line = Text(no_wrap=True, overflow="ignore")
+        for column, cell, width in zip(columns, row, widths, strict=True):
+            style = (column.style or "") if number else "bold"
+            line.append(_sized(cell, width, column.right), style).append(_GAP)
+        line.rstrip()
+        console.print(line, crop=False)
+        if number == 0:
+            console.print("─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), style="dim")
+
+
+def _natural_widths(table: Sequence[Sequence[str]]) -> list[int]:
+    """How wide each column is when nothing is cut, in cells of a terminal."""
+    from rich.cells import cell_len
+
+    return [max(map(cell_len, cells)) for cells in zip(*table, strict=True)]
+
+
+def _widths_within(total: int, columns: Sequence[Column], natural: Sequence[int]) -> list[int]:
+    """Widths that fit a terminal: the flexible columns share what the others leave."""
+    widths = list(natural)
+    flexible = [i for i, column in enumerate(columns) if column.flexible]
+    left = total - len(_GAP) * (len(widths) - 1)
+    left -= sum(width for i, width in enumerate(widths) if i not in flexible)
+    # The narrowest first: what one does not need, the next may have.
+    for done, i in enumerate(sorted(flexible, key=lambda i: natural[i])):
+        share = max(_LEAST_WIDTH, left // (len(flexible) - done))
+        widths[i] = min(natural[i], share)
+        left -= widths[i]
+    return widths
+
+
+def _sized(text: str, width: int, right: bool) -> str:
+    """A text in exactly so many cells."""
+    from rich.cells import cell_len, set_cell_size
+
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…"
+    padding = " " * (width - length)
+    return padding + text if right else text + padding
 
 
 def terminal(*, stderr: bool = False) -> Console:

@@ -21,8 +21,8 @@ _COLUMNS = (
     Column("Score", style="cyan"),
     Column("Source"),
     Column("When", needs_width=70, style="dim"),
-    Column("Text", flexible=True),
     Column("Id", needs_width=120, style="dim"),
+    Column("Text", flexible=True),
 )
 _TERMS = Column("Terms of the score", flexible=True, style="dim")
 
@@ -91,8 +91,8 @@ def _row(result: RecallResult, *, explain: bool) -> list[str]:
         cells.score(result.score),
         _source(result),
         cells.when(result.timestamp),
-        cells.preview(result.text),
         cells.preview(result.source_id),
+        cells.preview(result.text),
     ]
     if explain:
         terms = (

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from mneme._core.convert import fill
+from mneme.types import RecallMode, RecallOutcome, RecallResponse, Scope
+from unit.cli.command import mneme
+from unit.client.scripted import ScriptedServer
+
+
+def answer(**fields: object) -> RecallResponse:
+    message = RecallResponse()
+    fill(message, fields)
+    return message
+
+
+FOUND = answer(
+    outcome="found",
+    total_results=2,
+    results=[
+        {
+            "source_type": "event",
+            "source_id": "e1",
+            "score": 0.83,
+            "text": "login failed:\n\ttoken \x1b[31mexpired",
+            "timestamp": datetime.fromisoformat("2026-03-01T12:00:00+00:00"),
+            "metadata": {"event_type": "TOOL_ERROR"},
+            "terms": [{"name": "dense", "value": 0.7, "contribution": 0.42}],
+        },
+        {"source_type": "lesson", "source_id": "l1", "score": 0.5, "text": "Refresh tokens " * 50},
+    ],
+)
+
+
+def test_results_are_a_table_with_score_source_and_a_preview_of_the_text(
+    served: ScriptedServer,
+) -> None:
+    served.on("Recall", FOUND)
+    result = mneme("recall", "auth errors")
+    assert result.code == 0
+    head, first, second = result.lines
+    assert head.split() == ["SCORE", "SOURCE", "WHEN", "TEXT", "ID"]
+    assert first.startswith("0.83 █████   event tool_error")
+    assert "login failed: token [31mexpired" in first
+    assert second.endswith("…  l1")
+
+
+def test_every_option_reaches_the_server(served: ScriptedServer) -> None:
+    mneme(
+        *["recall", "q", "--scope", "event", "--scope", "lesson", "--limit", "20"],
+        *["--from", "2026-01-01T00:00:00Z", "--to", "2026-02-01T00:00:00Z", "--agent", "a"],
+        *["--session", "s", "--user", "u", "--project", "p", "--tag", "x", "--tag", "y"],
+        *["--mode", "LEXICAL", "--min-score", "0.2", "--explain"],
+    )
+    request = served.last("Recall")
+    assert (request.query, request.limit, request.min_score) == ("q", 20, 0.2)
+    assert list(request.scopes) == [Scope.SCOPE_EVENT, Scope.SCOPE_LESSON]
+    assert (request.agent_id, request.session_id) == ("a", "s")
+    assert (request.user_id, request.project, list(request.tags)) == ("u", "p", ["x", "y"])
+    assert request.mode == RecallMode.RECALL_MODE_LEXICAL
+    assert request.explain
+    assert request.start_time.ToJsonString() == "2026-01-01T00:00:00Z"
+    assert request.end_time.ToJsonString() == "2026-02-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("said", ["event", "events", "EVENTS"])
+def test_a_scope_may_be_said_in_the_plural(said: str, served: ScriptedServer) -> None:
+    assert mneme("recall", "q", "--scope", said).code == 0
+    assert list(served.last("Recall").scopes) == [Scope.SCOPE_EVENT]
+
+
+def test_an_unknown_scope_is_answered_with_the_ones_there_are(served: ScriptedServer) -> None:
+    result = mneme("recall", "q", "--scope", "evnt")
+    assert result.code == 2
+    assert "is none of event, session, lesson" in " ".join(result.err.replace("│", " ").split())
+    assert served.seen == []
+
+
+def test_a_relative_time_counts_from_now(served: ScriptedServer) -> None:
+    mneme("recall", "q", "--from", "7d")
+    start = served.last("Recall").start_time.ToDatetime()
+    age = datetime.utcnow() - start
+    assert timedelta(days=6, hours=23) < age < timedelta(days=7, hours=1)
+
+
+def test_json_is_the_whole_answer_on_one_line(served: ScriptedServer) -> None:
+    served.on("Recall", FOUND)
+    (document,) = mneme("recall", "q", "--json").documents
+    assert document["total_results"] == "2"
+    assert document["outcome"] == "RECALL_OUTCOME_FOUND"
+    assert document["results"][0]["source_type"] == "SCOPE_EVENT"
+    assert document["results"][0]["metadata"] == {"event_type": "TOOL_ERROR"}
+    assert document["results"][1]["terms"] == []
+
+
+def test_an_explained_score_shows_its_terms(served: ScriptedServer) -> None:
+    served.on("Recall", FOUND)
+    assert "dense +0.420 (0.700)" in mneme("recall", "q", "--explain").lines[1]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("nothing_stored", "Nothing is stored there yet."),
+        ("nothing_matches_filters", "none that the filters let through"),
+        ("nothing_above_min_score", "Of 7 memories, none fits"),
+    ],
+)
+def test_no_results_say_why(outcome: str, words: str, served: ScriptedServer) -> None:
+    served.on("Recall", answer(outcome=outcome, searched_count=7))
+    result = mneme("recall", "q")
+    assert (result.code, result.out) == (0, "")
+    assert words in result.err
+
+
+def test_memories_without_embeddings_yet_are_mentioned_beside_the_table(
+    served: ScriptedServer,
+) -> None:
+    served.on("Recall", answer(outcome="found", results=[{"text": "x"}], pending_count=1200))
+    result = mneme("recall", "q")
+    assert "1,200 of the memories are found by words only" in result.err
+    assert "1,200" not in result.out
+
+
+def test_on_a_narrow_terminal_a_row_is_one_line_and_the_score_stays_whole(
+    served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    served.on("Recall", FOUND)
+    lines = mneme("recall", "q", terminal=True).lines
+    assert all(len(line) <= 60 for line in lines)
+    assert sum("0.83 █████" in line for line in lines) == 1
+    assert "When" not in lines[1]
+    assert "\x1b[3" not in "".join(lines)
+
+
+def test_on_a_terminal_colours_are_used_unless_no_color_is_set(
+    served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    served.on("Recall", FOUND)
+    assert "\x1b[36m" in mneme("recall", "q", terminal=True).out
+
+
+def test_outcomes_of_the_schema_all_have_words() -> None:
+    explained = {
+        RecallOutcome.RECALL_OUTCOME_FOUND,
+        RecallOutcome.RECALL_OUTCOME_UNSPECIFIED,
+        RecallOutcome.RECALL_OUTCOME_NOTHING_STORED,
+        RecallOutcome.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS,
+        RecallOutcome.RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE,
+    }
+    assert set(RecallOutcome.values()) == explained
