@@ -356,7 +356,8 @@ def main() -> int:
         server.stop()
     report.console.print()
     if report.broken:
-        report.say(f"{len(report.broken)} promises did not hold:")
+        count = len(report.broken)
+        report.say(f"{count} {'promise' if count == 1 else 'promises'} did not hold:")
         for promise in report.broken:
             report.say(f"  - {promise}")
         report.say(f"The data and the server's log are kept in {folder}.")

@@ -1,7 +1,8 @@
 """Write the tables of the documentation that have their source elsewhere.
 
 The settings come from `mneme_server.settings`, the error reasons from `errors.proto`, the list of
-decisions from docs/adr. A table stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; the rest of a page is kept.
+decisions from docs/adr. A table stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`;
+the rest of a page is kept.
 
 Usage: python scripts/reference.py [--check]
 """

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROMISES = 20
+DEMO = ROOT / "scripts/demo.py"
+PROMISES = 19
 
 
-def run_demo(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, ROOT / "scripts/demo.py", *arguments],
+        [sys.executable, *command],
         env=os.environ | variables,
         capture_output=True,
         text=True,
@@ -26,24 +27,50 @@ def run_demo(*arguments: str, **variables: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_the_demo_keeps_every_promise_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    done = run_demo(TMPDIR=str(tmp_path))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("  ok  ") >= PROMISES
-    assert "  NO  " not in done.stdout
-    assert "nothing" not in done.stderr
-    assert list(tmp_path.glob("mneme-demo-*")) == []
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
 
 
-def test_the_demo_is_plain_text_in_a_pipe(tmp_path: Path) -> None:
-    done = run_demo(TMPDIR=str(tmp_path))
-    assert "\x1b" not in done.stdout
-    assert all(len(line) <= 200 for line in done.stdout.splitlines())
+@pytest.fixture(scope="module")
+def shown(place: Path) -> subprocess.CompletedProcess[str]:
+    return run(DEMO, TMPDIR=str(place))
+
+
+def test_the_demo_keeps_every_promise(shown: subprocess.CompletedProcess[str]) -> None:
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert shown.stdout.count("  ok  ") == PROMISES
+    assert "  NO  " not in shown.stdout
+
+
+def test_the_demo_leaves_nothing_behind(
+    shown: subprocess.CompletedProcess[str], place: Path
+) -> None:
+    assert shown.returncode == 0
+    assert list(place.glob("mneme-demo-*")) == []
+
+
+def test_the_demo_is_plain_text_in_a_pipe(shown: subprocess.CompletedProcess[str]) -> None:
+    assert "\x1b" not in shown.stdout
+    assert "What next" in shown.stdout
+
+
+def test_the_demo_fails_when_a_promise_does_not_hold(tmp_path: Path) -> None:
+    changed = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import demo;"
+        "demo.QUESTIONS = (('what is the capital of France', 'no-such-session'),);"
+        "sys.exit(demo.main())"
+    )
+    done = run("-c", changed, DEMO.parent, TMPDIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "1 promise" in done.stdout
+    (kept,) = tmp_path.glob("mneme-demo-*")
+    assert (kept / "server.log").exists()
 
 
 def test_the_demo_writes_what_it_shows_as_a_picture(tmp_path: Path) -> None:
     picture = tmp_path / "demo.svg"
-    done = run_demo("--svg", str(picture), TMPDIR=str(tmp_path))
+    done = run(DEMO, "--svg", picture, TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "kill" in picture.read_text()
 
@@ -51,7 +78,7 @@ def test_the_demo_writes_what_it_shows_as_a_picture(tmp_path: Path) -> None:
 def test_the_demo_fails_with_a_reason_when_the_server_cannot_start(tmp_path: Path) -> None:
     unusable = tmp_path / "file"
     unusable.write_text("not a folder")
-    done = run_demo(TMPDIR=str(tmp_path), MNEME_MODEL_DIR=str(unusable))
+    done = run(DEMO, TMPDIR=str(tmp_path), MNEME_MODEL_DIR=str(unusable))
     assert done.returncode == 1
     assert str(unusable) in done.stderr
 
