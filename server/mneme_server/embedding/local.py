@@ -25,7 +25,7 @@ from mneme_server.embedding.minilm import (
 # token) stay in a core's second-level cache: runs of 1,500 tokens were a third slower per text.
 _TOKENS_PER_RUN = 256
 
-# A text is cut here before it is tokenised: its first 256 tokens decide, and megabytes take seconds.
+# A text is cut here before it is tokenised: only 256 tokens count, and megabytes take seconds.
 _MAX_CHARACTERS = 32_768
 
 
@@ -157,6 +157,8 @@ def _load_session(graph: Path) -> onnxruntime.InferenceSession:
     # The graph is written as it should run. The higher levels would fuse Add with
     # LayerNormalization and with Gelu into operators that are slower here.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    # Nor should quantisation be moved up through Transpose, where it is done in more places.
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
     # Without the arena, memory after the first runs is 30 MB higher: malloc keeps what the arena
     # would reuse.
     options.enable_cpu_mem_arena = True

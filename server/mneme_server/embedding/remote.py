@@ -54,6 +54,10 @@ class RemoteEmbedder:
                 self._dimensions = vectors.shape[1]
         return vectors
 
+    def close(self) -> None:
+        """See Embedder."""
+        raise NotImplementedError
+
     def _request(self, texts: Sequence[str]) -> Sequence[Any]:
         """Ask for one batch: a vector per text, in order. Raises EmbeddingError."""
         raise NotImplementedError

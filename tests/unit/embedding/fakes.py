@@ -1,0 +1,56 @@
+"""A fake embedder at the port, for what wraps one."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from mneme_server.embedding.errors import EmbeddingError
+from numpy.typing import NDArray
+
+
+def vector_of(text: str) -> NDArray[np.float32]:
+    """A unit vector that only this text has."""
+    numbers = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8).astype(np.float32)
+    unit: NDArray[np.float32] = numbers / np.linalg.norm(numbers)
+    return unit
+
+
+class FakeEmbedder:
+    """Records its batches; can be held at a gate, and fails for the texts given in `failures`."""
+
+    def __init__(self, on_batch: Callable[[list[str]], None] = lambda texts: None) -> None:
+        self.batches: list[list[str]] = []
+        self.failures: dict[str, Exception] = {}
+        self.gate = threading.Event()
+        self.gate.set()
+        self.started = threading.Semaphore(0)  # released as each batch begins
+        self.closed = False
+        self._on_batch = on_batch
+        self._lock = threading.Lock()
+
+    @property
+    def model_id(self) -> str:
+        return "fake"
+
+    @property
+    def dimensions(self) -> int:
+        return 32
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.closed:
+            raise EmbeddingError("the embedder is closed")
+        with self._lock:
+            self.batches.append(list(texts))
+        self.started.release()
+        self._on_batch(list(texts))
+        assert self.gate.wait(30)
+        for text in texts:
+            if text in self.failures:
+                raise self.failures[text]
+        if not texts:
+            return np.empty((0, 32), np.float32)
+        return np.stack([vector_of(text) for text in texts])
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,261 @@
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mneme_server.embedding.batcher import MicroBatcher, Priority
+from mneme_server.embedding.errors import EmbeddingError
+from mneme_server.embedding.local import LocalEmbedder
+from numpy.typing import NDArray
+from unit.embedding.fakes import FakeEmbedder, vector_of
+
+WAIT_S = 30
+
+
+@pytest.fixture
+def callers() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(32) as pool:
+        yield pool
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never came true"
+        time.sleep(0.001)
+
+
+def hold(embedder: FakeEmbedder) -> None:
+    """Make batches wait, and forget those before."""
+    embedder.gate.clear()
+
+
+def occupy(
+    batcher: MicroBatcher, embedder: FakeEmbedder, callers: ThreadPoolExecutor
+) -> "Future[NDArray[np.float32]]":
+    """Have one worker wait at the gate with a batch in its hands."""
+    hold(embedder)
+    future = callers.submit(batcher.embed, ["occupied"])
+    assert embedder.started.acquire(timeout=WAIT_S)
+    return future
+
+
+def test_callers_that_wait_together_share_one_batch(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1)
+    first = occupy(batcher, embedder, callers)
+    futures = {text: callers.submit(batcher.embed, [text]) for text in "abcdef"}
+    wait_until(lambda: batcher.queued == 6)
+    embedder.gate.set()
+    for text, future in futures.items():
+        np.testing.assert_array_equal(future.result(WAIT_S), [vector_of(text)])
+    first.result(WAIT_S)
+    assert sorted(embedder.batches[1]) == list("abcdef")
+    assert len(embedder.batches) == 2
+    batcher.close()
+
+
+def test_a_lone_text_is_embedded_at_once_without_company() -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder)
+    batcher.embed(["alone"])
+    assert embedder.batches == [["alone"]]
+    batcher.close()
+
+
+def test_no_batch_is_larger_than_allowed_for_its_priority(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, max_batch=8, background_batch=3)
+    texts = [str(number) for number in range(50)]
+    np.testing.assert_array_equal(batcher.embed(texts), np.stack([vector_of(t) for t in texts]))
+    assert max(map(len, embedder.batches)) == 8
+    embedder.batches.clear()
+    np.testing.assert_array_equal(
+        batcher.background.embed(texts), np.stack([vector_of(t) for t in texts])
+    )
+    assert max(map(len, embedder.batches)) == 3
+    batcher.close()
+
+
+def test_a_query_goes_before_background_texts_that_came_earlier(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1, background_batch=2)
+    first = occupy(batcher, embedder, callers)
+    bulk = callers.submit(batcher.background.embed, ["b1", "b2", "b3", "b4"])
+    wait_until(lambda: batcher.queued == 4)
+    query = callers.submit(batcher.embed, ["query"])
+    wait_until(lambda: batcher.queued == 5)
+    embedder.gate.set()
+    for future in (first, bulk, query):
+        future.result(WAIT_S)
+    assert embedder.batches == [["occupied"], ["query"], ["b1", "b2"], ["b3", "b4"]]
+    batcher.close()
+
+
+def test_background_work_leaves_one_worker_to_queries(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=2, background_batch=1)
+    hold(embedder)
+    bulk = callers.submit(batcher.background.embed, ["b1", "b2", "b3"])
+    assert embedder.started.acquire(timeout=WAIT_S)
+    query = callers.submit(batcher.embed, ["query"])
+    assert embedder.started.acquire(timeout=WAIT_S)  # begins while b1 is still held
+    assert embedder.batches == [["b1"], ["query"]]
+    embedder.gate.set()
+    query.result(WAIT_S)
+    bulk.result(WAIT_S)
+    batcher.close()
+
+
+def test_a_bad_text_fails_only_its_own_caller(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    embedder.failures["bad"] = EmbeddingError("a text is not valid Unicode")
+    batcher = MicroBatcher(embedder, workers=1)
+    first = occupy(batcher, embedder, callers)
+    good = [callers.submit(batcher.embed, [text]) for text in ("g1", "g2")]
+    bad = callers.submit(batcher.embed, ["bad"])
+    wait_until(lambda: batcher.queued == 3)
+    embedder.gate.set()
+    with pytest.raises(EmbeddingError, match="Unicode"):
+        bad.result(WAIT_S)
+    for future in (first, *good):
+        assert future.result(WAIT_S).shape == (1, 32)
+    batcher.close()
+
+
+def test_an_outage_fails_the_batch_once_and_not_once_per_caller(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    outage = EmbeddingError("rate limited", retryable=True, retry_after_s=7)
+    embedder.failures.update({"x": outage, "y": outage})
+    batcher = MicroBatcher(embedder, workers=1)
+    first = occupy(batcher, embedder, callers)
+    failing = [callers.submit(batcher.embed, [text]) for text in ("x", "y")]
+    wait_until(lambda: batcher.queued == 2)
+    embedder.gate.set()
+    for future in failing:
+        with pytest.raises(EmbeddingError, match="rate limited") as caught:
+            future.result(WAIT_S)
+        assert (caught.value.retryable, caught.value.retry_after_s) == (True, 7)
+    first.result(WAIT_S)
+    assert len(embedder.batches) == 2
+    assert batcher.embed(["after"]).shape == (1, 32)
+    batcher.close()
+
+
+def test_an_unexpected_exception_reaches_the_caller_as_an_embedding_error() -> None:
+    embedder = FakeEmbedder()
+    embedder.failures["x"] = MemoryError("too much")
+    batcher = MicroBatcher(embedder)
+    with pytest.raises(EmbeddingError, match="MemoryError: too much"):
+        batcher.embed(["x"])
+    assert batcher.embed(["after"]).shape == (1, 32)
+    batcher.close()
+
+
+def test_the_rest_of_a_failed_call_is_not_embedded_and_workers_go_on(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    embedder.failures["0"] = EmbeddingError("bad")
+    batcher = MicroBatcher(embedder, workers=1, max_batch=1)
+    with pytest.raises(EmbeddingError, match="bad"):
+        batcher.embed([str(number) for number in range(100)])
+    assert batcher.embed(["after"]).shape == (1, 32)
+    assert len(embedder.batches) < 5
+    assert batcher.queued == 0
+    batcher.close()
+
+
+def test_a_full_queue_refuses_with_a_retryable_error(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1, max_queued=3)
+    first = occupy(batcher, embedder, callers)
+    waiting = callers.submit(batcher.embed, ["1", "2"])
+    wait_until(lambda: batcher.queued == 2)
+    with pytest.raises(EmbeddingError, match="queue is full") as caught:
+        batcher.embed(["3", "4"])
+    assert caught.value.retryable
+    assert caught.value.retry_after_s is not None
+    embedder.gate.set()
+    assert first.result(WAIT_S).shape == (1, 32)
+    assert waiting.result(WAIT_S).shape == (2, 32)
+    batcher.close()
+
+
+def test_a_call_larger_than_the_queue_is_accepted_when_nothing_waits() -> None:
+    batcher = MicroBatcher(FakeEmbedder(), max_queued=3)
+    assert batcher.embed([str(number) for number in range(10)]).shape == (10, 32)
+    batcher.close()
+
+
+def test_closing_finishes_what_is_queued_and_refuses_what_comes_later(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=2, background_batch=1)
+    hold(embedder)
+    bulk = callers.submit(batcher.background.embed, ["1", "2", "3", "4"])
+    assert embedder.started.acquire(timeout=WAIT_S)
+    closing = callers.submit(batcher.close)
+    wait_until(lambda: batcher._closed)
+    with pytest.raises(EmbeddingError, match="closed"):
+        batcher.embed(["late"])
+    with pytest.raises(EmbeddingError, match="closed"):
+        batcher.embed([])
+    embedder.gate.set()
+    assert bulk.result(WAIT_S).shape == (4, 32)
+    closing.result(WAIT_S)
+    assert embedder.closed
+    assert not [t for t in threading.enumerate() if t.name.startswith("embed-batch")]
+    batcher.close()
+
+
+def test_closing_the_background_view_leaves_the_batcher_open() -> None:
+    batcher = MicroBatcher(FakeEmbedder())
+    batcher.background.close()
+    assert batcher.embed(["text"]).shape == (1, 32)
+    assert batcher.background.model_id == batcher.model_id == "fake"
+    assert batcher.background.dimensions == batcher.dimensions == 32
+    batcher.close()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    calls=st.lists(
+        st.tuples(st.lists(st.text(max_size=5), max_size=12), st.sampled_from(Priority)),
+        max_size=12,
+    ),
+    workers=st.integers(1, 3),
+    sizes=st.tuples(st.integers(1, 6), st.integers(1, 6)),
+)
+def test_every_caller_gets_the_vectors_of_its_own_texts_in_order(
+    calls: list[tuple[list[str], Priority]], workers: int, sizes: tuple[int, int]
+) -> None:
+    batcher = MicroBatcher(
+        FakeEmbedder(), workers=workers, max_batch=sizes[0], background_batch=sizes[1]
+    )
+    with ThreadPoolExecutor(6) as pool:
+        futures = [pool.submit(batcher.embed, texts, priority) for texts, priority in calls]
+        for (texts, _), future in zip(calls, futures, strict=True):
+            vectors = future.result(WAIT_S)
+            assert vectors.shape == (len(texts), 32)
+            for row, text in zip(vectors, texts, strict=True):
+                np.testing.assert_array_equal(row, vector_of(text))
+    batcher.close()
+
+
+def test_a_batched_text_has_the_vector_it_has_alone(local: LocalEmbedder) -> None:
+    batcher = MicroBatcher(local)
+    texts = [f"the deployment of service {number} failed" for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        found = np.concatenate(list(pool.map(lambda text: batcher.embed([text]), texts)))
+    np.testing.assert_allclose(found, local.embed(texts), atol=1e-5)
+    # Not closed: closing would close the embedder that other tests share.
