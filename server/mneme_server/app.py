@@ -32,7 +32,7 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.pipeline import EmbeddingPipeline
 from mneme_server.corpus.registry import TenantRegistry
 from mneme_server.embedding.batcher import MicroBatcher
-from mneme_server.embedding.cache import CachedEmbedder
+from mneme_server.embedding.cache import CachedEmbedder, VectorCache
 from mneme_server.embedding.factory import build_embedder
 from mneme_server.embedding.port import Embedder
 from mneme_server.events.reading import ReadEvents, WatchEvents
@@ -77,7 +77,8 @@ class Memories:
                 _embedder(settings, progress), max_batch=settings.embed_batch
             )
             opened.callback(self._batcher.close)
-            self.embedder = CachedEmbedder(self._batcher)
+            cache = VectorCache()
+            self.embedder = CachedEmbedder(self._batcher, cache)
             self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
             self.registry: TenantRegistry[Unit] = TenantRegistry(
                 TenantOpener(
@@ -95,7 +96,9 @@ class Memories:
             )
             opened.callback(self.registry.close)
             self.pipeline = EmbeddingPipeline(
-                self.registry.open, self._batcher.background, batch=settings.embed_batch
+                self.registry.open,
+                CachedEmbedder(self._batcher.background, cache),
+                batch=settings.embed_batch,
             )
             opened.callback(self.pipeline.stop)
             self._resources = opened.pop_all()
