@@ -12,7 +12,7 @@ export MNEME_MODEL_DIR ?= $(CURDIR)/.cache/models
 MAIN := $(shell git rev-parse --verify --quiet origin/main || git rev-parse --verify --quiet main)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo serve test lint lint-python lint-proto breaking \
+.PHONY: help setup model demo picture serve test lint lint-python lint-proto breaking \
 	generate check-generate format bench clean
 
 help: ## List the tasks
@@ -37,6 +37,9 @@ model: $(SETUP)
 
 demo: setup ## Show what Mneme does, in a temporary folder
 	@$(BIN)/python scripts/demo.py
+
+picture: setup ## Write docs/demo.svg, the picture in the README, anew
+	@$(BIN)/python scripts/demo.py --svg docs/demo.svg
 
 serve: setup ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data
 	MNEME_AUTH=disabled $(BIN)/mneme-server serve

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from demo_support import BIN, ROOT, Report, Server
 from mneme import MnemeClient
-from mneme.errors import NotFoundError
+from mneme.errors import MnemeError, NotFoundError
 from mneme.types import RecallResult, Session, SessionStatus
 from rich.text import Text
 
@@ -352,6 +352,8 @@ def main() -> int:
     began = time.monotonic()
     try:
         Demo(report, server).run()
+    except MnemeError as error:
+        report.check(False, f"the demo goes on to its end ({error})")
     finally:
         server.stop()
     report.console.print()
