@@ -10,8 +10,8 @@ Every error of a server is a `MnemeError`; its class follows the gRPC status cod
     except MnemeError as error:
         log.warning("%s (%s, field %s)", error, error.reason, error.field)
 
-Arguments that do not fit their fields at all (a number where text belongs) are TypeError and
-ValueError, raised before anything is sent.
+Arguments that do not fit their fields at all are TypeError (a number where text belongs) and
+ArgumentError, a ValueError (a time without a zone), raised before anything is sent.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from grpc import StatusCode
+
+
+class ArgumentError(ValueError):
+    """An argument has a value that its field cannot hold; the message names the field."""
 
 
 class ConfigurationError(ValueError):

@@ -15,6 +15,8 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from mneme.errors import ArgumentError
+
 # Larger integers have no exact value in a Struct, whose numbers are doubles.
 MAX_EXACT_INTEGER = 2**53
 
@@ -40,7 +42,7 @@ def fill(message: Message, fields: Mapping[str, Any], where: str = "") -> None:
         where: the message's own path, for error messages.
 
     Raises:
-        TypeError, ValueError: a value does not fit; the message names the field.
+        TypeError, ArgumentError: a value does not fit; the message names the field.
     """
     known = _fields_by_name(message.DESCRIPTOR)
     for name, value in fields.items():
@@ -55,9 +57,11 @@ def fill(message: Message, fields: Mapping[str, Any], where: str = "") -> None:
         try:
             _set(message, field, value, path)
         except UnicodeEncodeError as error:
-            raise ValueError(f"{path}: text with half a surrogate pair is not Unicode") from error
+            raise ArgumentError(
+                f"{path}: text with half a surrogate pair is not Unicode"
+            ) from error
         except OverflowError as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise ArgumentError(f"{path}: {error}") from error
 
 
 def single_message_field(request: type[Message]) -> str | None:
@@ -82,8 +86,10 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> Non
             setattr(message, field.name, scalar)
         except UnicodeEncodeError:
             raise
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{path}: {error}") from error
+        except TypeError as error:
+            raise TypeError(f"{path}: {error}") from error
+        except ValueError as error:
+            raise ArgumentError(f"{path}: {error}") from error
 
 
 def _set_repeated(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
@@ -152,7 +158,7 @@ def parse_enum(enum: EnumDescriptor, value: Any, path: str) -> int:
     """An enum's number for its member, its number or a name in any case, prefix or not.
 
     Raises:
-        TypeError, ValueError: the enum has no such value; the message begins with `path`.
+        TypeError, ArgumentError: the enum has no such value; the message begins with `path`.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -162,7 +168,7 @@ def parse_enum(enum: EnumDescriptor, value: Any, path: str) -> int:
         if number is not None:
             return number
         choices = ", ".join(short_enum_names(enum))
-        raise ValueError(f"{path}: {value!r} is none of {choices}")
+        raise ArgumentError(f"{path}: {value!r} is none of {choices}")
     raise TypeError(f"{path}: expected a name or a number of {enum.name}, got {_name(value)}")
 
 
@@ -188,7 +194,7 @@ def _set_timestamp(target: Any, value: Any, path: str) -> None:
     if not isinstance(value, datetime):
         raise TypeError(f"{path}: expected a datetime, got {_name(value)}")
     if value.tzinfo is None:
-        raise ValueError(
+        raise ArgumentError(
             f"{path}: {value.isoformat()} has no time zone; say which is meant, "
             "e.g. datetime.now(timezone.utc) or value.astimezone()"
         )
@@ -243,9 +249,9 @@ def _set_value(target: Any, value: Any, path: str) -> None:
 
 def _exact(value: float, path: str) -> float:
     if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
-        raise ValueError(f"{path}: {value} does not fit a JSON number exactly; send it as text")
+        raise ArgumentError(f"{path}: {value} does not fit a JSON number exactly; send it as text")
     if not math.isfinite(value):
-        raise ValueError(f"{path}: {value} is not a JSON number")
+        raise ArgumentError(f"{path}: {value} is not a JSON number")
     return value
 
 

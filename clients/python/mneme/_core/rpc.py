@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from mneme._core.convert import fill, single_message_field
 from mneme._core.ulid import new_ulid
+from mneme.errors import ArgumentError
 
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
@@ -48,7 +49,7 @@ class Rpc(Generic[RequestT, ResponseT]):
         """Make the request of plain Python values; None leaves a field unset.
 
         Raises:
-            TypeError, ValueError: a value does not fit its field; the message names the field.
+            TypeError, ArgumentError: a value does not fit its field; the message names the field.
         """
         request = self.request()
         fill(request, fields)
@@ -68,11 +69,11 @@ def update_of(resource: str, resource_id: str, changes: Mapping[str, Any]) -> di
     """The request that changes the given fields of a resource; None means unchanged.
 
     Raises:
-        ValueError: nothing is given.
+        ArgumentError: nothing is given.
     """
     given = {name: value for name, value in changes.items() if value is not None}
     if not given:
-        raise ValueError(f"give at least one field to change: {', '.join(changes)}")
+        raise ArgumentError(f"give at least one field to change: {', '.join(changes)}")
     return {resource: {"id": resource_id, **given}, "update_mask": list(given)}
 
 

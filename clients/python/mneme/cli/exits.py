@@ -29,12 +29,14 @@ class InputError(ValueError):
 
 def code_of(error: Exception) -> int | None:
     """The exit code for an error; None for a bug."""
-    if isinstance(error, ValueError):
+    if isinstance(error, InputError):
         return USAGE
     if "mneme.errors" not in sys.modules:
         return None
     from mneme import errors
 
+    if isinstance(error, errors.ArgumentError | errors.ConfigurationError):
+        return USAGE
     if not isinstance(error, errors.MnemeError):
         return None
     codes: dict[type[errors.MnemeError], int] = {

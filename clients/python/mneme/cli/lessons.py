@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -238,7 +238,7 @@ def export(
     )
     count = 0
     with cli.connect() as client, client.export_lessons(filter=chosen) as stream:
-        target = file.open("w", encoding="utf-8") if file else sys.stdout
+        target = _open(file) if file else sys.stdout
         try:
             for message in stream:
                 target.write(to_json(message.lesson) + "\n")
@@ -263,8 +263,11 @@ def import_(
     """Bring in lessons as `mneme lessons export` writes them."""
     from mneme.importing.lessons import import_lessons
 
-    with cli.connect(retries=4) as client:
-        totals = import_lessons(client, file, on_conflict=on_conflict)
+    try:
+        with cli.connect(retries=4) as client:
+            totals = import_lessons(client, file, on_conflict=on_conflict)
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from error
     if cli.out.as_json:
         cli.out.message(totals)
         return
@@ -274,6 +277,13 @@ def import_(
         f"{cells.count(totals.unchanged_count)} unchanged, "
         f"{cells.count(totals.skipped_count)} skipped"
     )
+
+
+def _open(file: Path) -> TextIO:
+    try:
+        return file.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {file}: {error.strerror}") from error
 
 
 def _filter(

@@ -74,5 +74,8 @@ class Progress:
 
 
 def _size(stream: BinaryIO) -> int | None:
-    status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(stream.fileno())
+    except OSError:  # It is no file of the operating system.
+        return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -8,6 +8,7 @@ from pathlib import Path
 from google.protobuf import json_format
 
 from mneme.client import MnemeClient
+from mneme.errors import ArgumentError
 from mneme.importing.reading import Broken, Record, read_records
 from mneme.types import ImportLessonsResponse, Lesson
 
@@ -23,7 +24,7 @@ def import_lessons(
     The whole file is read before anything is sent, so that a broken line brings nothing in.
 
     Raises:
-        ValueError: a record is no lesson; the message names its place.
+        ArgumentError: a record is no lesson; the message names its place.
         MnemeError: the server refused a batch; batches before it are in.
     """
     with file.open("rb") as stream:
@@ -41,11 +42,11 @@ def import_lessons(
 
 def _lesson(record: Record | Broken) -> Lesson:
     if isinstance(record, Broken):
-        raise ValueError(f"{record.place}: {record.reason}")
+        raise ArgumentError(f"{record.place}: {record.reason}")
     try:
         return json_format.ParseDict(record.value, Lesson())
     except json_format.ParseError as error:
-        raise ValueError(f"{record.place}: no lesson: {error}") from error
+        raise ArgumentError(f"{record.place}: no lesson: {error}") from error
 
 
 def _batches(lessons: list[Lesson]) -> Iterator[list[Lesson]]:

@@ -119,11 +119,12 @@ def fit(value: Mapping[str, Any], limit: int, notes: Counter[str]) -> dict[str, 
     fitted = {
         key: item if _depth(item) < MAX_DEPTH else json.dumps(item) for key, item in value.items()
     }
+    if _encoded_size(fitted) > limit:
+        notes[CUT] += 1
     while _encoded_size(fitted) > limit:
         longest = max(fitted, key=lambda key: len(json.dumps(fitted[key])))
         text = fitted[longest]
         text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-        notes[CUT] += 1
         if len(text) < MAX_LABEL:
             del fitted[longest]  # Thousands of small values: drop them one by one.
         else:

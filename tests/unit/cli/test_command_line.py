@@ -1,0 +1,237 @@
+"""What holds for every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from mneme.cli.main import build
+from unit.cli.command import mneme
+from unit.client.scripted import ScriptedServer, failure
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(_commands(typer.main.get_command(build())))
+SHARED = {"--address", "--api-key", "--tls", "--ca", "--insecure", "--timeout", "--json"}
+
+
+def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
+    lessons = ["list", "create", "get", "update", "delete", "search", "import", "export"]
+    assert {" ".join(path) for path in COMMANDS} == {
+        *["recall", "agents", "status", "import"],
+        *[f"lessons {n}" for n in lessons],
+        *[f"sessions {n}" for n in ["list", "show", "start", "end"]],
+        *[f"events {n}" for n in ["list", "record", "watch", "verify"]],
+        *[f"admin tenants {n}" for n in ["list", "create", "delete"]],
+        *[f"admin keys {n}" for n in ["list", "create", "revoke"]],
+        "admin backup",
+    }
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_takes_the_shared_options_and_says_what_it_does(
+    path: tuple[str, ...],
+) -> None:
+    command = COMMANDS[path]
+    options = {option for param in command.params for option in param.opts}
+    assert options >= SHARED
+    assert command.help
+    assert mneme(*path, "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["--json", "--timeout", "7", "--api-key", "mn_a", "recall", "q"],
+        ["recall", "q", "--json", "--timeout", "7", "--api-key", "mn_a"],
+        [
+            "--timeout=99",
+            "--api-key=mn_b",
+            "--json",
+            "recall",
+            "--api-key=mn_a",
+            "q",
+            "--timeout=7",
+        ],
+    ],
+)
+def test_shared_options_stand_before_or_after_the_command_and_the_later_wins(
+    line: list[str], served: ScriptedServer
+) -> None:
+    result = mneme(*line)
+    assert result.documents[0]["results"] == []
+    call = served.calls("Recall")[0]
+    assert call.metadata["authorization"] == "Bearer mn_a"
+    assert call.seconds_left is not None
+    assert call.seconds_left < 8
+
+
+def test_the_address_option_wins_over_the_environment(
+    served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MNEME_ADDRESS", "127.0.0.1:1")
+    assert mneme("recall", "q", "--address", served.address).code == 0
+
+
+def test_without_a_server_the_message_says_where_it_looked_and_how_to_start_one(
+    served: ScriptedServer,
+) -> None:
+    served.stop()
+    result = mneme("recall", "q")
+    assert result.code == 3
+    assert f"no Mneme server answers at {served.address}" in result.err
+    assert "`make serve` or `mneme-server serve`" in result.err
+    assert "--address or MNEME_ADDRESS" in result.err
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code"),
+    [
+        ("INVALID_ARGUMENT", 2),
+        ("UNAUTHENTICATED", 4),
+        ("PERMISSION_DENIED", 4),
+        ("NOT_FOUND", 5),
+        ("ALREADY_EXISTS", 1),
+        ("FAILED_PRECONDITION", 1),
+        ("RESOURCE_EXHAUSTED", 1),
+        ("INTERNAL", 1),
+        ("DEADLINE_EXCEEDED", 3),
+        ("UNIMPLEMENTED", 1),
+    ],
+)
+def test_each_kind_of_failure_has_its_exit_code(
+    code: str, exit_code: int, served: ScriptedServer
+) -> None:
+    served.on("Recall", lambda request, context: failure(context, code, "no", reason="WHY"))
+    result = mneme("recall", "q")
+    assert result.code == exit_code
+    assert result.err.startswith("mneme: no [WHY]\n")
+
+
+def test_a_missing_key_is_answered_with_how_to_give_one(served: ScriptedServer) -> None:
+    served.on(
+        "Recall",
+        lambda r, context: failure(context, "UNAUTHENTICATED", "no key", reason="API_KEY_MISSING"),
+    )
+    assert "Give an API key with --api-key or MNEME_API_KEY." in mneme("recall", "q").err
+
+
+def test_with_json_an_error_is_json_too(served: ScriptedServer) -> None:
+    served.on(
+        "Recall",
+        lambda request, context: failure(
+            context,
+            "INVALID_ARGUMENT",
+            "wrong",
+            reason="OUT_OF_RANGE",
+            violations=[("limit", "at most 100", "OUT_OF_RANGE")],
+        ),
+    )
+    result = mneme("recall", "q", "--json")
+    error = json.loads(result.err)["error"]
+    assert error["code"] == "INVALID_ARGUMENT"
+    assert error["reason"] == "OUT_OF_RANGE"
+    assert error["violations"][0]["field"] == "limit"
+    assert error["exit_code"] == result.code == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["recall"],
+        ["recall", "q", "--limit", "0"],
+        ["recall", "q", "--mode", "fuzzy"],
+        ["recall", "q", "--from", "last summer"],
+        ["recall", "q", "--no-such-option"],
+        ["no-such-command"],
+        ["recall", "q", "--ca", "/no/such/file"],
+        ["recall", "q", "--address", "host:port"],
+        ["recall", "q", "--address", "mneme.example.com:1", "--api-key", "mn_k"],
+        ["import", "/no/such/file.json"],
+    ],
+)
+def test_wrong_usage_ends_with_2_before_anything_is_sent(
+    line: list[str], served: ScriptedServer
+) -> None:
+    result = mneme(*line)
+    assert result.code == 2
+    assert result.err
+    assert served.seen == []
+
+
+def test_a_bug_is_not_dressed_up_as_an_error(
+    served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mneme.cli.cells.preview", lambda *a: int("no number"))
+    from mneme.types import RecallResponse, RecallResult
+
+    served.on("Recall", RecallResponse(results=[RecallResult(text="x")]))
+    with pytest.raises(ValueError, match="no number"):
+        mneme("recall", "q")
+
+
+def _process(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | changes,
+    )
+
+
+def test_python_m_mneme_is_the_command_line() -> None:
+    result = _process("-m", "mneme", "--help")
+    assert result.returncode == 0
+    assert "Exit codes: 0 done" in " ".join(result.stdout.split())
+
+
+def test_help_loads_neither_grpc_nor_the_messages() -> None:
+    code = (
+        "import sys\n"
+        "from mneme.cli.main import run\n"
+        "try: run(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('grpc', 'google.protobuf', 'mneme.client') if m in sys.modules])"
+    )
+    assert _process("-c", code).stdout.splitlines()[-1] == "[]"
+
+
+def test_the_entry_point_exists_after_installation(served: ScriptedServer) -> None:
+    command = Path(sys.executable).with_name("mneme")
+    if not command.exists():
+        pytest.skip("the package is not installed beside this Python")
+    result = subprocess.run(
+        [command, "recall", "q", "--json"], capture_output=True, text=True, check=False
+    )
+    assert json.loads(result.stdout)["results"] == []
+
+
+def test_output_in_a_locale_without_unicode_still_holds_every_character(
+    served: ScriptedServer,
+) -> None:
+    from mneme.types import RecallResponse, RecallResult
+
+    served.on("Recall", RecallResponse(results=[RecallResult(text="Grüße", score=1)]))
+    result = subprocess.run(
+        [sys.executable, "-m", "mneme", "recall", "q"],
+        capture_output=True,
+        check=False,
+        env=os.environ | {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+    )
+    assert "Grüße" in result.stdout.decode()
