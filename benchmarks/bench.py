@@ -1,0 +1,107 @@
+"""Measure the budgets and write the table: `make bench`, or `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+if not __package__:  # Run as a script.
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.cases import ceiling, embedding, footprint, lessons, recall, recording, tenants
+from benchmarks.context import FULL, QUICK, Context
+from benchmarks.machine import Load, facts
+from benchmarks.report import Row, Verdict, as_json, as_markdown
+from benchmarks.server import ROOT
+
+LOCOMO_VARIABLE = "MNEME_LOCOMO_FILE"
+_RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+_STYLES = {Verdict.MET: "green", Verdict.MISSED: "bold red", Verdict.NONE: "dim"}
+
+CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
+    "ceiling": ("What gRPC gives", ceiling.run),
+    "recall": ("Recall", recall.run),
+    "recording": ("Recording", recording.run),
+    "embedding": ("Embedding", embedding.run),
+    "lessons": ("Lessons and statistics", lessons.run),
+    "footprint": ("Start-up, memory, disk", footprint.run),
+    "tenants": ("Many tenants", tenants.run),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run from the command line; return the exit code: 0 also when a budget is missed."""
+    arguments = _arguments(argv)
+    console = Console(stderr=True, highlight=False)
+    started = time.monotonic()
+    load = Load.start()
+    known = facts(ROOT)
+    sections: dict[str, list[Row]] = {}
+    with tempfile.TemporaryDirectory(prefix="mneme-bench-") as work:
+        context = Context(
+            QUICK if arguments.quick else FULL,
+            work=Path(work),
+            cache=ROOT / ".cache" / "bench",
+            locomo=arguments.locomo,
+            say=lambda text: console.print(f"[dim]{time.monotonic() - started:5.0f} s[/] {text}"),
+        )
+        for name in arguments.only or CASES:
+            title, run = CASES[name]
+            sections[title] = run(context)
+            if not arguments.json:
+                _show(title, sections[title])
+    known["other programs kept busy"] = load.others()
+    known["took"] = f"{time.monotonic() - started:.0f} s"
+    if arguments.json:
+        print(json.dumps(as_json(sections, known), indent=2, ensure_ascii=False))
+    output = arguments.output
+    if output is None and not arguments.quick and not arguments.only:
+        output = _RESULTS
+    if output is not None:
+        output.write_text(as_markdown(sections, known), encoding="utf-8")
+        console.print(f"written to {output}")
+    return 0
+
+
+def _show(title: str, rows: Sequence[Row]) -> None:
+    table = Table(title=title, title_justify="left", expand=True)
+    for heading in ("what", "budget", "measured", "verdict"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        verdict = f"[{_STYLES[row.verdict]}]{row.verdict.value.strip('*')}[/]"
+        table.add_row(row.what, row.budget or "–", row.measured, verdict)
+    Console(highlight=False).print(table)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "--only", action="append", choices=CASES, metavar="NAME",
+        help=f"only this, may be repeated: {', '.join(CASES)}",
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it run at all?")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument(
+        "--output", type=Path, help="the Markdown file; default: benchmarks/RESULTS.md of full runs"
+    )
+    parser.add_argument(
+        "--locomo", type=Path, default=os.environ.get(LOCOMO_VARIABLE) or None,
+        help=f"a file in LoCoMo's format, for recall and realistic texts ({LOCOMO_VARIABLE})",
+    )  # fmt: skip
+    arguments = parser.parse_args(argv)
+    if arguments.locomo is not None and not arguments.locomo.exists():
+        parser.error(f"{arguments.locomo} does not exist")
+    return arguments
+
+
+if __name__ == "__main__":
+    sys.exit(main())

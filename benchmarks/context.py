@@ -1,0 +1,94 @@
+"""What every measurement gets: sizes, folders and somebody to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks import memories
+from benchmarks.measure import Round, Rounds, time_calls
+from benchmarks.texts import questions
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    memories: int
+    rounds: int
+    calls: int
+    """Calls in a round."""
+    record_s: float
+    """Seconds of sustained recording."""
+    embed_texts: int
+    tenants: int
+
+
+FULL = Sizes(memories=100_000, rounds=5, calls=300, record_s=5.0, embed_texts=512, tenants=500)
+QUICK = Sizes(memories=5_000, rounds=1, calls=40, record_s=1.0, embed_texts=64, tenants=20)
+
+
+class Context:
+    """Shared by the measurements of one run.
+
+    Args:
+        sizes: how much to measure.
+        work: a temporary folder.
+        cache: a folder that outlives the run.
+        locomo: a file in LoCoMo's format; None without one.
+        say: told what is going on.
+    """
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        *,
+        work: Path,
+        cache: Path,
+        locomo: Path | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self.sizes = sizes
+        self.work = work
+        self.locomo = locomo
+        self.say = say
+        self._cache = cache
+        self._seed = 1_000
+
+    @cached_property
+    def memories(self) -> memories.Memories:
+        """The data folder with many memories."""
+        return memories.ensure(self._cache, self.sizes.memories, self.say)
+
+    def fresh_questions(self, count: int) -> list[str]:
+        """Return questions that this run has not asked yet, as good as certainly."""
+        self._seed += 1
+        return questions(count, self._seed)
+
+    def rounds(
+        self,
+        call: Callable[[T], object],
+        inputs: Callable[[], Iterable[T]],
+        *,
+        in_flight: int = 1,
+        warm_up: Sequence[T] = (),
+        cpu_s: Callable[[], float] | None = None,
+    ) -> Rounds:
+        """Call in rounds, each with new `inputs()`; first once with each of `warm_up`.
+
+        `cpu_s` tells the processor time that the server has used.
+        """
+        if warm_up:
+            time_calls(call, warm_up)
+        rounds: list[Round] = []
+        for _ in range(self.sizes.rounds):
+            items = list(inputs())
+            before = cpu_s() if cpu_s else 0.0
+            timed = time_calls(call, items, in_flight)
+            rounds.append(replace(timed, cpu_s=cpu_s() - before) if cpu_s else timed)
+        return Rounds(rounds)
