@@ -24,6 +24,7 @@ _MAX_FIELDS = 100_000
 
 _VARINT, _FIXED64, _BYTES, _GROUP, _GROUP_END, _FIXED32 = range(6)
 _MAX_VARINT = 10
+_JSON_FILE = "google/protobuf/struct.proto"
 _MAX_FIELD_NUMBER = (1 << 29) - 1
 
 
@@ -95,7 +96,10 @@ class _Search:
             if not 0 < number <= _MAX_FIELD_NUMBER:
                 raise _FoundError(path, f"there is no field number {number}")
             field = descriptor.fields_by_number.get(number)
-            here = path if field is None else _join(path, field, seen[number])
+            here = path
+            # People know a JSON object by its field; the messages that it is made of say nothing.
+            if field is not None and descriptor.file.name != _JSON_FILE:
+                here = _join(path, field, seen[number])
             seen[number] += 1
             value, at = _value(raw, at, wire_type, here)
             if field is not None and wire_type == _BYTES:

@@ -82,8 +82,7 @@ def test_invalid_utf8_within_a_struct_is_found_too(client: Client) -> None:
     request = pb.RecordEventsRequest(events=[pb.NewEvent(session_id="s", payload=payload)])
     raw = request.SerializeToString().replace(MARK, b"\xc3\x28......")
     (field,) = client.refusal(RECORD, raw).fields
-    assert field.startswith("events[0].payload.fields[0]")
-    assert field.endswith("string_value")
+    assert field == "events[0].payload"
 
 
 def test_a_bad_message_in_a_stream_is_refused_with_its_place(edge: Edge, client: Client) -> None:

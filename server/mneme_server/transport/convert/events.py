@@ -26,8 +26,8 @@ from mneme_server.transport.convert.json import (
     struct_of,
 )
 from mneme_server.transport.convert.time import (
-    from_timestamp,
-    optional_time,
+    stored_duration,
+    stored_time,
     time_range,
     to_timestamp,
 )
@@ -44,7 +44,7 @@ def new_event(message: pb.NewEvent, field: str) -> NewEvent:
         agent_id=message.agent_id,
         event_type=_TYPES[message.event_type],
         severity=_SEVERITIES.get(message.severity),
-        timestamp_us=(from_timestamp(message.timestamp) if message.HasField("timestamp") else None),
+        timestamp_us=stored_time(message, "timestamp", field),
         text=message.text,
         payload=(
             json_of(message.payload, f"{field}.payload", PAYLOAD_BYTES)
@@ -63,7 +63,7 @@ def new_event(message: pb.NewEvent, field: str) -> NewEvent:
         input_tokens=message.input_tokens,
         output_tokens=message.output_tokens,
         cost_usd=message.cost_usd,
-        duration_us=(message.duration.ToMicroseconds() if message.HasField("duration") else None),
+        duration_us=stored_duration(message, "duration", field),
         searchable=message.searchable if message.HasField("searchable") else None,
     )
 
@@ -108,7 +108,7 @@ def new_session(request: pb.StartSessionRequest) -> NewSession:
         project=request.project,
         tags=tuple(request.tags),
         metadata=json_of(request.metadata, "metadata", METADATA_BYTES),
-        started_us=optional_time(request, "started_at"),
+        started_us=stored_time(request, "started_at"),
     )
 
 

@@ -18,7 +18,7 @@ from mneme_server.learn.model import (
     LessonFilter,
 )
 from mneme_server.transport.convert.json import METADATA_BYTES, json_of, struct_of
-from mneme_server.transport.convert.time import optional_time, to_timestamp
+from mneme_server.transport.convert.time import stored_time, to_timestamp
 
 
 def new_lesson(request: pb.CreateLessonRequest) -> Lesson:
@@ -53,10 +53,10 @@ def imported_lesson(message: pb.Lesson, field: str) -> Lesson:
         source_session_id=message.source_session_id,
         source_event_id=message.source_event_id,
         access_count=message.access_count,
-        last_accessed_us=optional_time(message, "last_accessed_at"),
-        created_us=optional_time(message, "created_at") or 0,
-        updated_us=optional_time(message, "updated_at") or 0,
-        archived_us=optional_time(message, "archived_at"),
+        last_accessed_us=stored_time(message, "last_accessed_at", field),
+        created_us=stored_time(message, "created_at", field) or 0,
+        updated_us=stored_time(message, "updated_at", field) or 0,
+        archived_us=stored_time(message, "archived_at", field),
     )
 
 
@@ -124,6 +124,18 @@ _CHANGES: dict[str, tuple[str, Callable[[pb.Lesson], Any]]] = {
 def lesson_changes(request: pb.UpdateLessonRequest) -> dict[str, Any]:
     """Return the new values of the fields that a request's mask names, by domain field.
 
+    The request must have passed `check_mask` and the rules of the fields that it names.
+    """
+    changes: dict[str, Any] = {}
+    for path in request.update_mask.paths:
+        name, read = _CHANGES[path]
+        changes[name] = read(request.lesson)
+    return changes
+
+
+def check_mask(request: pb.UpdateLessonRequest) -> None:
+    """Check what a request's mask names.
+
     Raises:
         InvalidArgument: the mask is empty or names something that cannot be changed.
     """
@@ -133,16 +145,12 @@ def lesson_changes(request: pb.UpdateLessonRequest) -> dict[str, Any]:
             reason=Reason.MISSING_REQUIRED_FIELD,
             field="update_mask",
         )
-    changes: dict[str, Any] = {}
     for path in request.update_mask.paths:
         if path not in _CHANGES:
             raise InvalidArgument(
                 f"update_mask names {path!r}; it may name {', '.join(_CHANGES)}",
                 field="update_mask",
             )
-        name, read = _CHANGES[path]
-        changes[name] = read(request.lesson)
-    return changes
 
 
 def changed_fields_only(request: pb.UpdateLessonRequest) -> pb.Lesson:

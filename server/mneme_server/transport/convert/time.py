@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -11,11 +12,8 @@ from mneme_server.common.errors import InvalidArgument, Reason
 _LIMIT_US = 2**62
 """Bounds of a filter's times: beyond every time that can be stored, and within 64 bits."""
 
-
-def from_timestamp(timestamp: Timestamp) -> int:
-    """Return microseconds since 1970; what is finer is cut off."""
-    microseconds = timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000
-    return max(-_LIMIT_US, min(_LIMIT_US, microseconds))
+_LAST_SECOND = 253_402_300_799  # 9999-12-31T23:59:59Z, the last one that a Timestamp may hold.
+_NANOS = 1_000_000_000
 
 
 def to_timestamp(microseconds: int) -> Timestamp:
@@ -24,9 +22,44 @@ def to_timestamp(microseconds: int) -> Timestamp:
     return Timestamp(seconds=seconds, nanos=rest * 1_000)
 
 
-def optional_time(message: Message, field: str) -> int | None:
-    """Return the time in a field, in microseconds since 1970; None when it is unset."""
-    return from_timestamp(getattr(message, field)) if message.HasField(field) else None
+def stored_time(message: Message, field: str, prefix: str = "") -> int | None:
+    """Return the time in a field that is to be kept, in microseconds since 1970; None if unset.
+
+    What is finer than a microsecond is cut off. `prefix` is the path of the message in its request.
+
+    Raises:
+        InvalidArgument: OUT_OF_RANGE, it is not between 1970 and 9999, or no time at all.
+    """
+    if not message.HasField(field):
+        return None
+    timestamp: Timestamp = getattr(message, field)
+    if not (0 <= timestamp.seconds <= _LAST_SECOND and 0 <= timestamp.nanos < _NANOS):
+        path = f"{prefix}.{field}" if prefix else field
+        raise InvalidArgument(
+            f"{path}: must be a time from 1970 to 9999, with nanos from 0 to 999,999,999",
+            reason=Reason.OUT_OF_RANGE,
+            field=path,
+        )
+    return timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000
+
+
+def stored_duration(message: Message, field: str, prefix: str = "") -> int | None:
+    """Return the duration in a field, in microseconds; None when it is unset.
+
+    Raises:
+        InvalidArgument: OUT_OF_RANGE, its seconds and nanoseconds do not make a duration.
+    """
+    if not message.HasField(field):
+        return None
+    duration: Duration = getattr(message, field)
+    if not (duration.seconds >= 0 and 0 <= duration.nanos < _NANOS):
+        path = f"{prefix}.{field}" if prefix else field
+        raise InvalidArgument(
+            f"{path}: must be at least 0, with nanos from 0 to 999,999,999",
+            reason=Reason.OUT_OF_RANGE,
+            field=path,
+        )
+    return duration.seconds * MICROSECONDS + duration.nanos // 1_000
 
 
 def time_range(message: Message) -> tuple[int | None, int | None]:
@@ -35,9 +68,18 @@ def time_range(message: Message) -> tuple[int | None, int | None]:
     Raises:
         InvalidArgument: the range ends before it starts.
     """
-    start, end = optional_time(message, "start_time"), optional_time(message, "end_time")
+    start, end = _bound(message, "start_time"), _bound(message, "end_time")
     if start is not None and end is not None and end < start:
         raise InvalidArgument(
             "end_time is before start_time", reason=Reason.INVALID_FILTER, field="end_time"
         )
     return start, end
+
+
+def _bound(message: Message, field: str) -> int | None:
+    """Return the time of a filter; those that nothing can have are as good as the nearest one."""
+    if not message.HasField(field):
+        return None
+    timestamp: Timestamp = getattr(message, field)
+    microseconds = timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000
+    return max(-_LIMIT_US, min(_LIMIT_US, microseconds))

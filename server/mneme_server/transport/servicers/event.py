@@ -10,7 +10,7 @@ import grpc
 from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import event_service_pb2_grpc as pb_grpc
 
-from mneme_server.common.errors import MnemeError
+from mneme_server.common.errors import InvalidArgument, MnemeError
 from mneme_server.events.model import Receipt, SessionStatus
 from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
@@ -18,10 +18,11 @@ from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.transport.call import current_call, current_caller
 from mneme_server.transport.convert import events as convert
-from mneme_server.transport.convert.time import optional_time
+from mneme_server.transport.convert.time import stored_time
 from mneme_server.transport.paging import Pages
 
 _STREAM_BATCH = 500
+_LAST_CURSOR = 2**63 - 1
 
 
 class EventServicer(pb_grpc.EventServiceServicer):
@@ -60,7 +61,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
             current_caller().tenant_id,
             request.session_id,
             status,
-            optional_time(request, "ended_at"),
+            stored_time(request, "ended_at"),
         )
         return pb.EndSessionResponse(session=convert.session(session))
 
@@ -159,12 +160,13 @@ class EventServicer(pb_grpc.EventServiceServicer):
         self, request: pb.WatchEventsRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchEventsResponse]:
         """Follow events until the caller or the server ends the stream."""
+        after_cursor = _cursor(request.after_cursor)
         over = threading.Event()
         current_call().on_end(over.set)
         followed = self._watch_events(
             current_caller().tenant_id,
             convert.watch_filter(request),
-            int(request.after_cursor) if request.after_cursor else None,
+            after_cursor,
             lambda: not over.is_set(),
         )
         for cursor, events in followed:
@@ -194,6 +196,15 @@ class EventServicer(pb_grpc.EventServiceServicer):
             broken_count=found.broken_count,
             head_hash=found.head_hash,
         )
+
+
+def _cursor(text: str) -> int | None:
+    if not text:
+        return None
+    cursor = int(text)
+    if cursor > _LAST_CURSOR:
+        raise InvalidArgument(f"after_cursor: {text} is no cursor", field="after_cursor")
+    return cursor
 
 
 def _receipt(receipt: Receipt) -> pb.EventReceipt:

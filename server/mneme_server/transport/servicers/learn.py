@@ -81,8 +81,9 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             raise InvalidArgument(
                 "lesson.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="lesson.id"
             )
-        changes = convert.lesson_changes(request)
+        convert.check_mask(request)
         validate(convert.changed_fields_only(request), prefix="lesson")
+        changes = convert.lesson_changes(request)
         lesson = self._lessons.update(current_caller().tenant_id, request.lesson.id, changes)
         return pb.UpdateLessonResponse(lesson=convert.lesson(lesson))
 
