@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from mneme_server.common.canonical import JsonObject, canonical_json
@@ -17,6 +16,12 @@ _TEXT_ONLY = frozenset(
 )
 _NEVER_RECALLED = frozenset({EventType.SESSION_STARTED, EventType.SESSION_ENDED})
 _ERRORS = frozenset({EventType.TOOL_ERROR, EventType.ERROR})
+
+# The limits that the API sets for the typed fields. A payload is free: what no counter can hold
+# stays there.
+_MAX_TOKENS = 1e12
+_MAX_COST_USD = 1e9
+_MAX_DURATION_MS = 315_360_000 * 1e3
 
 _LABEL = {kind: kind.name.lower() for kind in EventType}
 
@@ -87,9 +92,11 @@ def _fill_from_payload(event: Event, payload: JsonObject) -> None:
             source, "output_tokens", "outputTokens", "completion_tokens"
         )
     if not event.cost_usd:
-        event.cost_usd = _number_of(payload, "cost_usd", "costUsd")
+        event.cost_usd = _number_of(payload, _MAX_COST_USD, "cost_usd", "costUsd")
     if event.duration_us is None:
-        milliseconds = _number_of(payload, "duration_ms", "durationMs", "latency_ms", "latencyMs")
+        milliseconds = _number_of(
+            payload, _MAX_DURATION_MS, "duration_ms", "durationMs", "latency_ms", "latencyMs"
+        )
         event.duration_us = round(milliseconds * 1_000) if milliseconds else None
 
 
@@ -135,14 +142,14 @@ def _text_of(source: JsonObject, *keys: str) -> str:
     return ""
 
 
-def _number_of(source: JsonObject, *keys: str) -> float:
+def _number_of(source: Mapping[str, object], limit: float, *keys: str) -> float:
+    """Return the first number above 0 and up to `limit`; 0 without one."""
     for key in keys:
         value = source.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= limit:
             return float(value)
     return 0.0
 
 
 def _count_of(source: Mapping[str, object], *keys: str) -> int:
-    number = _number_of(source, *keys)  # type: ignore[arg-type]  # any mapping of JSON will do
-    return int(number) if math.isfinite(number) else 0
+    return int(_number_of(source, _MAX_TOKENS, *keys))
