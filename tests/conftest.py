@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+import structlog
 from hypothesis import settings as hypothesis_settings
 
 # Settings of whoever runs the tests must not change what they test; where the model lies may stay.
@@ -23,10 +24,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     from mneme_server.transport.logging import configure_logging
     from support.server import local_server
 
-    configure_logging("warning", "console")
-
-    with local_server(tmp_path_factory.mktemp("mneme") / "data") as running:
-        yield running
+    folder = tmp_path_factory.mktemp("mneme")
+    with (folder / "log").open("w", buffering=1) as log:
+        configure_logging("info", "console", log)
+        with local_server(folder / "data") as running:
+            yield running
+        structlog.reset_defaults()
+    bugs = [line for line in (folder / "log").read_text().splitlines() if "internal error" in line]
+    assert not bugs, f"the server met bugs; {folder / 'log'} has their tracebacks: {bugs}"
 
 
 @pytest.fixture
