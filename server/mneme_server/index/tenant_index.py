@@ -145,6 +145,16 @@ class TenantIndex:
         """The time of the newest document; 0 without documents."""
         return self._table.newest_us
 
+    @property
+    def mode(self) -> str:
+        """How vectors are searched: "exact" or "hnsw"."""
+        return self._dense.mode
+
+    @property
+    def vector_count(self) -> int:
+        """Vectors that are searched."""
+        return len(self._dense)
+
     def select(self, filter_: DocumentFilter) -> Selection:
         """Return the rows that `filter_` lets through. The mask must not be written to."""
         return self._table.select(filter_)
