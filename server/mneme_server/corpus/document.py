@@ -19,8 +19,14 @@ class Scope(IntEnum):
 NORMAL_IMPORTANCE = 2
 
 CONTEXT_DOCUMENTS = 2
-"""How many documents before one in its session make its context. They are never changed, so the
-context is not either."""
+"""How many spoken documents before one in its session make its context. They are never changed, so
+the context is not either."""
+
+SPOKEN = frozenset({"message", "llm_call", "llm_response", "custom", ""})
+"""Categories of events that are said, one after another: what is said before and after them tells
+what they are about. A tool's call, answer or error stands for itself."""
+FAILED = frozenset({"tool_error", "error"})
+"""Categories of events that report a failure."""
 
 
 @dataclass(slots=True)
@@ -30,7 +36,8 @@ class Document:
     `doc_id` is positive, grows with every document written to the tenant and is never used again,
     so a changed text is a new document. `position` is the place in the session, from 1, growing in
     the order of recording; 0 without a session. `importance` is 1 (low) to 4 (critical). `context`
-    holds the texts of the documents just before it in its session, oldest first, a line each.
+    holds the texts of the spoken documents just before a spoken one in its session, oldest first, a
+    line each. `category` is an event's type in lower case, or a lesson's category.
     """
 
     doc_id: int
@@ -48,6 +55,16 @@ class Document:
     archived: bool = False
     tags: tuple[str, ...] = ()
     context: str = ""
+
+    @property
+    def spoken(self) -> bool:
+        """Whether it is part of what is said in a session."""
+        return self.scope == Scope.EVENT and self.category in SPOKEN
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is an event that reports a failure."""
+        return self.scope == Scope.EVENT and self.category in FAILED
 
 
 @dataclass(frozen=True, slots=True)

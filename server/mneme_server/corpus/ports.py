@@ -74,8 +74,9 @@ class CorpusColumns(Protocol):
     arrays are views that may be longer than `size` allows to read; rows below `size` are valid.
     `previous` and `next` hold the row of the document before and after in the same session, or -1.
     `session` numbers sessions; -1 for none. `words` is the number of words of the text, `asks`
-    whether it holds a question mark. `author` numbers `authors`, the names of whoever speaks: the
-    document's agent, else a leading label ("Ann: ..."); -1 for none.
+    whether it holds a question mark; `spoken` and `failed` are the documents' own. `author` numbers
+    `authors`, the names of whoever speaks: the document's agent, else a leading label ("Ann: ...")
+    of what is spoken; -1 for none. Equal texts have equal `fingerprint`s.
     """
 
     size: int
@@ -89,6 +90,9 @@ class CorpusColumns(Protocol):
     importance: NDArray[np.uint8]
     words: NDArray[np.int32]
     asks: NDArray[np.bool_]
+    spoken: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+    fingerprint: NDArray[np.int64]
     author: NDArray[np.int32]
     authors: Sequence[str]
 

@@ -148,6 +148,7 @@ class _Recording:
             agent_id=event.agent_id,
             user_id=session.user_id,
             project=session.project,
+            category=EventType(event.event_type).name.lower(),
             tags=session.tags,
         )
 

@@ -27,6 +27,8 @@ _DTYPES: dict[str, type] = {
     "importance": np.uint8,
     "words": np.int32,
     "asks": np.bool_,
+    "spoken": np.bool_,
+    "failed": np.bool_,
     "author": np.int32,
     "agent": np.int32,
     "user": np.int32,
@@ -38,7 +40,8 @@ _DTYPES: dict[str, type] = {
 }
 
 
-_LABEL = re.compile(r"([^\W\d_][\w .'\-]{0,40}):\s")
+# A name: one to three words, "Here are the details: ..." is none.
+_LABEL = re.compile(r"([^\W\d_][\w.'\-]{0,40}(?: [^\W\d_][\w.'\-]{0,40}){0,2}):\s")
 
 
 class Codes(dict[str, int]):
@@ -58,11 +61,11 @@ class Codes(dict[str, int]):
 
 
 def author_of(document: Document) -> str:
-    """Return who speaks: the document's agent, else a leading label ("Ann: ..."), else ""."""
-    if document.agent_id:
+    """Return the document's agent, else the leading label ("Ann: ...") of what is said, else ""."""
+    if document.agent_id or not document.spoken:
         return document.agent_id
     label = _LABEL.match(document.text)
-    return label[1] if label else ""
+    return label[1] if label and not label[1][0].islower() else ""
 
 
 class DocumentTable:
@@ -82,6 +85,8 @@ class DocumentTable:
     importance: NDArray[np.uint8]
     words: NDArray[np.int32]
     asks: NDArray[np.bool_]
+    spoken: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
     author: NDArray[np.int32]
     authors: Sequence[str]
     agent: NDArray[np.int32]
@@ -274,6 +279,8 @@ class DocumentTable:
         self.importance[rows] = [d.importance for d in documents]
         self.words[rows] = [len(d.text.split()) for d in documents]
         self.asks[rows] = ["?" in d.text for d in documents]
+        self.spoken[rows] = [d.spoken for d in documents]
+        self.failed[rows] = [d.failed for d in documents]
         self.author[rows] = [self._authors[author_of(d)] for d in documents]
         self.agent[rows] = [self._agents[d.agent_id] for d in documents]
         self.user[rows] = [self._users[d.user_id] for d in documents]

@@ -8,7 +8,7 @@ from enum import Enum
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from mneme_server.corpus.document import Document
-from mneme_server.index.stopwords import STOP_WORDS
+from mneme_server.corpus.stopwords import STOP_WORDS
 
 ANALYZER = "mneme_en"
 _LONGEST_TOKEN = 80

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mneme_server.common.clock import MICROSECONDS
 
+EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _DAY_US = 86_400 * MICROSECONDS
 _NEARNESS_DAYS = 3.0
 _MONTH_MATCH = 0.5
@@ -85,7 +86,7 @@ def date_match(dates: Sequence[NamedDate], timestamp_us: NDArray[np.int64]) -> N
     match = np.zeros(len(timestamp_us))
     if not dates:
         return match
-    day = timestamp_us // _DAY_US + date(1970, 1, 1).toordinal()
+    day = timestamp_us // _DAY_US + EPOCH_ORDINAL
     calendar = timestamp_us.astype("datetime64[us]")
     year = calendar.astype("datetime64[Y]").astype(np.int64) + 1970
     month = calendar.astype("datetime64[M]").astype(np.int64) % 12 + 1
@@ -122,13 +123,17 @@ def _means_month(words: list[str], place: int) -> bool:
         return True
     beside = [words[near] for near in (place - 1, place + 1) if 0 <= near < len(words)]
     introduced = place > 0 and words[place - 1] in _INTRODUCES
-    return introduced or any(word.isdigit() for word in beside)
+    return introduced or any(_is_day(word) or _YEAR.fullmatch(word) for word in beside)
+
+
+def _is_day(word: str) -> bool:
+    return word.isdigit() and 1 <= int(word) <= 31
 
 
 def _around(words: list[str], place: int) -> NamedDate:
     """Return the date around a month's name."""
     beside = [words[near] for near in (place - 1, place + 1) if 0 <= near < len(words)]
-    day = next((int(w) for w in beside if w.isdigit() and 1 <= int(w) <= 31), None)
+    day = next((int(word) for word in beside if _is_day(word)), None)
     after = words[place + 1 : place + 3]
     year = next((int(word) for word in after if _YEAR.fullmatch(word)), None)
     return NamedDate(year, _MONTHS[words[place]], day)

@@ -1,8 +1,7 @@
 """How candidates are ranked: a sum of few terms, each of which can be read and switched off.
 
 Every term is neutral where it does not apply: a lesson has no session and no neighbours, a fact has
-no author. The weights were chosen by hand on conversations, left one out at a time, and checked on
-agents' traces; `benchmarks/locomo.py` measures them.
+no author. docs/recall.md gives the formulas, the reasons and what each term was measured to do.
 """
 
 from __future__ import annotations
@@ -21,10 +20,13 @@ CONTEXT_WEIGHT = 2.0
 """Weight of BM25 over a text with its context, beside BM25 over the text alone."""
 MAX_WORDS = 64
 """The length term stops growing here: a long tool output is no better than a sentence."""
-UNRELATED_COSINE = 0.1
-"""Cosine of unrelated texts under MiniLM; a neighbour lifts only above it."""
+UNRELATED_COSINE = 0.2
+"""Unrelated texts lie below this cosine under MiniLM; a text lifts another only above it."""
 HALF_LIFE_DAYS = 30.0
 """Age at which the recency term has fallen to half."""
+WORD_HALF = 3.0
+"""BM25 per word of the query that counts as evidence of one half."""
+_DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,79 +38,160 @@ class Weights:
     dense: float = 1.0
     """Cosine of query and text."""
     answer: float = 1.0
-    """Cosine of the text before, above `UNRELATED_COSINE`, when that one asks a question."""
-    next: float = 0.6
-    """Cosine of the text after, above `UNRELATED_COSINE`: what follows tells what it was about."""
+    """Lift by the text said before, when that one and the query both ask a question."""
+    next: float = 0.5
+    """Lift by the text said after: what follows tells what it was about."""
+    alone: float = 0.75
+    """Lift by its own text, for what has nobody to borrow from: tools' events, lessons."""
     session_dense: float = 1.0
     """Best cosine among the session's candidates."""
     session_lexical: float = 0.5
     """Best lexical term among the session's candidates."""
-    author: float = 0.2
+    author: float = 0.25
     """1 when the query names whoever speaks."""
-    length: float = 0.2
+    length: float = 0.1
     """Natural logarithm of the number of words: "Thanks!" answers nothing."""
-    date: float = 1.0
+    date: float = 1.5
     """How well the day fits a date that the query names, 0 to 1; see `dates.date_match`."""
+    failure: float = 0.5
+    """1 for an error when the query speaks of a failure."""
     importance: float = 0.1
-    """Importance from -0.5 (low) to 0.5 (critical)."""
-    recency: float = 0.05
-    """2 ** (-age / `HALF_LIFE_DAYS`), age against the newest memory."""
+    """Importance from -0.25 (low) over 0 (normal) to 0.5 (critical)."""
+    recency: float = 0.02
+    """2 ** (-age / `HALF_LIFE_DAYS`), age against the newest memory: decides between equals."""
+    repeated: float = 0.5
+    """-1 for a memory whose very text ranks higher already, in the same kind of memory."""
 
-    def highest(self) -> float:
-        """Return the sum that a perfect memory would get; what `score` is measured against."""
-        return float(
-            self.lexical + self.dense + self.answer + self.next
-            + self.session_dense + self.session_lexical + self.author
-            + self.length * np.log(MAX_WORDS) + self.importance / 2 + self.recency
-        )  # fmt: skip
+    def array(self) -> Floats:
+        """Return the weights in the order of `TERMS`, (terms,)."""
+        return np.array([getattr(self, name) for name in TERMS], dtype=np.float64)
+
+    def highest(self, *, asks: bool, dated: bool, named: bool, failure: bool) -> float:
+        """Return the sum that a perfect memory would get for a query.
+
+        Args:
+            asks: the query is a question.
+            dated: it names a date.
+            named: it names the author of a candidate.
+            failure: it speaks of a failure.
+        """
+        lift = 1.0 - UNRELATED_COSINE
+        borrowed = max(self.answer * asks + self.next, self.alone) * lift
+        own = self.lexical + self.dense + self.session_dense + self.session_lexical
+        said = self.author * named + self.date * dated + self.failure * failure
+        small = self.length * float(np.log(MAX_WORDS)) + self.importance / 2 + self.recency
+        return own + borrowed + said + small
+
+
+TERMS = tuple(field.name for field in fields(Weights))
+_REPEATED = TERMS.index("repeated")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What is known of n candidates: arrays (n,). Cosines that do not exist are NaN."""
+    """What is known of n candidates: arrays (n,). What does not exist is NaN."""
 
     lexical: Floats
+    """BM25 of text plus `CONTEXT_WEIGHT` times BM25 of text and context."""
     cosine: Floats
-    cosine_previous: Floats
+    """Cosine of the query and the text."""
+    cosine_question: Floats
+    """Cosine of the question said just before; NaN unless the query asks, too."""
     cosine_next: Floats
-    previous_asks: Bools
+    """Cosine of what is said just after."""
+    alone: Bools
+    """Whether nothing is said just before or after, or it is not said itself."""
     session: Ints
+    """Number of the session; `NO_SESSION` for none."""
     words: Floats
     author_named: Bools
     date_match: Floats
+    failed: Bools
+    """Whether it is an error and the query speaks of a failure."""
     importance: Floats
     age_days: Floats
 
 
-TERMS = tuple(field.name for field in fields(Weights))
-
-
 def measure(candidates: Candidates) -> Floats:
-    """Return the terms before weighting, (terms, n), in the order of `TERMS`."""
+    """Return the terms before weighting, (terms, n), in the order of `TERMS`.
+
+    `repeated` is left 0: it depends on the order of the others; see `repeats`.
+    """
     cosine = np.nan_to_num(candidates.cosine, nan=0.0)
     best = candidates.lexical.max(initial=0.0)
     lexical = candidates.lexical / best if best > 0 else np.zeros_like(candidates.lexical)
-    return np.stack(
-        [
-            lexical,
-            cosine,
-            _lift(candidates.cosine_previous) * candidates.previous_asks,
-            _lift(candidates.cosine_next),
-            _best_of_session(cosine, candidates.session),
-            _best_of_session(lexical, candidates.session),
-            candidates.author_named,
-            np.log(np.clip(candidates.words, 1, MAX_WORDS)),
-            candidates.date_match,
-            candidates.importance,
-            np.exp2(-candidates.age_days / HALF_LIFE_DAYS),
-        ]
-    )
+    of_session = _best_of_session(np.stack([cosine, lexical]), candidates.session)
+    terms = {
+        "lexical": lexical,
+        "dense": cosine,
+        "answer": _lift(candidates.cosine_question),
+        "next": _lift(candidates.cosine_next),
+        "alone": _lift(cosine) * candidates.alone,
+        "session_dense": of_session[0],
+        "session_lexical": of_session[1],
+        "author": candidates.author_named,
+        "length": np.log(np.clip(candidates.words, 1, MAX_WORDS)),
+        "date": candidates.date_match,
+        "failure": candidates.failed,
+        "importance": candidates.importance,
+        "recency": np.exp2(-candidates.age_days / HALF_LIFE_DAYS),
+        "repeated": np.zeros(len(cosine)),
+    }
+    return np.stack([terms[name] for name in TERMS]).astype(np.float64, copy=False)
 
 
-def contributions(terms: Floats, weights: Weights) -> Floats:
-    """Return what each term adds to the sum that ranks, (terms, n)."""
-    by_term: Floats = np.array([getattr(weights, name) for name in TERMS], dtype=np.float64)
-    return terms * by_term[:, np.newaxis]
+def total(terms: Floats, weights: Weights) -> Floats:
+    """Return the sum that ranks, (n,)."""
+    totals: Floats = weights.array() @ terms
+    return totals
+
+
+def mark_repeats(terms: Floats, order: Ints, texts: Ints) -> bool:
+    """Set the term `repeated` of every candidate whose text comes earlier in `order`.
+
+    Args:
+        terms: (terms, n), changed in place.
+        order: the candidates, the best first, (n,).
+        texts: a number for each candidate that equal texts share, (n,).
+
+    Returns:
+        Whether there is any.
+    """
+    _, first = np.unique(texts[order], return_index=True)
+    if len(first) == len(order):
+        return False
+    terms[_REPEATED] = -1.0
+    terms[_REPEATED, order[first]] = 0.0
+    return True
+
+
+def ranked(totals: Floats, times_us: Ints, doc_ids: Ints) -> Ints:
+    """Return the candidates' places, the best first.
+
+    Of equal sums the newest comes first, then the latest written, so that the order is always the
+    same. Sums are compared to nine decimals: equal memories tie whatever the order of summation.
+    """
+    return np.lexsort((-doc_ids, -times_us, -np.round(totals, _DECIMALS)))
+
+
+def evidence(candidates: Candidates, query_words: int) -> float:
+    """Return how well the best candidate matches at all, 0 to 1.
+
+    The sum that ranks compares a query's candidates with each other: one of them always has the
+    best BM25. This compares queries: it is the best cosine, or b / (b + `WORD_HALF`) for b the
+    best BM25 per word of the query and field, whichever is more.
+    """
+    cosine = np.nan_to_num(candidates.cosine, nan=0.0).max(initial=0.0)
+    fields_weight = 1.0 + CONTEXT_WEIGHT
+    per_word = candidates.lexical.max(initial=0.0) / (fields_weight * max(query_words, 1))
+    return float(np.clip(max(cosine, per_word / (per_word + WORD_HALF)), 0.0, 1.0))
+
+
+def scores(totals: Floats, highest: float, evidence_: float) -> Floats:
+    """Return the scores, 0 to 1, in the order of the sums: sqrt(sum / highest * evidence)."""
+    if highest <= 0:
+        return np.zeros_like(totals)
+    return np.sqrt(np.clip(totals / highest, 0.0, 1.0) * evidence_)
 
 
 def _lift(cosine: Floats) -> Floats:
@@ -116,12 +199,12 @@ def _lift(cosine: Floats) -> Floats:
 
 
 def _best_of_session(values: Floats, session: Ints) -> Floats:
-    """Return for each row the largest value of its session; its own where it has none."""
+    """Return for each value (k, n) the largest of its row's session; its own where it has none."""
     best = values.copy()
-    inside = session != NO_SESSION
-    if inside.any():
-        _, group = np.unique(session[inside], return_inverse=True)
-        highest = np.full(int(group.max()) + 1, -np.inf)
-        np.maximum.at(highest, group, values[inside])
-        best[inside] = highest[group]
+    inside = np.flatnonzero(session != NO_SESSION)
+    if inside.size:
+        order = inside[np.argsort(session[inside], kind="stable")]
+        starts = np.flatnonzero(np.diff(session[order], prepend=NO_SESSION))
+        highest = np.maximum.reduceat(values[:, order], starts, axis=1)
+        best[:, order] = np.repeat(highest, np.diff(starts, append=len(order)), axis=1)
     return best

@@ -1,8 +1,7 @@
-"""Recall: gather candidates from both indexes, measure them, rank them, show the best."""
+"""Recall: search as asked, and show the best."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
@@ -10,31 +9,15 @@ from enum import Enum, IntEnum
 import numpy as np
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.clock import MICROSECONDS
-from mneme_server.corpus.document import NORMAL_IMPORTANCE, Document, DocumentFilter, Scope
-from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Rows, Selection
+from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.ports import CorpusIndex, Hits, Selection
 from mneme_server.corpus.tenant import TenantMemory, Tenants
-from mneme_server.recall.dates import date_match, named_dates
+from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit
-from mneme_server.recall.ranking import (
-    CONTEXT_WEIGHT,
-    TERMS,
-    Candidates,
-    Floats,
-    Weights,
-    contributions,
-    measure,
-)
+from mneme_server.recall.ranking import TERMS, Floats, Weights, ranked
 
-CANDIDATES_PER_SIDE = 200
-"""Memories that each index proposes; their neighbours come on top. More changes LoCoMo's recall by
-less than 0.002."""
 LEXICAL_HALF = 10.0
 """BM25 at which the score of a LEXICAL result is 0.5."""
-_DAY_US = 86_400 * MICROSECONDS
-_DAYS_AROUND_A_DATE = 3
-_WORD = re.compile(r"[^\W_]+")
-_SHORTEST_NAME = 3
 
 
 class Mode(IntEnum):
@@ -100,18 +83,6 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranked:
-    """Candidates with their scores, in no order. `terms` (terms, n) and `added` are for HYBRID."""
-
-    rows: Rows
-    scores: Floats
-    similarity: Floats
-    capped: bool
-    terms: Floats | None = None
-    added: Floats | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Recall:
     """Recalls memories."""
 
@@ -128,21 +99,21 @@ class Recall:
             selection = memory.index.select(query.filter)
             if not selection.count:
                 return Answer((), self._why_nothing(memory.index, query.filter), 0)
-            ranked = self._rank(memory.index, query, selection)
-            return _answer(memory, query, selection, ranked)
+            found = self._rank(memory.index, query, selection)
+            return _answer(memory, query, selection, found)
 
-    def _rank(self, index: CorpusIndex, query: RecallQuery, selection: Selection) -> _Ranked:
+    def _rank(self, index: CorpusIndex, query: RecallQuery, selection: Selection) -> Ranked:
         if query.mode == Mode.LEXICAL:
             hits = index.search_lexical(query.text, CANDIDATES_PER_SIDE, selection)
-            scores = hits.scores.astype(np.float64)
-            unknown = np.full(len(hits.rows), np.nan)
-            return _Ranked(hits.rows, scores / (scores + LEXICAL_HALF), unknown, _full(hits))
+            bm25 = hits.scores.astype(np.float64)
+            unknown = np.full_like(bm25, np.nan)
+            return _alone(index, hits, bm25, bm25 / (bm25 + LEXICAL_HALF), unknown)
         vector = self.embedder.embed([query.text])[0]
-        dense = index.search_dense(vector, CANDIDATES_PER_SIDE, selection)
         if query.mode == Mode.DENSE:
-            cosine = dense.scores.astype(np.float64)
-            return _Ranked(dense.rows, np.clip(cosine, 0.0, 1.0), cosine, _full(dense))
-        return _hybrid(index, query, selection, vector, dense)
+            hits = index.search_dense(vector, CANDIDATES_PER_SIDE, selection)
+            cosine = hits.scores.astype(np.float64)
+            return _alone(index, hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
+        return search_hybrid(index, query.text, vector, selection, query.weights)
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> Outcome:
@@ -150,113 +121,22 @@ class Recall:
         return Outcome.NOTHING_MATCHES_FILTERS if stored.count else Outcome.NOTHING_STORED
 
 
-def _hybrid(
-    index: CorpusIndex, query: RecallQuery, selection: Selection, vector: Matrix, dense: Hits
-) -> _Ranked:
-    words = index.search_lexical(
-        query.text, CANDIDATES_PER_SIDE, selection, context_weight=CONTEXT_WEIGHT
-    )
-    lexical = [words, *_on_named_days(index, query, selection)]
-    candidates = _with_neighbours(
-        index, np.concatenate([dense.rows, *(hits.rows for hits in lexical)]), selection
-    )
-    measured = _measure(index, query.text, vector, candidates, lexical)
-    terms = measure(measured)
-    added = contributions(terms, query.weights)
-    highest = query.weights.highest()
-    scores = (
-        np.clip(added.sum(axis=0) / highest, 0.0, 1.0) if highest else np.zeros(len(candidates))
-    )
-    capped = _full(dense) or _full(words)
-    return _Ranked(candidates, scores, measured.cosine, capped, terms, added)
-
-
-def _on_named_days(index: CorpusIndex, query: RecallQuery, selection: Selection) -> list[Hits]:
-    """Search the days that the query names once more, so that what happened then is looked at."""
-    found = []
-    times = index.columns.timestamp_us
-    for named in named_dates(query.text):
-        ordinal = named.ordinal()
-        if ordinal is None:
-            continue
-        noon_us = (ordinal - _EPOCH_ORDINAL) * _DAY_US + _DAY_US // 2
-        span = _DAYS_AROUND_A_DATE * _DAY_US + _DAY_US // 2
-        near = np.abs(times[: len(selection.mask)] - noon_us) <= span
-        mask = selection.mask & near
-        count = int(np.count_nonzero(mask))
-        if count:
-            days = Selection(mask, count, everything=False)
-            found.append(
-                index.search_lexical(
-                    query.text, CANDIDATES_PER_SIDE, days, context_weight=CONTEXT_WEIGHT
-                )
-            )
-    return found
-
-
-def _with_neighbours(index: CorpusIndex, rows: Rows, selection: Selection) -> Rows:
-    """Return the rows and, where the filter lets them through, those just before and after them."""
-    found = np.unique(rows)
+def _alone(
+    index: CorpusIndex, hits: Hits, basis: Floats, scores: Floats, similarity: Floats
+) -> Ranked:
+    """Return the hits of one index, ranked by `basis`."""
     columns = index.columns
-    near = np.concatenate([columns.previous[found], columns.next[found]]).astype(np.int64)
-    near = near[(near >= 0) & (near < len(selection.mask))]
-    return np.union1d(found, near[selection.mask[near]])
-
-
-def _measure(
-    index: CorpusIndex, text: str, vector: Matrix, rows: Rows, lexical: Sequence[Hits]
-) -> Candidates:
-    columns = index.columns
-    previous, following = columns.previous[rows], columns.next[rows]
-    # One gather for the candidates and their neighbours, each vector once.
-    needed, place = np.unique(np.concatenate([rows, previous, following]), return_inverse=True)
-    cosine = np.where(needed >= 0, index.similarities(vector, np.maximum(needed, 0)), np.nan)
-    own, before, after = cosine[place].astype(np.float64).reshape(3, len(rows))
-    bm25 = np.zeros(len(rows))
-    for hits in lexical:
-        at = np.searchsorted(rows, hits.rows)
-        bm25[at] = np.maximum(bm25[at], hits.scores)
-    age_us = index.newest_us - columns.timestamp_us[rows]
-    return Candidates(
-        lexical=bm25,
-        cosine=own,
-        cosine_previous=before,
-        cosine_next=after,
-        previous_asks=(previous >= 0) & columns.asks[np.maximum(previous, 0)],
-        session=columns.session[rows].astype(np.int64),
-        words=columns.words[rows].astype(np.float64),
-        author_named=_author_named(index, text, rows),
-        date_match=date_match(named_dates(text), columns.timestamp_us[rows]),
-        importance=(columns.importance[rows].astype(np.float64) - NORMAL_IMPORTANCE) / 4,
-        age_days=np.maximum(age_us, 0) / _DAY_US,
-    )
-
-
-def _author_named(
-    index: CorpusIndex, text: str, rows: Rows
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    asked = {word for word in _WORD.findall(text.lower()) if len(word) >= _SHORTEST_NAME}
-    author = index.columns.author[rows]
-    names = index.columns.authors
-    named = [
-        number
-        for number in np.unique(author).tolist()
-        if number >= 0 and asked.intersection(_WORD.findall(names[number].lower()))
-    ]
-    return np.isin(author, named)
+    order = ranked(basis, columns.timestamp_us[hits.rows], columns.doc_id[hits.rows])
+    return Ranked(hits.rows[order], scores[order], similarity[order], full(hits))
 
 
 def _answer(
-    memory: TenantMemory[RecallUnit], query: RecallQuery, selection: Selection, ranked: _Ranked
+    memory: TenantMemory[RecallUnit], query: RecallQuery, selection: Selection, candidates: Ranked
 ) -> Answer:
     index = memory.index
-    enough = np.flatnonzero(ranked.scores >= query.min_score)
-    times, doc_ids = index.columns.timestamp_us, index.columns.doc_id
-    rows = ranked.rows[enough]
-    # Ties: the newest first, then the latest written, so that the order is always the same.
-    order = np.lexsort((-doc_ids[rows], -times[rows], -np.round(ranked.scores[enough], 9)))
-    best = enough[order[: query.limit]]
-    wanted = [int(doc_id) for doc_id in doc_ids[ranked.rows[best]]]
+    enough = int(np.count_nonzero(candidates.scores >= query.min_score))
+    best = range(min(enough, query.limit))
+    wanted = index.columns.doc_id[candidates.rows[: len(best)]].tolist()
     with memory.read() as unit:
         documents = unit.memories.documents_of(wanted)
         details = _details(unit, documents)
@@ -264,10 +144,10 @@ def _answer(
     results = [
         Recalled(
             document=documents[doc_id],
-            score=float(ranked.scores[place]),
-            similarity=_known(ranked.similarity[place]),
+            score=float(candidates.scores[place]),
+            similarity=_known(candidates.similarity[place]),
             details=details.get((documents[doc_id].scope, documents[doc_id].source_id), {}),
-            terms=_terms(ranked, int(place)) if query.explain else (),
+            terms=_terms(candidates, place, query.weights) if query.explain else (),
         )
         for doc_id, place in zip(wanted, best, strict=True)
         if doc_id in documents  # It may have been removed since it was found.
@@ -276,9 +156,9 @@ def _answer(
         results=results,
         outcome=Outcome.FOUND if results else Outcome.NOTHING_ABOVE_MIN_SCORE,
         searched_count=selection.count,
-        total=len(enough),
+        total=enough,
         pending_count=pending,
-        capped=ranked.capped,
+        capped=candidates.capped,
     )
 
 
@@ -293,23 +173,16 @@ def _details(
     return found
 
 
-def _terms(ranked: _Ranked, place: int) -> list[Term]:
-    if ranked.terms is None or ranked.added is None:
+def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:
+    if candidates.terms is None:
         return []
+    values = candidates.terms[:, place]
+    added = weights.array() * values
     terms = [
-        Term(name, float(ranked.terms[i, place]), float(ranked.added[i, place]))
-        for i, name in enumerate(TERMS)
-        if ranked.added[i, place]
+        Term(name, float(values[i]), float(added[i])) for i, name in enumerate(TERMS) if added[i]
     ]
     return sorted(terms, key=lambda term: -abs(term.contribution))
 
 
 def _known(cosine: float) -> float | None:
     return None if np.isnan(cosine) else float(cosine)
-
-
-def _full(hits: Hits) -> bool:
-    return len(hits.rows) >= CANDIDATES_PER_SIDE
-
-
-_EPOCH_ORDINAL = 719_163  # date(1970, 1, 1).toordinal()

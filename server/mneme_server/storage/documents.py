@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
 
 from mneme_server.common.clock import now_us
-from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Scope
+from mneme_server.corpus.document import CONTEXT_DOCUMENTS, SPOKEN, Document, Scope
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant import CorpusChange, QueuedText
 from mneme_server.storage.engine import Database
@@ -291,14 +291,14 @@ def insert_vectors(
 
 
 def in_context(connection: Connection, tenant_id: str, found: list[Document]) -> list[Document]:
-    """Fill in what comes just before each document in its session, and return the documents.
+    """Fill in what is said just before each spoken document in its session; return all documents.
 
     Of a session that is among them, they must be a run without gaps, in order, as documents are
     when they are written and when they are read by `doc_id`.
     """
     lines: dict[str, deque[str]] = {}
     for document in found:
-        if document.scope != Scope.EVENT or not document.session_id:
+        if not document.spoken or not document.session_id:
             continue
         before = lines.get(document.session_id)
         if before is None:
@@ -320,6 +320,7 @@ def _texts_before(connection: Connection, tenant_id: str, document: Document) ->
             documents.c.session_id == document.session_id,
             documents.c.position < document.position,
             documents.c.scope == int(Scope.EVENT),
+            documents.c.category.in_(SPOKEN),
         )
         .order_by(documents.c.position.desc())
         .limit(CONTEXT_DOCUMENTS)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
-from mneme_server.index.columns import DocumentTable
+from mneme_server.index.columns import DocumentTable, author_of
 from unit.index.memory_source import event
 
 _NAMES = st.sampled_from(["", "a", "b", "c"])
@@ -26,7 +27,7 @@ _DOCUMENTS = st.builds(
     agent_id=_NAMES,
     user_id=_NAMES,
     project=_NAMES,
-    category=_NAMES,
+    category=_NAMES | st.sampled_from(["message", "tool_error"]),
     importance=st.integers(1, 4),
     archived=st.booleans(),
     tags=_TAGS.map(sorted).map(tuple),
@@ -134,13 +135,19 @@ def test_the_arrays_hold_what_the_documents_do(
     live = apply(table, steps)
     for doc_id, document in live.items():
         row = int(table.rows_of(np.array([doc_id]))[0])
-        author = document.agent_id or ("Ann" if document.text.startswith("Ann: ") else "")
+        said = document.scope == Scope.EVENT and document.category in ("", "message")
+        label = "Ann" if said and document.text.startswith("Ann: ") else ""
+        author = document.agent_id or label
         assert table.scope[row] == document.scope
         assert table.position[row] == document.position
         assert table.timestamp_us[row] == document.timestamp_us
         assert table.importance[row] == document.importance
         assert table.words[row] == len(document.text.split())
         assert table.asks[row] == ("?" in document.text)
+        assert table.spoken[row] == said
+        assert table.failed[row] == (
+            document.scope == Scope.EVENT and document.category == "tool_error"
+        )
         assert (table.authors[table.author[row]] if table.author[row] >= 0 else "") == author
     assert table.newest_us == max((d.timestamp_us for d in live.values()), default=0)
     assert sorted(table.live_ids().tolist()) == sorted(live)
@@ -186,3 +193,25 @@ def test_a_name_nobody_has_selects_nothing() -> None:
         DocumentFilter(tags=frozenset({"never"})),
     ):
         assert table.select(wanted).count == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "author"),
+    [
+        ("Ann: hello", "Ann"),
+        ("Dr. Ann Smith: hello", "Dr. Ann Smith"),
+        ("Jean-Luc: bonjour", "Jean-Luc"),
+        ("李雷: 你好", "李雷"),
+        ("Here are the details for your booking: none", ""),
+        ("note: hello", ""),
+        ("Ann:hello", ""),
+        ("10: hello", ""),
+    ],
+)
+def test_a_name_before_what_is_said_is_its_author(text: str, author: str) -> None:
+    assert author_of(event(1, text, category="message")) == author
+
+
+def test_what_a_tool_reports_has_no_author_but_its_agent() -> None:
+    assert author_of(event(1, "Error: no seats", category="tool_error")) == ""
+    assert author_of(event(1, "Ann: hello", category="tool_response", agent_id="bot")) == "bot"
