@@ -105,7 +105,7 @@ def test_a_developer_s_prompt_is_kept_out_of_recall_like_a_system_prompt() -> No
 
 def test_a_tool_call_has_name_id_and_parsed_arguments() -> None:
     found = event(call("search", '{"from": "JFK", "stops": [0, 1]}', "c9"))
-    assert (found.name, found.call_id, found.text) == ("search", "c9", "")
+    assert (found.name, found.call_id) == ("search", "c9")
     assert to_dict(found.payload) == {"arguments": {"from": "JFK", "stops": [0, 1]}}
 
 
@@ -406,3 +406,36 @@ def test_json_nested_too_deep_becomes_text() -> None:
 def test_large_integers_of_a_record_become_text() -> None:
     record = {"messages": [{"role": "user", "content": "x"}], "seed": 2**60}
     assert (plan(record).start or {})["metadata"] == {"seed": str(2**60)}
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (
+            call("search", '{"to": "SEA", "from": {"city": "NYC"}, "days": [1, 2], "x": null}'),
+            "tool_call: search: to SEA, city NYC, days 1, days 2",
+        ),
+        (call("think", "{}"), ""),
+        (call("sql", "SELECT 1"), "tool_call: sql: SELECT 1"),
+        (
+            {"role": "tool", "name": "find", "content": '[{"b": 1}, {"a": true}]'},
+            "tool_response: find: b 1, a True",
+        ),
+        ({"role": "tool", "content": "done"}, "tool_response: done"),
+        ({"role": "tool", "name": "book", "content": ""}, ""),
+        (
+            {"role": "tool", "name": "book", "content": "Error: no seats"},
+            "tool_error: book: Error: no seats",
+        ),
+    ],
+)
+def test_tools_events_are_remembered_by_words_in_the_agent_s_own_order(
+    message: Any, text: str
+) -> None:
+    assert event(message).text == text
+
+
+def test_a_long_result_is_remembered_by_its_beginning() -> None:
+    found = event({"role": "tool", "name": "cat", "content": json.dumps(["word"] * 10_000)})
+    assert len(found.text) == 4000
+    assert found.text.startswith("tool_response: cat: word, word")

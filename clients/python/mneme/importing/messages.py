@@ -12,6 +12,7 @@ from typing import Any
 from mneme._core.convert import MAX_EXACT_INTEGER
 from mneme.importing.outcomes import tool_error
 from mneme.importing.plan import UnusableError, clean, clip, label, tidy
+from mneme.importing.wording import tool_text
 
 # What becomes a field of the event, rather than part of its payload.
 _MAPPED = frozenset(
@@ -85,9 +86,15 @@ def _call(
     call_id = label(call.get("id") or "", notes)
     if call_id:
         call_names[call_id] = name
-    arguments = function.get("arguments", function.get("input"))
-    payload = {} if arguments is None else {"arguments": _parsed(arguments, notes)}
-    return {"event_type": "tool_call", "name": name, "call_id": call_id, "payload": payload}
+    given = function.get("arguments", function.get("input"))
+    arguments = None if given is None else _parsed(given, notes)
+    return {
+        "event_type": "tool_call",
+        "name": name,
+        "call_id": call_id,
+        "text": tool_text("tool_call", name, arguments),
+        "payload": {} if arguments is None else {"arguments": arguments},
+    }
 
 
 def _answer(
@@ -100,11 +107,13 @@ def _answer(
     payload = {"result": _parsed(text, notes), **_rest(message, notes)} if text else {}
     error = tool_error(message, text)
     if error is None:
-        return event | {"event_type": "tool_response", "payload": payload}
+        words = tool_text("tool_response", name, payload.get("result"))
+        return event | {"event_type": "tool_response", "text": words, "payload": payload}
     if payload.get("result") == error and len(error) <= len(clip(error, Counter())):
         del payload["result"]  # The error says it already.
     return event | {
         "event_type": "tool_error",
+        "text": tool_text("tool_error", name, clean(error, notes)),
         "error": clip(clean(error, notes), notes),
         "payload": payload,
     }

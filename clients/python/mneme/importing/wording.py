@@ -1,0 +1,54 @@
+"""What a tool's call or answer is remembered by, in words.
+
+A server makes such texts itself where none is given. An import gives them, because an event that
+is imported again must say the same as the first time, whatever the server's version; and because
+a transcript's JSON still has its keys in the order in which the agent wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# More than an embedding model reads, enough words for a lexical index, no copy of a long result.
+_MAX_WORDS = 4_000
+
+
+def tool_text(kind: str, name: str, content: Any) -> str:
+    """The text of a tool's event, e.g. "tool_call: search: origin JFK, destination SEA".
+
+    Args:
+        kind: the event's type.
+        name: the tool; may be empty.
+        content: the arguments, the result or the error: text or JSON.
+
+    Returns:
+        At most 4,000 characters; empty when there is no content.
+    """
+    body = content if isinstance(content, str) else _joined(content)
+    if not body:
+        return ""
+    return ": ".join(filter(None, [kind, name, body]))[:_MAX_WORDS]
+
+
+def _joined(content: Any) -> str:
+    """JSON as words: quotes and braces are noise to a model."""
+    parts: list[str] = []
+    length = 0
+    for part in _parts("", content):
+        parts.append(part)
+        length += len(part)
+        if length > _MAX_WORDS:
+            break
+    return ", ".join(parts)
+
+
+def _parts(key: str, value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner_key, inner in value.items():
+            yield from _parts(str(inner_key), inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _parts(key, inner)
+    elif value is not None:
+        yield f"{key} {value}" if key else str(value)
