@@ -1,0 +1,238 @@
+"""The hash chain: recomputed here from its description alone, and broken in every way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.struct_pb2 import ListValue, Struct
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mneme.v1 import event_service_pb2 as events_pb
+from support.api import Api
+from support.making import (
+    LLM_RESPONSE,
+    at,
+    event,
+    list_events,
+    record,
+    session_of,
+    struct,
+    verify,
+)
+from support.server import LocalServer
+
+
+def plain(value: Any) -> Any:
+    """Return a Struct's value as JSON has it; whole numbers that a double holds are integers."""
+    if isinstance(value, Struct | Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, ListValue | list):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def hash_of(found: events_pb.Event) -> str:
+    """Recompute an event's hash as `mneme.v1.Event.hash` describes it."""
+    content = [
+        found.prev_hash,
+        found.id,
+        found.session_id,
+        found.agent_id,
+        found.event_type,
+        found.severity,
+        found.timestamp.ToMicroseconds(),
+        found.text,
+        found.name,
+        found.call_id,
+        found.error,
+        found.model,
+        found.input_tokens,
+        found.output_tokens,
+        repr(found.cost_usd),
+        found.duration.ToMicroseconds() if found.HasField("duration") else None,
+        plain(found.payload),
+        plain(found.metadata),
+    ]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def assert_chained(api: Api, session_id: str) -> None:
+    chain = sorted(list_events(api, session_id=session_id), key=lambda found: found.sequence)
+    previous = ""
+    for place, found in enumerate(chain, start=1):
+        assert (found.sequence, found.prev_hash) == (place, previous)
+        assert found.hash == hash_of(found)
+        previous = found.hash
+    assert session_of(api, session_id).head_hash == previous
+
+
+def test_anyone_can_recompute_the_hashes_from_their_description(api: Api) -> None:
+    record(
+        api,
+        event("naïve “text” 🙂\n\t\\", at=1.000001),
+        event(
+            "", kind=LLM_RESPONSE, agent_id="a", name="n", call_id="c", error="e", model="m",
+            input_tokens=3, output_tokens=4, cost_usd=0.1 + 0.2, duration=Duration(nanos=1_000),
+            payload={"b": 1, "a": [1.5, 2.0, None, True, {"z": "é"}], "big": 1e300},
+            metadata={"k": -0.0}, at=0,
+        ),
+        event("third", cost_usd=5, at=2),
+    )  # fmt: skip
+    assert_chained(api, "s")
+    assert verify(api).valid
+
+
+text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=8,
+)
+new_events = st.builds(
+    lambda session, text, payload, cost, seconds: event(
+        text, f"s{session}", at=seconds, payload=payload, cost_usd=cost
+    ),
+    st.integers(0, 2), text, st.dictionaries(text, json_values, max_size=3),
+    st.floats(0, 1e6), st.integers(0, 100),
+)  # fmt: skip
+
+
+@settings(max_examples=25)
+@given(batches=st.lists(st.lists(new_events, min_size=1, max_size=6), min_size=1, max_size=4))
+def test_any_batches_make_chains_that_verify(
+    server: LocalServer, batches: list[list[events_pb.NewEvent]]
+) -> None:
+    api = _shared_tenant(server)
+    record(api, *(_in_new_session(item) for item in batches[0]))
+    for batch in batches:
+        record(api, *batch)
+    for session_id in {item.session_id for batch in batches for item in batch}:
+        assert_chained(api, session_id)
+    assert verify(api).valid
+
+
+_shared: dict[str, Api] = {}
+
+
+def _shared_tenant(server: LocalServer) -> Api:
+    # One for all examples: making tenants takes longer than recording events.
+    return _shared.setdefault(server.address, server.keys.tenant("chain"))
+
+
+def _in_new_session(given: events_pb.NewEvent) -> events_pb.NewEvent:
+    copy = events_pb.NewEvent()
+    copy.CopyFrom(given)
+    return copy
+
+
+@settings(max_examples=40)
+@given(payload=st.dictionaries(text, json_values, max_size=4))
+def test_any_json_comes_back_as_it_was_sent(server: LocalServer, payload: dict[str, Any]) -> None:
+    api = _shared_tenant(server)
+    sent = struct(**{}) if not payload else _struct(payload)
+    (receipt,) = record(api, events_pb.NewEvent(
+        session_id="json", event_type="EVENT_TYPE_CUSTOM", payload=sent))  # fmt: skip
+    answer = api.events.ListEvents(
+        events_pb.ListEventsRequest(session_id="json", descending=True, page_size=1)
+    )
+    assert answer.events[0].id == receipt.id
+    assert answer.events[0].payload == sent
+
+
+def _struct(payload: dict[str, Any]) -> Struct:
+    made = Struct()
+    made.update(payload)
+    return made
+
+
+@pytest.fixture
+def tampered(server: LocalServer, api: Api) -> Callable[[str], events_pb.VerifyEventsResponse]:
+    """Record two sessions, change the database behind the server's back, and verify."""
+    record(api, *[event(f"event {n}", "s", id=f"e{n}", at=n) for n in range(1, 6)])
+    record(api, *[event(f"other {n}", "other", id=f"o{n}", at=n) for n in range(1, 4)])
+    assert verify(api).valid
+
+    def change(sql: str) -> events_pb.VerifyEventsResponse:
+        path = Path(server.data_dir) / "tenants" / api.tenant_id / "mneme.db"
+        with sqlite3.connect(path, isolation_level=None) as connection:
+            assert connection.execute(sql).rowcount > 0
+        connection.close()
+        only = verify(api, "other")
+        assert only.valid, "the session that nobody touched still verifies"
+        return verify(api)
+
+    return change
+
+
+TAMPERING = {
+    "a text is changed": ("UPDATE events SET text = 'forged' WHERE id = 'e3'", "e3", 3),
+    "a payload is changed": ("UPDATE events SET payload = '{\"a\":1}' WHERE id = 'e3'", "e3", 3),
+    "metadata are changed": ("UPDATE events SET metadata = '{\"a\":1}' WHERE id = 'e2'", "e2", 2),
+    "a time is changed": ("UPDATE events SET timestamp = timestamp + 1 WHERE id = 'e1'", "e1", 1),
+    "a type is changed": ("UPDATE events SET event_type = 5 WHERE id = 'e4'", "e4", 4),
+    "a severity is changed": ("UPDATE events SET severity = 5 WHERE id = 'e4'", "e4", 4),
+    "an agent is changed": ("UPDATE events SET agent_id = 'x' WHERE id = 'e4'", "e4", 4),
+    "a cost is changed": ("UPDATE events SET cost_usd = 1 WHERE id = 'e5'", "e5", 5),
+    "tokens are changed": ("UPDATE events SET input_tokens = 1 WHERE id = 'e5'", "e5", 5),
+    "a duration is made up": ("UPDATE events SET duration = 1 WHERE id = 'e5'", "e5", 5),
+    "an error is made up": ("UPDATE events SET error = 'x' WHERE id = 'e2'", "e2", 2),
+    "an id is changed": ("UPDATE events SET id = 'forged' WHERE id = 'e2'", "forged", 2),
+    "a hash is changed": ("UPDATE events SET hash = 'ab' WHERE id = 'e2'", "e2", 2),
+    "a link is changed": ("UPDATE events SET prev_hash = 'ab' WHERE id = 'e2'", "e2", 2),
+    "an event in the middle is deleted": ("DELETE FROM events WHERE id = 'e3'", "e4", 3),
+    "the first event is deleted": ("DELETE FROM events WHERE id = 'e1'", "e2", 1),
+    "the last event is deleted": ("DELETE FROM events WHERE id = 'e5'", "", 5),
+    "all events are deleted": ("DELETE FROM events WHERE session_id = 's'", "", 1),
+    "two events change places": (
+        "UPDATE events SET sequence = -sequence WHERE id IN ('e2', 'e3')", "e3", 1,
+    ),
+    "the sessions head is changed": ("UPDATE sessions SET head_hash = 'ab' WHERE id = 's'", "", 5),
+    "the sessions count is changed": (
+        "UPDATE sessions SET event_count = 4 WHERE id = 's'", "", 6,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", sorted(set(TAMPERING) - {"two events change places"}))
+def test_tampering_is_found_and_the_first_broken_event_named_when(
+    what: str, tampered: Callable[[str], events_pb.VerifyEventsResponse]
+) -> None:
+    sql, event_id, sequence = TAMPERING[what]
+    found = tampered(sql)
+    assert (found.valid, found.broken_count, found.sessions_checked) == (False, 1, 2)
+    (broken,) = found.broken
+    assert (broken.session_id, broken.event_id, broken.sequence) == ("s", event_id, sequence)
+    assert len(broken.reason) > 10
+
+
+def test_two_events_that_changed_places_are_found(
+    server: LocalServer, api: Api, tampered: Callable[[str], events_pb.VerifyEventsResponse]
+) -> None:
+    path = Path(server.data_dir) / "tenants" / api.tenant_id / "mneme.db"
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("UPDATE events SET sequence = 100 WHERE id = 'e2'")
+        connection.execute("UPDATE events SET sequence = 2 WHERE id = 'e3'")
+    connection.close()
+    found = tampered("UPDATE events SET sequence = 3 WHERE id = 'e2'")
+    (broken,) = found.broken
+    assert (broken.session_id, broken.event_id, broken.sequence) == ("s", "e3", 2)
+
+
+def test_verifying_a_session_gives_its_length_and_head(api: Api) -> None:
+    record(api, *[event(f"event {n}", "long") for n in range(700)])
+    found = verify(api, "long")
+    assert (found.valid, found.sessions_checked, found.events_checked) == (True, 1, 700)
+    assert found.head_hash == session_of(api, "long").head_hash
+    empty = api.events.StartSession(events_pb.StartSessionRequest(started_at=at(0))).session
+    assert verify(api, empty.id).events_checked == 0
+    assert verify(api).sessions_checked == 2
