@@ -125,7 +125,7 @@ def test_memories_without_embeddings_yet_are_mentioned_beside_the_table(
     assert "1,200" not in result.out
 
 
-def test_on_a_narrow_terminal_a_row_is_one_line_and_the_score_stays_whole(
+def test_on_a_narrow_terminal_columns_give_way_and_the_score_stays_whole(
     served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
@@ -137,6 +137,7 @@ def test_on_a_narrow_terminal_a_row_is_one_line_and_the_score_stays_whole(
     assert all(len(line) <= 60 for line in lines)
     assert sum("0.83 █████" in line for line in lines) == 1
     assert "When" not in lines[0]
+    assert "Refresh tokens Refresh" in out
     assert "\x1b[36m" not in out
 
 

@@ -31,10 +31,10 @@ _KEY_COLUMNS = (
     Column("Tenant"),
     Column("Name", flexible=True),
     Column("Scopes"),
-    Column("Begins with", needs_width=110),
-    Column("Per minute", right=True, needs_width=130),
-    Column("Last used", needs_width=90),
-    Column("Revoked", needs_width=150),
+    Column("Begins with", optional=2),
+    Column("Per minute", right=True, optional=3),
+    Column("Last used", optional=1),
+    Column("Revoked", optional=4),
 )
 
 

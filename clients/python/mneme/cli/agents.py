@@ -10,12 +10,12 @@ from mneme.cli.output import Column
 _COLUMNS = (
     Column("Agent", style="cyan"),
     Column("Name", flexible=True),
-    Column("Last seen"),
+    Column("Last seen", optional=1),
     Column("Sessions", right=True),
     Column("Events", right=True),
-    Column("Tool calls", right=True, needs_width=90),
+    Column("Tool calls", right=True, optional=2),
     Column("Errors", right=True),
-    Column("Cost USD", right=True, needs_width=100),
+    Column("Cost USD", right=True, optional=3),
 )
 
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 EVENT_COLUMNS = (
     Column("When"),
     Column("Type"),
-    Column("Name", flexible=True, needs_width=90),
-    Column("Session", needs_width=140, style="dim"),
-    Column("Id", needs_width=170, style="dim"),
-    Column("Text", flexible=True),
+    Column("Name", flexible=True, optional=1),
+    Column("Session", optional=2, style="dim"),
+    Column("Id", optional=3, style="dim"),
+    Column("Text", flexible=True, least=30),
 )
 
 

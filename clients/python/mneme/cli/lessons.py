@@ -36,12 +36,19 @@ _COLUMNS = (
     Column("Lesson", style="cyan"),
     Column("Category"),
     Column("Importance"),
-    Column("Title", flexible=True),
-    Column("Updated", needs_width=110, style="dim"),
-    Column("Agent", needs_width=130),
-    Column("Used", right=True, needs_width=90),
+    Column("Title", flexible=True, least=24),
+    Column("Updated", optional=2, style="dim"),
+    Column("Agent", optional=3),
+    Column("Used", right=True, optional=1),
 )
-_FOUND_COLUMNS = (Column("Score", style="cyan"), *_COLUMNS[:4], Column("Content", flexible=True))
+_FOUND_COLUMNS = (
+    Column("Score", style="cyan"),
+    Column("Lesson"),
+    Column("Category", optional=3),
+    Column("Importance", optional=2),
+    Column("Title", flexible=True, least=16, lines=3),
+    Column("Content", flexible=True, least=24, lines=3, optional=1),
+)
 
 
 @app.command("list")

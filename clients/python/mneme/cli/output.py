@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # What a pipe shows of a long text; whoever wants all of it asks for JSON.
 _PIPED_PREVIEW = 200
 _GAP = "  "
-_LEAST_WIDTH = 8
+_NARROWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,22 @@ class Column:
 
     Args:
         title: its heading.
-        flexible: it gives way when the terminal is narrow, and its text is cut.
+        flexible: on a terminal its text is cut to the room that the others leave.
+        least: the cells that a flexible column needs to be of use.
+        lines: the lines over which a flexible column's text may run on a terminal.
+        optional: on a terminal without room for all, columns are left out, the largest number
+            first; 0 stays.
         right: its values are numbers, and stand to the right.
-        needs_width: the terminal's least width at which it is shown at all.
         style: rich's style of its values.
     """
 
     title: str
     flexible: bool = False
+    least: int = 12
+    lines: int = 1
+    optional: int = 0
     right: bool = False
-    needs_width: int = 0
-    style: str | None = None
+    style: str = ""
 
 
 class Output:
@@ -102,27 +107,43 @@ def _plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> No
     table += [[cut(cell, _PIPED_PREVIEW) for cell in row] for row in rows]
     widths = _natural_widths(table)
     for row in table:
-        cells = map(_sized, row, widths, (column.right for column in columns))
+        cells = map(_padded, row, widths, (column.right for column in columns))
         sys.stdout.write(f"{_GAP.join(cells).rstrip()}\n")
 
 
 def _terminal_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    from rich.text import Text
-
     console = terminal()
-    shown = [i for i, column in enumerate(columns) if column.needs_width <= console.width]
+    table = [[column.title for column in columns], *rows]
+    shown = _shown(console.width, columns, _natural_widths(table))
     columns = [columns[i] for i in shown]
-    table = [[column.title for column in columns], *([row[i] for i in shown] for row in rows)]
+    table = [[row[i] for i in shown] for row in table]
     widths = _widths_within(console.width, columns, _natural_widths(table))
     for number, row in enumerate(table):
-        line = Text(no_wrap=True, overflow="ignore")
-        for column, cell, width in zip(columns, row, widths, strict=True):
-            style = (column.style or "") if number else "bold"
-            line.append(_sized(cell, width, column.right), style).append(_GAP)
-        line.rstrip()
-        console.print(line, crop=False)
+        _print_row(console, columns, row, widths, is_head=number == 0)
         if number == 0:
-            console.print("─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), style="dim")
+            rule = "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
+            console.print(rule, style="dim", crop=False, overflow="ignore", no_wrap=True)
+
+
+def _print_row(
+    console: Console,
+    columns: Sequence[Column],
+    row: Sequence[str],
+    widths: Sequence[int],
+    *,
+    is_head: bool,
+) -> None:
+    from rich.text import Text
+
+    cells = [_wrapped(cell, w, c.lines) for cell, w, c in zip(row, widths, columns, strict=True)]
+    for number in range(max(map(len, cells))):
+        line = Text()
+        for column, cell, width in zip(columns, cells, widths, strict=True):
+            piece = cell[number] if number < len(cell) else ""
+            style = "bold" if is_head else column.style
+            line.append(_padded(piece, width, column.right), style).append(_GAP)
+        line.rstrip()
+        console.print(line, crop=False, overflow="ignore", no_wrap=True)
 
 
 def _natural_widths(table: Sequence[Sequence[str]]) -> list[int]:
@@ -130,6 +151,21 @@ def _natural_widths(table: Sequence[Sequence[str]]) -> list[int]:
     from rich.cells import cell_len
 
     return [max(map(cell_len, cells)) for cells in zip(*table, strict=True)]
+
+
+def _shown(total: int, columns: Sequence[Column], natural: Sequence[int]) -> list[int]:
+    """Which columns a terminal has room for."""
+    shown = list(range(len(columns)))
+
+    def needed() -> int:
+        least = (
+            min(natural[i], columns[i].least) if columns[i].flexible else natural[i] for i in shown
+        )
+        return sum(least) + len(_GAP) * (len(shown) - 1)
+
+    while needed() > total and any(columns[i].optional for i in shown):
+        shown.remove(max(shown, key=lambda i: columns[i].optional))
+    return shown
 
 
 def _widths_within(total: int, columns: Sequence[Column], natural: Sequence[int]) -> list[int]:
@@ -140,20 +176,34 @@ def _widths_within(total: int, columns: Sequence[Column], natural: Sequence[int]
     left -= sum(width for i, width in enumerate(widths) if i not in flexible)
     # The narrowest first: what one does not need, the next may have.
     for done, i in enumerate(sorted(flexible, key=lambda i: natural[i])):
-        share = max(_LEAST_WIDTH, left // (len(flexible) - done))
+        share = max(_NARROWEST, left // (len(flexible) - done))
         widths[i] = min(natural[i], share)
         left -= widths[i]
     return widths
 
 
-def _sized(text: str, width: int, right: bool) -> str:
-    """A text in exactly so many cells."""
+def _wrapped(text: str, width: int, lines: int) -> list[str]:
+    """A text in lines of so many cells; "…" ends one that does not fit."""
     from rich.cells import cell_len, set_cell_size
 
-    length = cell_len(text)
-    if length > width:
-        return set_cell_size(text, width - 1) + "…"
-    padding = " " * (width - length)
+    found: list[str] = []
+    rest = text
+    while cell_len(rest) > width and len(found) < lines - 1:
+        head = set_cell_size(rest, width)
+        # Between words, unless the line would be half empty.
+        space = head.rfind(" ")
+        end = space if space > len(head) // 2 else len(head.rstrip())
+        found.append(rest[:end])
+        rest = rest[end:].lstrip()
+    fits = cell_len(rest) <= width
+    return [*found, rest if fits else set_cell_size(rest, max(0, width - 1)) + "…"]
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    """A text in exactly so many cells."""
+    from rich.cells import cell_len
+
+    padding = " " * (width - cell_len(text))
     return padding + text if right else text + padding
 
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _COLUMNS = (
     Column("Score", style="cyan"),
     Column("Source"),
-    Column("When", needs_width=70, style="dim"),
-    Column("Id", needs_width=120, style="dim"),
-    Column("Text", flexible=True),
+    Column("When", optional=1, style="dim"),
+    Column("Id", optional=2, style="dim"),
+    Column("Text", flexible=True, least=40, lines=3),
 )
-_TERMS = Column("Terms of the score", flexible=True, style="dim")
+_TERMS = Column("Terms of the score", flexible=True, least=28, lines=6, style="dim")
 
 
 def register(app: App) -> None:

@@ -25,12 +25,12 @@ _COLUMNS = (
     Column("Session", style="cyan"),
     Column("Agent", flexible=True),
     Column("Status"),
-    Column("Started"),
+    Column("Started", optional=1),
     Column("Events", right=True),
-    Column("Tool calls", right=True, needs_width=90),
+    Column("Tool calls", right=True, optional=2),
     Column("Errors", right=True),
-    Column("Project", flexible=True, needs_width=110),
-    Column("Tags", flexible=True, needs_width=130),
+    Column("Project", flexible=True, optional=3),
+    Column("Tags", flexible=True, optional=4),
 )
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
