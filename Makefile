@@ -9,7 +9,7 @@ SETUP := $(VENV)/.setup-done
 export MNEME_MODEL_DIR ?= $(CURDIR)/.cache/models
 
 # What buf compares the API with: the main branch of the origin, else the local one.
-MAIN := $(shell git rev-parse --verify --quiet origin/main || git rev-parse --verify --quiet main)
+MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git rev-parse --verify --quiet main 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup model demo picture serve test lint lint-python lint-proto breaking \

@@ -30,14 +30,14 @@ from rich.text import Text
 
 SAMPLES = ROOT / "samples"
 
-# A question, and how the id of the session begins whose memories answer it. None of
-# them uses the memories' words.
+# A question, and how the id of the session begins whose memories answer it. They
+# share no telling word with what they ask for.
 QUESTIONS = (
     ("the buyer was charged double", "inv-03-double-capture"),
     ("cents are missing on a bill", "inv-02-rounding"),
     ("a database upgrade made the website unavailable", "inv-07-migration-lock"),
     ("the program needs too much RAM and gets killed", "inv-09-export-memory"),
-    ("tests that fail at random", "inv-04-flaky-ci"),
+    ("a test is unreliable", "inv-04-flaky-ci"),
 )
 
 # Title, content, category, importance, and a question in other words.
@@ -156,7 +156,7 @@ class Demo:
     def recall(self) -> None:
         """Ask questions, and show what comes back."""
         report = self.report
-        report.chapter("Recall: questions in words that the memories do not use")
+        report.chapter("Recall: questions in other words than the memories'")
         with self.client() as client:
             for question, expected in QUESTIONS:
                 results = client.recall(question, limit=3, scopes=["event"]).results
