@@ -1,7 +1,8 @@
 """Turns plain Python values into the wire's messages.
 
 Every error names the field by its path (`events[3].payload.amount`), so that a wrong argument is
-found without reading a traceback of protobuf's.
+found without reading a traceback of protobuf's. A path is put together only when something does
+not fit: each level adds its part while the error passes through.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
@@ -20,17 +21,26 @@ from mneme.errors import ArgumentError
 # Larger integers have no exact value in a Struct, whose numbers are doubles.
 MAX_EXACT_INTEGER = 2**53
 
-_NUMBERS = {
-    FieldDescriptor.CPPTYPE_DOUBLE,
-    FieldDescriptor.CPPTYPE_FLOAT,
-    FieldDescriptor.CPPTYPE_INT32,
-    FieldDescriptor.CPPTYPE_INT64,
-    FieldDescriptor.CPPTYPE_UINT32,
-    FieldDescriptor.CPPTYPE_UINT64,
-}
+Setter = Callable[[Any, Any], None]
 
 
-def fill(message: Message, fields: Mapping[str, Any], where: str = "") -> None:
+class _MisfitError(Exception):
+    """A value that does not fit, on its way up to the caller."""
+
+    def __init__(self, words: str, kind: type[Exception] = TypeError) -> None:
+        super().__init__(words)
+        self.words = words
+        self.kind = kind
+        self.path = ""
+
+    def below(self, part: str) -> _MisfitError:
+        """Add the part of the path in which it happened."""
+        dot = "." if self.path and not self.path.startswith("[") else ""
+        self.path = f"{part}{dot}{self.path}"
+        return self
+
+
+def fill(message: Message, fields: Mapping[str, Any]) -> None:
     """Set the fields of a message; a value of None leaves its field unset.
 
     Args:
@@ -39,29 +49,14 @@ def fill(message: Message, fields: Mapping[str, Any], where: str = "") -> None:
             timedeltas, free JSON is a mapping, enums are members, numbers or names in any case
             with or without their prefix ("event" is SCOPE_EVENT), messages are messages or
             mappings of their fields.
-        where: the message's own path, for error messages.
 
     Raises:
         TypeError, ArgumentError: a value does not fit; the message names the field.
     """
-    known = _fields_by_name(message.DESCRIPTOR)
-    for name, value in fields.items():
-        if value is None:
-            continue
-        path = f"{where}.{name}" if where else str(name)
-        field = known.get(name)
-        if field is None:
-            raise TypeError(
-                f"{path}: {message.DESCRIPTOR.name} has no such field; it has {', '.join(known)}"
-            )
-        try:
-            _set(message, field, value, path)
-        except UnicodeEncodeError as error:
-            raise ArgumentError(
-                f"{path}: text with half a surrogate pair is not Unicode"
-            ) from error
-        except OverflowError as error:
-            raise ArgumentError(f"{path}: {error}") from error
+    try:
+        _fill(message, fields)
+    except _MisfitError as misfit:
+        raise misfit.kind(f"{misfit.path}: {misfit.words}") from misfit.__cause__
 
 
 def single_message_field(request: type[Message]) -> str | None:
@@ -70,118 +65,169 @@ def single_message_field(request: type[Message]) -> str | None:
     return fields[0].name if len(fields) == 1 and fields[0].message_type else None
 
 
-@cache
-def _fields_by_name(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
-    return {field.name: field for field in descriptor.fields}
-
-
-def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
-    if field.is_repeated:
-        _set_repeated(message, field, value, path)
-    elif field.message_type:
-        _set_message(getattr(message, field.name), value, path)
-    else:
-        scalar = _scalar(field, value, path)
-        try:
-            setattr(message, field.name, scalar)
-        except UnicodeEncodeError:
-            raise
-        except TypeError as error:
-            raise TypeError(f"{path}: {error}") from error
-        except ValueError as error:
-            raise ArgumentError(f"{path}: {error}") from error
-
-
-def _set_repeated(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
-    if field.message_type and field.message_type.GetOptions().map_entry:
-        _set_map(message, field, value, path)
-        return
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise TypeError(f"{path}: expected several values in a list, got {_name(value)}")
-    container = getattr(message, field.name)
-    for index, element in enumerate(value):
-        place = f"{path}[{index}]"
-        if field.message_type:
-            _set_message(container.add(), element, place)
-        else:
-            container.append(_scalar(field, element, place))
-
-
-def _set_map(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{path}: expected a mapping, got {_name(value)}")
-    assert field.message_type is not None
-    element = field.message_type.fields_by_name["value"]
-    container = getattr(message, field.name)
-    for key, item in value.items():
-        if element.message_type:
-            _set_message(container[key], item, f"{path}[{key!r}]")
-        else:
-            container[key] = _scalar(element, item, f"{path}[{key!r}]")
-
-
-def _set_message(target: Message, value: Any, path: str) -> None:
-    """Fill a nested message; it counts as set even when the value is empty."""
-    target.SetInParent()
-    if isinstance(value, type(target)):
-        target.CopyFrom(value)
-        return
-    convert = _WELL_KNOWN.get(target.DESCRIPTOR.full_name)
-    if convert is not None:
-        convert(target, value, path)
-    elif isinstance(value, Mapping):
-        fill(target, value, path)
-    else:
-        expected = target.DESCRIPTOR.name
-        raise TypeError(f"{path}: expected {expected} or a mapping, got {_name(value)}")
-
-
-def _scalar(field: FieldDescriptor, value: Any, path: str) -> Any:
-    if field.enum_type:
-        return parse_enum(field.enum_type, value, path)
-    if field.type == FieldDescriptor.TYPE_STRING:
-        fits, expected = isinstance(value, str), "text"
-    elif field.type == FieldDescriptor.TYPE_BYTES:
-        fits, expected = isinstance(value, bytes), "bytes"
-    elif field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
-        fits, expected = isinstance(value, bool), "True or False"
-    elif field.cpp_type in _NUMBERS:
-        fits, expected = not isinstance(value, bool | str | bytes), "a number"
-    else:
-        fits, expected = True, ""
-    if not fits:
-        raise TypeError(f"{path}: expected {expected}, got {_name(value)}")
-    return value
-
-
-def parse_enum(enum: EnumDescriptor, value: Any, path: str) -> int:
+def parse_enum(enum: EnumDescriptor, value: Any) -> int:
     """An enum's number for its member, its number or a name in any case, prefix or not.
 
     Raises:
-        TypeError, ArgumentError: the enum has no such value; the message begins with `path`.
+        TypeError, ArgumentError: the enum has no such value.
     """
+    try:
+        return _enum(enum, value)
+    except _MisfitError as misfit:
+        raise misfit.kind(misfit.words) from None
+
+
+def _fill(message: Message, fields: Mapping[str, Any]) -> None:
+    setters = _setters(message.DESCRIPTOR)
+    for name, value in fields.items():
+        if value is None:
+            continue
+        setter = setters.get(name)
+        try:
+            if setter is None:
+                known = ", ".join(setters)
+                owner = message.DESCRIPTOR.name
+                raise _MisfitError(f"{owner} has no such field; it has {known}")
+            setter(message, value)
+        except _MisfitError as misfit:
+            raise misfit.below(str(name)) from misfit.__cause__
+
+
+@cache
+def _setters(descriptor: Descriptor) -> dict[str, Setter]:
+    return {field.name: _setter(field) for field in descriptor.fields}
+
+
+def _setter(field: FieldDescriptor) -> Setter:
+    """What sets a field of a message to a plain value."""
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        return partial(_set_map, field.name, field.message_type.fields_by_name["value"])
+    if field.message_type:
+        fill_message = partial(_fill_message, _WELL_KNOWN.get(field.message_type.full_name))
+        if field.is_repeated:
+            return partial(_set_messages, field.name, fill_message)
+        return lambda message, value: fill_message(getattr(message, field.name), value)
+    convert = _scalar(field)
+    if field.is_repeated:
+        return partial(_set_scalars, field.name, convert)
+    return partial(_set_scalar, field.name, convert)
+
+
+def _set_scalar(name: str, convert: Callable[[Any], Any], message: Message, value: Any) -> None:
+    with_value = convert(value)
+    try:
+        setattr(message, name, with_value)
+    except (TypeError, ValueError) as error:
+        raise _refused(error) from error
+
+
+def _set_scalars(name: str, convert: Callable[[Any], Any], message: Message, value: Any) -> None:
+    container = getattr(message, name)
+    for index, element in enumerate(_several(value)):
+        try:
+            container.append(convert(element))
+        except _MisfitError as misfit:
+            raise misfit.below(f"[{index}]") from misfit.__cause__
+        except (TypeError, ValueError) as error:
+            raise _refused(error).below(f"[{index}]") from error
+
+
+def _set_messages(name: str, fill_message: Setter, message: Message, value: Any) -> None:
+    container = getattr(message, name)
+    for index, element in enumerate(_several(value)):
+        try:
+            fill_message(container.add(), element)
+        except _MisfitError as misfit:
+            raise misfit.below(f"[{index}]") from misfit.__cause__
+
+
+def _set_map(name: str, element: FieldDescriptor, message: Message, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise _MisfitError(f"expected a mapping, got {_name(value)}")
+    container = getattr(message, name)
+    known = _WELL_KNOWN.get(element.message_type.full_name) if element.message_type else None
+    for key, item in value.items():
+        try:
+            if element.message_type:
+                _fill_message(known, container[key], item)
+            else:
+                container[key] = _scalar(element)(item)
+        except _MisfitError as misfit:
+            raise misfit.below(f"[{key!r}]") from misfit.__cause__
+
+
+def _fill_message(convert: Setter | None, target: Message, value: Any) -> None:
+    """Fill a nested message; it counts as set even when the value is empty."""
+    if isinstance(value, type(target)):
+        target.CopyFrom(value)
+        target.SetInParent()
+        return
+    target.SetInParent()
+    if convert is not None:
+        convert(target, value)
+    elif isinstance(value, Mapping):
+        _fill(target, value)
+    else:
+        expected = target.DESCRIPTOR.name
+        raise _MisfitError(f"expected {expected} or a mapping, got {_name(value)}")
+
+
+def _several(value: Any) -> Iterable[Any]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise _MisfitError(f"expected several values in a list, got {_name(value)}")
+    return value
+
+
+def _scalar(field: FieldDescriptor) -> Callable[[Any], Any]:
+    """What checks a plain value of a field that holds no message."""
+    if field.enum_type:
+        return partial(_enum, field.enum_type)
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return partial(_checked, str, "text")
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return partial(_checked, bytes, "bytes")
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return partial(_checked, bool, "True or False")
+    return _number
+
+
+def _checked(kind: type, expected: str, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise _MisfitError(f"expected {expected}, got {_name(value)}")
+    return value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool | str | bytes):
+        raise _MisfitError(f"expected a number, got {_name(value)}")
+    return value
+
+
+def _enum(enum: EnumDescriptor, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    names = _enum_names(enum)
     if isinstance(value, str):
-        number = names.get(value.strip().upper().replace("-", "_").replace(" ", "_"))
+        names = _enum_names(enum)
+        number = names.get(value)
+        if number is None:
+            number = names.get(value.strip().lower().replace("-", "_").replace(" ", "_"))
         if number is not None:
             return number
-        choices = ", ".join(short_enum_names(enum))
-        raise ArgumentError(f"{path}: {value!r} is none of {choices}")
-    raise TypeError(f"{path}: expected a name or a number of {enum.name}, got {_name(value)}")
+        choices = ", ".join(_short_names(enum))
+        raise _MisfitError(f"{value!r} is none of {choices}", ArgumentError)
+    raise _MisfitError(f"expected a name or a number of {enum.name}, got {_name(value)}")
 
 
 @cache
 def _enum_names(enum: EnumDescriptor) -> dict[str, int]:
-    """Every accepted name: `SCOPE_EVENT` and `EVENT`."""
-    prefix = _enum_prefix(enum)
-    full = {value.name: value.number for value in enum.values}
+    """Every accepted name in lower case: `scope_event` and `event`."""
+    full = {value.name.lower(): value.number for value in enum.values}
+    prefix = _enum_prefix(enum).lower()
     return full | {name.removeprefix(prefix): number for name, number in full.items()}
 
 
-def short_enum_names(enum: EnumDescriptor) -> list[str]:
-    """What a caller may say, in lower case, without the unspecified value."""
+def _short_names(enum: EnumDescriptor) -> list[str]:
+    """What a caller may say, without the unspecified value."""
     prefix = _enum_prefix(enum)
     return [v.name.removeprefix(prefix).lower() for v in enum.values if v.number != 0]
 
@@ -190,68 +236,88 @@ def _enum_prefix(enum: EnumDescriptor) -> str:
     return str(enum.values_by_number[0].name).removesuffix("UNSPECIFIED")
 
 
-def _set_timestamp(target: Any, value: Any, path: str) -> None:
+def _set_timestamp(target: Any, value: Any) -> None:
     if not isinstance(value, datetime):
-        raise TypeError(f"{path}: expected a datetime, got {_name(value)}")
+        raise _MisfitError(f"expected a datetime, got {_name(value)}")
     if value.tzinfo is None:
-        raise ArgumentError(
-            f"{path}: {value.isoformat()} has no time zone; say which is meant, "
-            "e.g. datetime.now(timezone.utc) or value.astimezone()"
+        raise _MisfitError(
+            f"{value.isoformat()} has no time zone; say which is meant, "
+            "e.g. datetime.now(timezone.utc) or value.astimezone()",
+            ArgumentError,
         )
     target.FromDatetime(value)
 
 
-def _set_duration(target: Any, value: Any, path: str) -> None:
+def _set_duration(target: Any, value: Any) -> None:
     if not isinstance(value, timedelta):
-        raise TypeError(f"{path}: expected a timedelta, got {_name(value)}")
+        raise _MisfitError(f"expected a timedelta, got {_name(value)}")
     target.FromTimedelta(value)
 
 
-def _set_field_mask(target: Any, value: Any, path: str) -> None:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError(f"{path}: expected several field names in a list, got {_name(value)}")
-    target.paths.extend(value)
+def _set_field_mask(target: Any, value: Any) -> None:
+    _set_scalars("paths", partial(_checked, str, "text"), target, value)
 
 
-def _set_struct(target: Any, value: Any, path: str) -> None:
+def _set_struct(target: Any, value: Any) -> None:
     if not isinstance(value, Mapping):
-        raise TypeError(f"{path}: expected a mapping, got {_name(value)}")
+        raise _MisfitError(f"expected a mapping, got {_name(value)}")
+    fields = target.fields
     for key, item in value.items():
         if not isinstance(key, str):
-            raise TypeError(f"{path}: JSON has only text as keys, got {_name(key)}")
-        _set_value(target.fields[key], item, f"{path}.{key}")
+            raise _MisfitError(f"JSON has only text as keys, got {_name(key)}")
+        try:
+            _set_value(fields[key], item)
+        except _MisfitError as misfit:
+            raise misfit.below(key) from misfit.__cause__
+        except UnicodeEncodeError as error:
+            raise _refused(error) from error
 
 
-def _set_list(target: Any, value: Any, path: str) -> None:
+def _set_list(target: Any, value: Any) -> None:
     for index, item in enumerate(value):
-        _set_value(target.values.add(), item, f"{path}[{index}]")
+        try:
+            _set_value(target.values.add(), item)
+        except _MisfitError as misfit:
+            raise misfit.below(f"[{index}]") from misfit.__cause__
 
 
-def _set_value(target: Any, value: Any, path: str) -> None:
+def _set_value(target: Any, value: Any) -> None:
     """Set a `google.protobuf.Value`, which is what JSON can hold."""
-    if value is None:
+    if isinstance(value, str):
+        _set_scalar("string_value", _same, target, value)
+    elif value is None:
         target.null_value = 0
     elif isinstance(value, bool):
         target.bool_value = value
-    elif isinstance(value, str):
-        target.string_value = value
     elif isinstance(value, int | float):
-        target.number_value = _exact(value, path)
+        target.number_value = _exact(value)
     elif isinstance(value, Mapping):
         target.struct_value.SetInParent()
-        _set_struct(target.struct_value, value, path)
+        _set_struct(target.struct_value, value)
     elif isinstance(value, list | tuple):
         target.list_value.SetInParent()
-        _set_list(target.list_value, value, path)
+        _set_list(target.list_value, value)
     else:
-        raise TypeError(f"{path}: {_name(value)} is not JSON; convert it first")
+        raise _MisfitError(f"{_name(value)} is not JSON; convert it first")
 
 
-def _exact(value: float, path: str) -> float:
+def _exact(value: float) -> float:
     if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
-        raise ArgumentError(f"{path}: {value} does not fit a JSON number exactly; send it as text")
+        words = f"{value} does not fit a JSON number exactly; send it as text"
+        raise _MisfitError(words, ArgumentError)
     if not math.isfinite(value):
-        raise ArgumentError(f"{path}: {value} is not a JSON number")
+        raise _MisfitError(f"{value} is not a JSON number", ArgumentError)
+    return value
+
+
+def _refused(error: Exception) -> _MisfitError:
+    """What protobuf refused, in words."""
+    if isinstance(error, UnicodeEncodeError):
+        return _MisfitError("text with half a surrogate pair is not Unicode", ArgumentError)
+    return _MisfitError(str(error), ArgumentError if isinstance(error, ValueError) else TypeError)
+
+
+def _same(value: Any) -> Any:
     return value
 
 
@@ -259,7 +325,7 @@ def _name(value: Any) -> str:
     return type(value).__name__
 
 
-_WELL_KNOWN: dict[str, Callable[[Any, Any, str], None]] = {
+_WELL_KNOWN: dict[str, Setter] = {
     "google.protobuf.Timestamp": _set_timestamp,
     "google.protobuf.Duration": _set_duration,
     "google.protobuf.FieldMask": _set_field_mask,

@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from mneme._core.convert import parse_enum
+from mneme.errors import ArgumentError
 from mneme.importing.plan import Defaults, Planned, UnusableError, digest
 from mneme.importing.reading import Record
 from mneme.types import Event, EventType, NewEvent, Session, SessionStatus, Severity
@@ -128,10 +129,13 @@ def _unwrapped(value: Any) -> tuple[str, Mapping[str, Any]]:
 
 def _parse(value: Mapping[str, Any], message: Event | Session) -> None:
     known = dict(value)
+    for key, enum in _ENUMS.items():
+        if isinstance(known.get(key), str):
+            try:
+                known[key] = parse_enum(enum.DESCRIPTOR, known[key])
+            except ArgumentError as error:
+                raise UnusableError(f"{key}: {error}") from error
     try:
-        for key, enum in _ENUMS.items():
-            if isinstance(known.get(key), str):
-                known[key] = parse_enum(enum.DESCRIPTOR, known[key], key)
         json_format.ParseDict(known, message)
     except (json_format.ParseError, ValueError) as error:
         raise UnusableError(str(error)) from error
