@@ -136,6 +136,6 @@ def _require_same(known: Session, new: NewSession) -> None:
         differing.append("started_at")
     if differing:
         raise AlreadyExists(
-            f"session {known.id} was started with another {', '.join(differing)}",
+            f"session {known.id} was started with other content ({', '.join(differing)})",
             field="session_id",
         )

@@ -41,10 +41,12 @@ def json_of(struct: Struct, field: str, max_bytes: int) -> JsonObject:
 def _object(struct: Struct, field: str, depth: int) -> dict[str, Json]:
     _require_depth(field, depth)
     result: dict[str, Json] = {}
-    for key, value in struct.fields.items():
+    # A map on the wire has no order of its own; texts are derived from this one, and must be the
+    # same when the same event is sent again.
+    for key in sorted(struct.fields):
         if "\0" in key:
             raise _holds_nul(field)
-        result[key] = _value(value, field, depth)
+        result[key] = _value(struct.fields[key], field, depth)
     return result
 
 
