@@ -19,9 +19,10 @@ from mneme_server.recall.ranking import (
     Ints,
     Weights,
     evidence,
-    mark_repeats,
     measure,
+    put_back,
     ranked,
+    repeats,
     scores,
     total,
 )
@@ -93,8 +94,9 @@ def _order(index: CorpusIndex, rows: Rows, terms: Floats, weights: Weights) -> t
     order = ranked(totals, times, doc_ids)
     # Eight bits less of a hash of the text, and its kind of memory.
     texts = (columns.fingerprint[rows] << 8) | columns.scope[rows]
-    if mark_repeats(terms, order, texts) and weights.repeated:
-        totals = total(terms, weights)
+    repeated = repeats(order, texts)
+    if repeated.size:
+        put_back(repeated, terms, totals, weights)
         order = ranked(totals, times, doc_ids)
     return totals, order
 
@@ -212,11 +214,8 @@ def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
 def _author_named(index: CorpusIndex, reading: Reading, rows: Rows) -> NDArray[np.bool_]:
     author = index.columns.author[rows]
     names = index.columns.authors
-    named = [
-        number
-        for number in set(author.tolist())
-        if number >= 0 and not reading.names.isdisjoint(name_words(names[number]))
-    ]
-    if not named:
-        return np.zeros(len(rows), np.bool_)
-    return np.isin(author, named)
+    is_named = np.zeros(len(rows), np.bool_)
+    for number in set(author.tolist()) if reading.names else ():
+        if number != _NOBODY and not reading.names.isdisjoint(name_words(names[number])):
+            is_named |= author == number
+    return is_named

@@ -115,13 +115,13 @@ class Candidates:
 def measure(candidates: Candidates) -> Floats:
     """Return the terms before weighting, (terms, n), in the order of `TERMS`.
 
-    `repeated` is left 0: it depends on the order of the others; see `repeats`.
+    `repeated` is left 0: it depends on the order of the others; see `put_back`.
     """
-    cosine = np.nan_to_num(candidates.cosine, nan=0.0)
+    cosine = np.where(np.isnan(candidates.cosine), 0.0, candidates.cosine)
     best = candidates.lexical.max(initial=0.0)
     lexical = candidates.lexical / best if best > 0 else np.zeros_like(candidates.lexical)
     of_session = _best_of_session(np.stack([cosine, lexical]), candidates.session)
-    terms = {
+    measured = {
         "lexical": lexical,
         "dense": cosine,
         "answer": _lift(candidates.cosine_question),
@@ -134,44 +134,55 @@ def measure(candidates: Candidates) -> Floats:
         "date": candidates.date_match,
         "failure": candidates.failed,
         "importance": candidates.importance,
-        "recency": np.exp2(-candidates.age_days / HALF_LIFE_DAYS),
-        "repeated": np.zeros(len(cosine)),
+        "recency": np.exp2(candidates.age_days * (-1.0 / HALF_LIFE_DAYS)),
     }
-    return np.stack([terms[name] for name in TERMS]).astype(np.float64, copy=False)
+    terms = np.zeros((len(TERMS), len(cosine)))
+    for name, values in measured.items():
+        terms[TERMS.index(name)] = values
+    return terms
 
 
 def total(terms: Floats, weights: Weights) -> Floats:
-    """Return the sum that ranks, (n,)."""
-    totals: Floats = weights.array() @ terms
+    """Return the sum that ranks, (n,).
+
+    Term by term, not as a matrix product: that would round differently from call to call.
+    """
+    totals: Floats = np.add.reduce(terms * weights.array()[:, np.newaxis], axis=0)
     return totals
 
 
-def mark_repeats(terms: Floats, order: Ints, texts: Ints) -> bool:
-    """Set the term `repeated` of every candidate whose text comes earlier in `order`.
+def repeats(order: Ints, texts: Ints) -> Ints:
+    """Return the candidates whose text comes earlier in `order`.
 
     Args:
-        terms: (terms, n), changed in place.
         order: the candidates, the best first, (n,).
         texts: a number for each candidate that equal texts share, (n,).
-
-    Returns:
-        Whether there is any.
     """
-    _, first = np.unique(texts[order], return_index=True)
-    if len(first) == len(order):
-        return False
-    terms[_REPEATED] = -1.0
-    terms[_REPEATED, order[first]] = 0.0
-    return True
+    in_order = texts[order]
+    grouped = np.argsort(in_order, kind="stable")  # Of equal texts the best comes first.
+    same = in_order[grouped[1:]] == in_order[grouped[:-1]]
+    later: Ints = order[grouped[1:][same]]
+    return later
+
+
+def put_back(repeated: Ints, terms: Floats, totals: Floats, weights: Weights) -> None:
+    """Set the term `repeated` of these candidates, and take it off their sums; in place."""
+    terms[_REPEATED, repeated] = -1.0
+    totals[repeated] -= weights.repeated
 
 
 def ranked(totals: Floats, times_us: Ints, doc_ids: Ints) -> Ints:
     """Return the candidates' places, the best first.
 
     Of equal sums the newest comes first, then the latest written, so that the order is always the
-    same. Sums are compared to nine decimals: equal memories tie whatever the order of summation.
+    same. Sums are compared to nine decimals: equal memories tie whatever their terms' last bits.
     """
-    return np.lexsort((-doc_ids, -times_us, -np.round(totals, _DECIMALS)))
+    key = -np.round(totals, _DECIMALS)
+    order = np.argsort(key)
+    in_order = key[order]
+    if (in_order[1:] == in_order[:-1]).any():
+        order = np.lexsort((-doc_ids, -times_us, key))
+    return order
 
 
 def evidence(candidates: Candidates, query_words: int) -> float:
@@ -181,7 +192,7 @@ def evidence(candidates: Candidates, query_words: int) -> float:
     best BM25. This compares queries: it is the best cosine, or b / (b + `WORD_HALF`) for b the
     best BM25 per word of the query and field, whichever is more.
     """
-    cosine = np.nan_to_num(candidates.cosine, nan=0.0).max(initial=0.0)
+    cosine = np.fmax.reduce(candidates.cosine, initial=0.0)
     fields_weight = 1.0 + CONTEXT_WEIGHT
     per_word = candidates.lexical.max(initial=0.0) / (fields_weight * max(query_words, 1))
     return float(np.clip(max(cosine, per_word / (per_word + WORD_HALF)), 0.0, 1.0))
@@ -195,7 +206,7 @@ def scores(totals: Floats, highest: float, evidence_: float) -> Floats:
 
 
 def _lift(cosine: Floats) -> Floats:
-    return np.maximum(np.nan_to_num(cosine, nan=0.0) - UNRELATED_COSINE, 0.0)
+    return np.fmax(cosine, UNRELATED_COSINE) - UNRELATED_COSINE  # 0 for NaN.
 
 
 def _best_of_session(values: Floats, session: Ints) -> Floats:
@@ -203,7 +214,7 @@ def _best_of_session(values: Floats, session: Ints) -> Floats:
     best = values.copy()
     inside = np.flatnonzero(session != NO_SESSION)
     if inside.size:
-        order = inside[np.argsort(session[inside], kind="stable")]
+        order = inside[np.argsort(session[inside])]
         starts = np.flatnonzero(np.diff(session[order], prepend=NO_SESSION))
         highest = np.maximum.reduceat(values[:, order], starts, axis=1)
         best[:, order] = np.repeat(highest, np.diff(starts, append=len(order)), axis=1)

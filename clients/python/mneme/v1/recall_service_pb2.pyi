@@ -53,16 +53,18 @@ RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: RecallOutcome
 RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: RecallOutcome
 
 class RankingWeights(_message.Message):
-    __slots__ = ("neighbors", "session", "recency", "importance")
+    __slots__ = ("neighbors", "session", "recency", "importance", "repeated")
     NEIGHBORS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     RECENCY_FIELD_NUMBER: _ClassVar[int]
     IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_FIELD_NUMBER: _ClassVar[int]
     neighbors: float
     session: float
     recency: float
     importance: float
-    def __init__(self, neighbors: _Optional[float] = ..., session: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ...) -> None: ...
+    repeated: float
+    def __init__(self, neighbors: _Optional[float] = ..., session: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., repeated: _Optional[float] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
     __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights")

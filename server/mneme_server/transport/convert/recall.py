@@ -59,6 +59,7 @@ def _weights(message: pb.RankingWeights) -> Weights:
             weights,
             answer=weights.answer * message.neighbors,
             next=weights.next * message.neighbors,
+            alone=weights.alone * message.neighbors,
         )
     if message.HasField("session"):
         weights = replace(
@@ -70,6 +71,8 @@ def _weights(message: pb.RankingWeights) -> Weights:
         weights = replace(weights, recency=message.recency)
     if message.HasField("importance"):
         weights = replace(weights, importance=message.importance)
+    if message.HasField("repeated"):
+        weights = replace(weights, repeated=message.repeated)
     return weights
 
 
