@@ -19,11 +19,16 @@ from google.protobuf.message import Message
 from mneme_server.common.errors import InvalidArgument, Reason
 
 _Row = TypeVar("_Row")
+_Message = TypeVar("_Message", bound=Message)
 _A = TypeVar("_A", int, float, str)
 _B = TypeVar("_B", int, float, str)
 _C = TypeVar("_C", int, float, str)
 
 _DIGEST_BYTES = 9
+
+_PAGE_BYTES = 3 * 1024 * 1024
+"""A page holds fewer rows when they are large: gRPC's clients refuse answers above 4 MiB unless
+they are told otherwise, and the server those above `MNEME_MAX_MESSAGE_BYTES`."""
 
 
 class Pages:
@@ -78,10 +83,31 @@ class Pages:
         if len(rows) <= self.size:
             return rows, ""
         page = rows[: self.size]
-        key_json = json.dumps(key(page[-1]), separators=(",", ":")).encode()
+        return page, self._token_after(key(page[-1]))
+
+    def fit(
+        self,
+        rows: Sequence[_Row],
+        convert: Callable[[_Row], _Message],
+        key: Callable[[_Row], tuple[int | float | str, ...]],
+    ) -> tuple[list[_Message], str]:
+        """Return the messages of a page, as `cut` does, but no more than an answer can carry."""
+        messages: list[_Message] = []
+        room = _PAGE_BYTES
+        for row in rows[: self.size]:
+            message = convert(row)
+            room -= message.ByteSize()
+            if messages and room < 0:
+                break
+            messages.append(message)
+        more = len(messages) < len(rows)
+        return messages, self._token_after(key(rows[len(messages) - 1])) if more else ""
+
+    def _token_after(self, key: tuple[int | float | str, ...]) -> str:
+        key_json = json.dumps(key, separators=(",", ":")).encode()
         # A multiple of three bytes needs no padding by "=", which is clumsy in URLs and shells.
         key_json += b" " * (-(_DIGEST_BYTES + len(key_json)) % 3)
-        return page, base64.urlsafe_b64encode(self._digest(key_json) + key_json).decode()
+        return base64.urlsafe_b64encode(self._digest(key_json) + key_json).decode()
 
     def _digest(self, key_json: bytes) -> bytes:
         filters = type(self._request)()

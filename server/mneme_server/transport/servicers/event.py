@@ -118,12 +118,8 @@ class EventServicer(pb_grpc.EventServiceServicer):
         sessions, total = self._read.sessions(
             current_caller().tenant_id, convert.session_filter(request), key, pages.size + 1
         )
-        page, token = pages.cut(sessions, lambda last: (last.started_us, last.id))
-        return pb.ListSessionsResponse(
-            sessions=[convert.session(session) for session in page],
-            next_page_token=token,
-            total_size=total,
-        )
+        page, token = pages.fit(sessions, convert.session, lambda last: (last.started_us, last.id))
+        return pb.ListSessionsResponse(sessions=page, next_page_token=token, total_size=total)
 
     def ListEvents(
         self, request: pb.ListEventsRequest, context: grpc.ServicerContext
@@ -137,10 +133,10 @@ class EventServicer(pb_grpc.EventServiceServicer):
             pages.size + 1,
             descending=request.descending,
         )
-        page, token = pages.cut(events, lambda last: (last.timestamp_us, last.cursor))
-        return pb.ListEventsResponse(
-            events=[convert.event(event) for event in page], next_page_token=token
+        page, token = pages.fit(
+            events, convert.event, lambda last: (last.timestamp_us, last.cursor)
         )
+        return pb.ListEventsResponse(events=page, next_page_token=token)
 
     def ListAgents(
         self, request: pb.ListAgentsRequest, context: grpc.ServicerContext

@@ -51,12 +51,8 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             key,
             pages.size + 1,
         )
-        page, token = pages.cut(lessons, lambda last: (last.updated_us, last.id))
-        return pb.ListLessonsResponse(
-            lessons=[convert.lesson(lesson) for lesson in page],
-            next_page_token=token,
-            total_size=total,
-        )
+        page, token = pages.fit(lessons, convert.lesson, lambda last: (last.updated_us, last.id))
+        return pb.ListLessonsResponse(lessons=page, next_page_token=token, total_size=total)
 
     def SearchLessons(
         self, request: pb.SearchLessonsRequest, context: grpc.ServicerContext
