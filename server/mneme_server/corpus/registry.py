@@ -93,6 +93,8 @@ class TenantRegistry(Generic[U]):
         with self._lock:
             slot = self._slots.setdefault(tenant_id, _Slot())
             slot.removed = True
+            if slot.memory is not None:
+                slot.memory.leave()
             if not self._released.wait_for(lambda: slot.leases == 0, timeout_s):
                 slot.removed = False
                 raise Unavailable(

@@ -190,6 +190,7 @@ class TenantMemory(Generic[U_co]):
         self._write_lock = threading.Lock()
         self._committed = threading.Condition()
         self._commits = 0
+        self._leaving = False
         with database.read() as unit:
             self._pending = unit.queue.depth()
 
@@ -246,10 +247,24 @@ class TenantMemory(Generic[U_co]):
         """How many write transactions were committed since the tenant was opened."""
         return self._commits
 
-    def wait_for_commit(self, seen: int, timeout_s: float) -> int:
-        """Wait until more than `seen` transactions are committed; return how many are."""
+    @property
+    def leaving(self) -> bool:
+        """Whether the tenant is being removed: whoever follows it must let go of it."""
+        return self._leaving
+
+    def leave(self) -> None:
+        """Tell those who follow the tenant that it is being removed."""
         with self._committed:
-            self._committed.wait_for(lambda: self._commits > seen, timeout_s)
+            self._leaving = True
+            self._committed.notify_all()
+
+    def wait_for_commit(self, seen: int, timeout_s: float) -> int:
+        """Wait until more than `seen` transactions are committed; return how many are.
+
+        Returns at once when the tenant is leaving.
+        """
+        with self._committed:
+            self._committed.wait_for(lambda: self._commits > seen or self._leaving, timeout_s)
             return self._commits
 
     def wait_embedded(self, doc_ids: Sequence[int], timeout_s: Callable[[], float | None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mneme_server.common.errors import NotFound
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Agent, Event, Session
 from mneme_server.events.ports import EventFilter, EventsUnit, SessionFilter
@@ -75,6 +76,9 @@ class WatchEvents:
 
         The first item holds no events and tells from where watching began. Nothing is missed
         between it and the items after it.
+
+        Raises:
+            NotFound: the tenant was deleted meanwhile.
         """
         with self.tenants.open(tenant_id) as memory:
             seen = memory.commits
@@ -82,6 +86,8 @@ class WatchEvents:
                 cursor = unit.events.last_cursor() if after_cursor is None else after_cursor
             yield cursor, ()
             while is_open():
+                if memory.leaving:
+                    raise NotFound(f"the tenant {tenant_id} was deleted")
                 with memory.read() as unit:
                     newest = unit.events.last_cursor()
                     events = unit.events.recorded_after(cursor, filter_, _READ_AHEAD)
