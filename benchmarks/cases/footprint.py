@@ -86,8 +86,9 @@ def _disk(context: Context, folder: Path) -> Row:
     parts = {"database": 0, "vectors' index": 0, "words' index": 0}
     for file in folder.rglob("*"):
         if file.is_file():
-            top = file.relative_to(folder).parts[0]
-            name = {"index": "vectors' index", "lexical": "words' index"}.get(top, "database")
+            place = file.relative_to(folder).parts
+            name = "words' index" if "lexical" in place else "vectors' index"
+            name = name if place[0] == "index" else "database"
             parts[name] += file.stat().st_size
     total = sum(parts.values())
     return Row(

@@ -45,7 +45,9 @@ def _sustained(context: Context, server: Server, clients: int, *, searchable: bo
                         wait_indexed=True)  # fmt: skip
     share = int(context.sizes.record_s * _MOST_A_SECOND / clients)
     prepared = [_requests(share, f"c{n}-", searchable=searchable) for n in range(clients)]
+    before = server.cpu_s()
     counts, seconds = _drive(first, prepared, context.sizes.record_s)
+    cpu_us = (server.cpu_s() - before) / sum(counts) * 1e6
     pending = first.get_stats().tenant.pending_count
     server.admin().delete_tenant(tenant)  # Otherwise what waits would slow down what follows.
     rate = sum(counts) / seconds
@@ -53,12 +55,17 @@ def _sustained(context: Context, server: Server, clients: int, *, searchable: bo
     return Row(
         what=f"{what}, {kind}",
         budget=f"≥ {DURABLE:,}/s" if searchable else "",
-        measured=f"{rate:,.0f} events/s",
+        measured=f"{rate:,.0f} events/s; {cpu_us:,.0f} µs of processor time for one",
         verdict=at_least(rate, DURABLE) if searchable else Verdict.NONE,
-        how=f"{seconds:.1f} s without a pause, ids chosen by the client"
+        how=f"{seconds:.1f} s without a pause, ids from the client"
         + (f"; embedding runs beside it, {pending:,} of {sum(counts):,} still wait"
            if searchable else ""),
-        figures={"events_per_second": rate, "seconds": seconds, "pending_at_end": pending},
+        figures={
+            "events_per_second": rate,
+            "server_cpu_us_an_event": cpu_us,
+            "seconds": seconds,
+            "pending_at_end": pending,
+        },
     )  # fmt: skip
 
 
