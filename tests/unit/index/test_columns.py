@@ -13,6 +13,7 @@ from mneme_server.index.columns import DocumentTable, author_of
 from unit.index.memory_source import event
 
 _NAMES = st.sampled_from(["", "a", "b", "c"])
+_CATEGORIES = st.sampled_from(["", "message", "tool_error", "custom"])
 _TAGS = st.frozensets(st.sampled_from(["x", "y", "z"]))
 
 _DOCUMENTS = st.builds(
@@ -40,7 +41,7 @@ _FILTERS = st.builds(
     session_id=_NAMES,
     user_id=_NAMES,
     project=_NAMES,
-    category=_NAMES,
+    category=_CATEGORIES,
     importance=st.integers(0, 4),
     start_us=st.none() | st.integers(0, 20),
     end_us=st.none() | st.integers(0, 20),
@@ -144,6 +145,8 @@ def test_the_arrays_hold_what_the_documents_do(
         assert table.importance[row] == document.importance
         assert table.words[row] == len(document.text.split())
         assert table.asks[row] == ("?" in document.text)
+        assert table.spoken[row] == document.spoken
+        assert table.failed[row] == document.failed
         assert table.spoken[row] == said
         assert table.failed[row] == (
             document.scope == Scope.EVENT and document.category == "tool_error"
@@ -182,6 +185,23 @@ def test_a_selection_stays_as_it_was_when_documents_arrive_later() -> None:
     table.remove([1])
     assert before.mask.tolist() == [True]
     assert table.select(DocumentFilter()).mask.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "author"),
+    [
+        ("Ann: it is so", "Ann"),
+        ("Mary Ann O'Neil: yes", "Mary Ann O'Neil"),
+        ("Here are the details: one", ""),
+        ("error: no such file", ""),
+        ("see https://example.org", ""),
+        ("no label", ""),
+    ],
+)
+def test_the_author_of_what_is_said_is_its_leading_name(text: str, author: str) -> None:
+    assert author_of(event(1, text, category="message")) == author
+    assert author_of(event(1, text, category="message", agent_id="planner")) == "planner"
+    assert author_of(event(1, text, category="tool_response")) == ""
 
 
 def test_a_name_nobody_has_selects_nothing() -> None:

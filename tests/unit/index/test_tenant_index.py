@@ -15,6 +15,7 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.ports import CorpusIndex, VectorBatch
 from mneme_server.index import IndexSettings, TenantIndex
+from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.worker import BackgroundWorker
 from unit.index.memory_source import (
     DIMENSIONS,
@@ -183,6 +184,16 @@ def test_a_damaged_lexical_index_is_reported_and_built_again(home: Home, pattern
     home.check(home.open())
     assert len(home.log.warnings) == 1
     assert "lexical index damaged" in home.log.warnings[0]
+
+
+def test_words_of_documents_that_went_behind_its_back_are_deleted(home: Home) -> None:
+    index = home.open()
+    home.record(index, 20)
+    index.close()
+    home.source.drop([4, 5])
+    home.open().close()
+    words = LexicalIndex(home.folder / "index" / "lexical", IndexSettings())
+    assert words.holds_exactly(np.array(sorted(home.source.documents)))
 
 
 def test_without_its_folder_everything_is_built_again(home: Home) -> None:
