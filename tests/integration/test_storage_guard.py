@@ -40,6 +40,7 @@ def test_reading_without_a_tenant_is_refused(table: Table, database: SqlTenantDa
         connection.execute(select(table).where(table.c.tenant_id == "acme"))
 
 
+@pytest.mark.filterwarnings("ignore:Column .* is marked as a member of the primary key")
 @every_table
 def test_writing_without_a_tenant_is_refused(table: Table, database: SqlTenantDatabase) -> None:
     column = next(c for c in table.columns if c.name != "tenant_id")
