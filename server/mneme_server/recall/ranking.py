@@ -59,7 +59,7 @@ class Weights:
     """Importance from -0.25 (low) over 0 (normal) to 0.5 (critical)."""
     recency: float = 0.02
     """2 ** (-age / `HALF_LIFE_DAYS`), age against the newest memory: decides between equals."""
-    repeated: float = 0.5
+    repeated: float = 0.25
     """-1 for a memory whose very text ranks higher already, in the same kind of memory."""
 
     def array(self) -> Floats:

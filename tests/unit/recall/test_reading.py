@@ -1,0 +1,60 @@
+"""What a query says besides its words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_server.recall.reading import name_words, read
+
+
+@pytest.mark.parametrize(
+    "query", ["what failed", "Where was it?", "the build broke?", "  did it work", "何が起きた？"]
+)
+def test_a_question_is_told_by_its_mark_or_its_first_word(query: str) -> None:
+    assert read(query).asks
+
+
+@pytest.mark.parametrize("query", ["payment refused", "I know what you did", "whatever works", ""])
+def test_a_description_is_no_question(query: str) -> None:
+    assert not read(query).asks
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Error: no such file",
+        "why did the deployment fail",
+        "the request timed out",
+        "timeouts of the database",
+        "access denied",
+        "the card was rejected",
+        "it couldn't connect",
+        "it couldn’t connect",
+        "insufficient funds",
+        "KeyError exception",
+    ],
+)
+def test_a_query_about_a_failure_is_recognised(query: str) -> None:
+    assert read(query).failure
+
+
+@pytest.mark.parametrize("query", ["terror films", "the candidate is fine", "a mirror", ""])
+def test_words_that_only_look_like_failures_are_none(query: str) -> None:
+    assert not read(query).failure
+
+
+def test_short_words_and_stop_words_name_nobody() -> None:
+    assert read("What did Will and Bo say to Ann-Marie?").names == {"say", "ann", "marie"}
+    assert name_words("Will Smith") == {"smith"}
+    assert name_words("support_bot-7") == {"support", "bot"}
+
+
+def test_words_are_counted_once() -> None:
+    assert read("retry, RETRY and retry").words == 2
+    assert read("?!").words == 0
+
+
+@given(st.text())
+def test_any_text_can_be_read(query: str) -> None:
+    assert read(query).words >= 0
