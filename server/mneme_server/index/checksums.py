@@ -1,6 +1,7 @@
 """Checksums of the lexical index's files.
 
-tantivy notices truncated and missing files, but not a changed byte in the middle of one.
+tantivy notices truncated files, but not a changed byte in the middle of one, and some missing files
+only when a search needs them.
 """
 
 from __future__ import annotations
@@ -43,10 +44,24 @@ class Checksums:
         if not isinstance(record, dict) or record.get("layout") != self._layout:
             raise ValueError(f"{path} names another layout than {self._layout}")
         self._known = dict(record["files"])
+        used = self._segments() if self._known else set()
         for name, expected in self._known.items():
             file = self._folder / name
-            if file.exists() and digest_of(file) != expected:
+            if not file.exists():
+                # Of a segment in use only the list of deleted documents is ever replaced.
+                if name.partition(".")[0] in used and file.suffix != ".del":
+                    raise ValueError(f"{file} is missing")
+            elif digest_of(file) != expected:
                 raise ValueError(f"{file} does not have its checksum")
+
+    def _segments(self) -> set[str]:
+        """Return the segments that the index uses, as their files are named."""
+        path = self._folder / "meta.json"
+        try:
+            segments = json.loads(path.read_bytes())["segments"]
+            return {segment["segment_id"].replace("-", "") for segment in segments}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} is not what tantivy writes") from error
 
     def write(self) -> None:
         """Record the files as they are now."""
