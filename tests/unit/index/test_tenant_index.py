@@ -298,11 +298,12 @@ def test_filtered_searches_find_as_many_as_there_are(
         DocumentFilter(session_id="s7"),
         DocumentFilter(agent_id="a1"),
         DocumentFilter(start_us=100_000, end_us=160_000),
+        DocumentFilter(start_us=100_000, end_us=700_000),
         DocumentFilter(agent_id="a2", start_us=2_000),
         EVERYTHING,
     ):
         selection = index.select(wanted)
-        for k in (1, 7, 100):
+        for k in (1, 7, 100, 2_000):
             dense = index.search_dense(query, k, selection)
             words = index.search_lexical("same words", k, selection)
             for hits in (dense, words):
@@ -328,6 +329,17 @@ def test_of_equal_scores_the_newest_document_comes_first(home: Home) -> None:
         index.search_lexical("same", 10, selection),
     ):
         assert index.columns.doc_id[hits.rows].tolist() == newest
+
+
+def test_of_many_equal_scores_the_newest_come_first_wherever_the_words_lie(home: Home) -> None:
+    index = home.open()
+    documents = [event(i, "exactly the same") for i in range(1, 500)]
+    home.source.put(documents)
+    index.add_documents(documents)
+    selection = index.select(EVERYTHING)
+    hits = index.search_lexical("same", 10, selection)
+    assert index.stats().lexical_waiting == 0
+    assert index.columns.doc_id[hits.rows].tolist() == list(range(499, 489, -1))
 
 
 def test_scores_of_the_best_graph_candidates_are_those_of_the_stored_vectors(home: Home) -> None:
