@@ -1,0 +1,140 @@
+"""Every released schema opens with this version, and the tables are what the migrations make."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme_server.storage import catalog, tables, tenant_database
+from mneme_server.storage.engine import Database
+from mneme_server.storage.migrate import schema_version
+from support.making import (
+    at,
+    event,
+    export_lessons,
+    ids_of,
+    list_events,
+    recall,
+    record,
+    search_lessons,
+    session_of,
+    verify,
+)
+from support.server import local_server
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+RELEASED = sorted(file.stem[-4:] for file in FIXTURES.glob("tenant-schema-*.sql"))
+SECRET = "mn_the-key-of-the-released-tenant"
+
+
+def revisions(folder: Path) -> list[str]:
+    return sorted(file.name[:4] for file in folder.glob("[0-9]*.py"))
+
+
+def test_every_schema_but_the_one_in_work_has_a_fixture() -> None:
+    assert "0001" in RELEASED
+    assert set(revisions(tenant_database.MIGRATIONS)[:-1]) <= set(RELEASED)
+    assert {file.stem[-4:] for file in FIXTURES.glob("catalog-schema-*.sql")} == set(RELEASED)
+
+
+def restore(fixture: Path, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(fixture.read_text())
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    for version in RELEASED[:1]:
+        restore(FIXTURES / f"catalog-schema-{version}.sql", data / "catalog.db")
+        restore(FIXTURES / f"tenant-schema-{version}.sql", data / "tenants/default/mneme.db")
+    return data
+
+
+def _of_the_model_that_runs(data: Path, model: str) -> None:
+    """Say that the vectors are of this model: which one is not what these tests are about."""
+    with closing(sqlite3.connect(data / "tenants/default/mneme.db")) as connection:
+        connection.execute("UPDATE settings SET value = ? WHERE key LIKE '%model%'", (model,))
+        connection.commit()
+
+
+@pytest.mark.parametrize("version", RELEASED)
+def test_what_a_released_version_stored_is_used_by_this_one(version: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    restore(FIXTURES / f"catalog-schema-{version}.sql", data / "catalog.db")
+    restore(FIXTURES / f"tenant-schema-{version}.sql", data / "tenants/default/mneme.db")
+    with local_server(data, admin_key=SECRET) as server:
+        model = server.application.memories.model.model_id
+        _of_the_model_that_runs(data, model)
+        api = server.keys.api(SECRET)
+        tenants = api.admin.ListTenants(admin_pb.ListTenantsRequest()).tenants
+        assert [tenant.id for tenant in tenants] == ["another", "default"]
+        assert [found.id for found in list_events(api)] == ["ferry", "call", "full"]
+        verified = verify(api)
+        assert (verified.valid, verified.events_checked, verified.sessions_checked) == (True, 3, 2)
+        session = session_of(api, "declared")
+        assert (session.event_count, session.tool_call_count, session.total_cost_usd) == (
+            2, 1, 0.25,
+        )  # fmt: skip
+        assert session.status == events_pb.SESSION_STATUS_COMPLETED
+        assert (list(session.tags), session.ended_at) == (["one", "two"], at(9))
+        lessons = export_lessons(api, include_archived=True)
+        assert [item.id for item in lessons] == ["archived", "kept"]
+        assert search_lessons(api, "book ferries early") == ["kept"]
+        for mode in (recall_pb.RECALL_MODE_LEXICAL, recall_pb.RECALL_MODE_DENSE):
+            found = recall(api, "when does the ferry leave at noon?", mode=mode)
+            assert ids_of(found)[0] == "ferry"
+        record(api, event("a new event", "declared", id="new"), wait=True)
+        assert ids_of(recall(api, "a new event"))[0] == "new"
+        assert verify(api).valid
+
+
+def test_the_tenants_tables_are_those_that_the_migrations_make(tmp_path: Path) -> None:
+    tenant_database.SqlTenantDatabase(tmp_path, "acme").close()
+    database = Database(tmp_path / tenant_database.FILE_NAME)
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        differences = compare_metadata(context, tables.metadata)
+        assert schema_version(connection) == revisions(tenant_database.MIGRATIONS)[-1]
+    database.close()
+    assert differences == []
+
+
+@pytest.mark.parametrize("folder", [tenant_database.MIGRATIONS, catalog.MIGRATIONS])
+def test_revisions_form_one_line_that_ends_with_the_newest_file(folder: Path) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(folder.parent / "alembic_env"))
+    config.set_main_option("path_separator", "newline")
+    config.set_main_option("version_locations", str(folder))
+    script = ScriptDirectory.from_config(config)
+    line = [revision.revision for revision in script.walk_revisions()]
+    assert line[::-1] == revisions(folder)
+    assert script.get_heads() == [revisions(folder)[-1]]
+
+
+def test_a_new_database_equals_one_that_was_upgraded_from_the_first_release(
+    released: Path, tmp_path: Path
+) -> None:
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    tenant_database.SqlTenantDatabase(fresh, "default").close()
+    upgraded = released / "tenants/default"
+    tenant_database.SqlTenantDatabase(upgraded, "default").close()
+    assert _schema(upgraded / "mneme.db") == _schema(fresh / "mneme.db")
+
+
+def _schema(path: Path) -> dict[str, str]:
+    query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+    with closing(sqlite3.connect(path)) as connection:
+        return {name: re.sub(r"[\s\"]+", " ", sql) for name, sql in connection.execute(query)}
