@@ -1,0 +1,241 @@
+"""The API as its descriptors state it: names, documentation, scopes, reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import descriptor_pb2
+from google.protobuf.message_factory import GetMessageClass
+from grpc_tools import protoc
+from mneme.v1 import auth_pb2, errors_pb2
+from mneme_server.common.errors import Reason
+from support.api import METHODS, Api, grpc, refused
+from support.server import REPOSITORY, LocalServer
+
+REASONS = {value.name for value in errors_pb2.ErrorReason.DESCRIPTOR.values}
+SCOPES = [number for number in auth_pb2.KeyScope.values() if number]
+every_rpc = pytest.mark.parametrize("rpc", sorted(METHODS))
+
+
+def scope_of(rpc: str) -> int:
+    return int(METHODS[rpc].GetOptions().Extensions[auth_pb2.required_scope])
+
+
+@every_rpc
+def test_every_rpc_names_the_scope_that_it_needs(rpc: str) -> None:
+    assert scope_of(rpc) in SCOPES
+
+
+@pytest.fixture(scope="module")
+def keys(server: LocalServer) -> dict[int, Api]:
+    """Return a key of one tenant for each scope, which has all scopes but that one."""
+    tenant = server.keys.tenant("scopes")
+    return {
+        missing: server.keys.key(tenant.tenant_id, *(s for s in SCOPES if s != missing))
+        for missing in SCOPES
+    }
+
+
+@every_rpc
+def test_a_key_without_the_scope_is_refused_before_the_request_is_read(
+    rpc: str, keys: dict[int, Api]
+) -> None:
+    needed = scope_of(rpc)
+    with refused() as failure:
+        keys[needed].call(rpc, b"\xff these bytes are no request")
+    name = auth_pb2.KeyScope.Name(needed).removeprefix("KEY_SCOPE_").lower()
+    assert (failure.code, failure.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
+    assert failure.metadata["required_scope"] == name
+    assert name in failure.message
+
+
+@every_rpc
+def test_a_call_without_a_key_is_refused_before_the_request_is_read(
+    rpc: str, server: LocalServer
+) -> None:
+    with refused() as failure:
+        server.keys.api(None).call(rpc, b"\xff these bytes are no request")
+    assert (failure.code, failure.reason) == (grpc.StatusCode.UNAUTHENTICATED, "API_KEY_MISSING")
+
+
+def test_streams_that_the_server_keeps_open_are_marked_as_long_lived() -> None:
+    marked = {rpc for rpc, m in METHODS.items() if m.GetOptions().Extensions[auth_pb2.long_lived]}
+    assert marked == {rpc for rpc, method in METHODS.items() if method.server_streaming}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[descriptor_pb2.FileDescriptorProto]:
+    """Return the API's files with their comments, which generated code leaves out."""
+    target = tmp_path_factory.mktemp("protos") / "image"
+    folder = REPOSITORY / "proto"
+    sources = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.proto"))
+    well_known = Path(protoc.__file__).parent / "_proto"
+    arguments = [
+        "protoc", f"-I{folder}", f"-I{REPOSITORY / 'third_party' / 'proto'}", f"-I{well_known}",
+        "--include_source_info", f"--descriptor_set_out={target}", *sources,
+    ]  # fmt: skip
+    assert protoc.main(arguments) == 0
+    return list(descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file)
+
+
+def _documented(file: descriptor_pb2.FileDescriptorProto) -> dict[tuple[int, ...], str]:
+    return {
+        tuple(place.path): place.leading_comments.strip()
+        for place in file.source_code_info.location
+        if place.leading_comments.strip()
+    }
+
+
+def _elements(file: descriptor_pb2.FileDescriptorProto) -> dict[str, tuple[int, ...]]:
+    """Return the place of every message, field, enum, value, service and RPC by its name."""
+    found: dict[str, tuple[int, ...]] = {}
+    for i, message in enumerate(file.message_type):
+        found[message.name] = (4, i)
+        found |= {f"{message.name}.{f.name}": (4, i, 2, j) for j, f in enumerate(message.field)}
+    for i, enum in enumerate(file.enum_type):
+        found[enum.name] = (5, i)
+        found |= {f"{enum.name}.{v.name}": (5, i, 2, j) for j, v in enumerate(enum.value)}
+    for i, service in enumerate(file.service):
+        found[service.name] = (6, i)
+        found |= {f"{service.name}/{m.name}": (6, i, 2, j) for j, m in enumerate(service.method)}
+    return found
+
+
+def test_everything_in_the_api_is_documented(
+    files: list[descriptor_pb2.FileDescriptorProto],
+) -> None:
+    missing = [
+        f"{file.name}: {name}"
+        for file in files
+        for name, place in _elements(file).items()
+        if place not in _documented(file)
+    ]
+    assert not missing
+
+
+@every_rpc
+def test_every_rpc_says_which_scope_it_needs_and_which_errors_it_returns(
+    rpc: str, files: list[descriptor_pb2.FileDescriptorProto]
+) -> None:
+    service, _, name = rpc.rpartition(".")[2].partition("/")
+    (comment,) = (
+        _documented(file)[place]
+        for file in files
+        for element, place in _elements(file).items()
+        if element == f"{service}/{name}"
+    )
+    scope = auth_pb2.KeyScope.Name(scope_of(rpc)).removeprefix("KEY_SCOPE_").lower()
+    assert f"Scope: {scope}" in comment
+    assert "Errors: " in comment
+
+
+NAMES: dict[str, dict[str, str]] = {
+    "EventService": {
+        "StartSession": "session_id agent_id agent_name user_id project tags metadata",
+        "EndSession": "session_id status",
+        "RecordEvents": "events wait_indexed",
+        "StreamEvents": "event",
+        "GetSession": "session_id",
+        "ListSessions": "page_size page_token",
+        "ListEvents": "page_size page_token",
+        "ListAgents": "page_size page_token",
+        "WatchEvents": "",
+        "VerifyEvents": "session_id",
+    },
+    "RecallService": {
+        "Recall": "query scopes agent_id session_id user_id project start_time end_time tags limit"
+        " min_score mode explain",
+    },
+    "LearnService": {
+        "CreateLesson": "title content category importance agent_id context source_session_id"
+        " source_event_id",
+        "GetLesson": "lesson_id", "ListLessons": "page_size page_token", "SearchLessons": "query",
+        "UpdateLesson": "lesson update_mask", "DeleteLesson": "lesson_id",
+        "ImportLessons": "lessons", "ExportLessons": "",
+    },
+    "AdminService": {
+        "CreateTenant": "tenant_id", "ListTenants": "page_size page_token",
+        "DeleteTenant": "tenant_id", "CreateApiKey": "tenant_id name scopes rate_limit",
+        "ListApiKeys": "page_size page_token", "RevokeApiKey": "api_key_id", "GetStats": "",
+        "Backup": "",
+    },
+}  # fmt: skip
+"""Names that scripts rely on: they stay as they are."""
+
+FIELDS = {
+    "NewEvent": "id session_id agent_id event_type severity timestamp text payload metadata",
+    "RecallResult": "source_type source_id score similarity text timestamp session_id metadata",
+    "RecallResponse": "results total_results",
+}
+
+
+@pytest.mark.parametrize("service", sorted(NAMES))
+def test_the_names_that_scripts_rely_on_are_there(service: str) -> None:
+    for method, fields in NAMES[service].items():
+        descriptor = METHODS[f"mneme.v1.{service}/{method}"]
+        assert set(fields.split()) <= set(descriptor.input_type.fields_by_name), method
+        assert descriptor.input_type.name == f"{method}Request"
+        assert descriptor.output_type.name == f"{method}Response"
+
+
+@pytest.mark.parametrize("message", sorted(FIELDS))
+def test_the_fields_that_scripts_rely_on_are_there(message: str) -> None:
+    (found,) = {
+        file.message_types_by_name[message].full_name: file.message_types_by_name[message]
+        for method in METHODS.values()
+        if message in (file := method.input_type.file).message_types_by_name
+    }.values()
+    assert set(FIELDS[message].split()) <= set(found.fields_by_name)
+
+
+@every_rpc
+def test_lists_are_paged_and_no_message_serves_two_rpcs(rpc: str) -> None:
+    method = METHODS[rpc]
+    if method.name.startswith("List"):
+        assert {"page_size", "page_token"} <= set(method.input_type.fields_by_name)
+        assert "next_page_token" in method.output_type.fields_by_name
+    users = [m for m in METHODS.values() if m.input_type is method.input_type]
+    assert len(users) == 1
+    assert GetMessageClass(method.input_type) is not GetMessageClass(method.output_type)
+
+
+EXPECTED_REASONS = (
+    "INVALID_PARAMETER", "MISSING_REQUIRED_FIELD", "INVALID_TYPE", "OUT_OF_RANGE",
+    "INVALID_FILTER", "DATABASE_ERROR", "SCHEMA_ERROR", "CONSTRAINT_VIOLATION",
+    "TRANSACTION_FAILED", "EMBEDDING_FAILED", "MODEL_NOT_LOADED", "DIMENSION_MISMATCH",
+    "SESSION_NOT_FOUND", "ALGORITHM_NOT_SUPPORTED", "MODEL_NOT_TRAINED", "CONVERGENCE_FAILED",
+    "NOT_FOUND", "ALREADY_EXISTS", "QUOTA_EXCEEDED", "INITIALIZATION_FAILED", "INTERNAL_ERROR",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", EXPECTED_REASONS)
+def test_the_reasons_that_callers_know_from_elsewhere_exist(reason: str) -> None:
+    assert f"ERROR_REASON_{reason}" in REASONS
+
+
+def test_every_reason_of_the_server_is_one_of_the_apis() -> None:
+    known = {name.removeprefix("ERROR_REASON_") for name in REASONS}
+    assert {reason.name for reason in Reason} <= known
+
+
+def _numbers(enum: Any) -> dict[str, int]:
+    return {value.name: value.number for value in enum.values}
+
+
+def test_every_enum_begins_with_unspecified_and_carries_its_name() -> None:
+    enums = {
+        field.enum_type.full_name: field.enum_type
+        for method in METHODS.values()
+        for message in (method.input_type, method.output_type)
+        for field in message.fields
+        if field.enum_type is not None
+    }
+    assert enums
+    for enum in enums.values():
+        first, *_ = enum.values
+        assert first.number == 0
+        assert first.name.endswith("_UNSPECIFIED")
+        prefix = first.name.removesuffix("UNSPECIFIED")
+        assert all(name.startswith(prefix) for name in _numbers(enum))
