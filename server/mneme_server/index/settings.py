@@ -13,7 +13,7 @@ class IndexSettings:
     """Vectors that are searched exactly; beyond it a graph is built."""
     graph_neighbours: int = 16
     """HNSW's M: links per vector and layer."""
-    ef_construction: int = 40
+    ef_construction: int = 64
     """Breadth of the search for links while the graph is built."""
     ef_search: int = 128
     """Breadth of a search in the graph."""
