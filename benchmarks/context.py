@@ -29,7 +29,7 @@ class Sizes:
     tenants: int
 
 
-FULL = Sizes(memories=100_000, rounds=5, calls=200, record_s=5.0, embed_texts=512, tenants=500)
+FULL = Sizes(memories=100_000, rounds=5, calls=200, record_s=5.0, embed_texts=256, tenants=500)
 QUICK = Sizes(memories=5_000, rounds=1, calls=40, record_s=1.0, embed_texts=64, tenants=20)
 
 

@@ -47,13 +47,13 @@ class Load:
         """Begin now."""
         return cls(_busy_s(), _own_s(), time.monotonic())
 
-    def others(self) -> str:
+    def others(self) -> float:
         """Return how many cores other programs kept busy on average.
 
         What this process started counts as its own once it has ended.
         """
         busy = (_busy_s() - self.busy_s) - (_own_s() - self.own_s)
-        return f"{max(0.0, busy / (time.monotonic() - self.at)):.1f} cores"
+        return max(0.0, busy / (time.monotonic() - self.at))
 
 
 def _busy_s() -> float:

@@ -69,8 +69,16 @@ def markdown_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str
     )
 
 
-def as_markdown(sections: Mapping[str, Sequence[Row]], facts: Mapping[str, str]) -> str:
-    """Return the whole report."""
+_DISTURBED = (
+    "**Other programs were busy during this run:** times and rates are worse than the server's own."
+    " Ratios, processor times and memory hold."
+)
+
+
+def as_markdown(
+    sections: Mapping[str, Sequence[Row]], facts: Mapping[str, str], *, disturbed: bool = False
+) -> str:
+    """Return the whole report; `disturbed` when other programs were busy during the run."""
     rows = [row for section in sections.values() for row in section]
     missed = [row.what for row in rows if row.verdict is Verdict.MISSED]
     judged = sum(row.verdict is not Verdict.NONE for row in rows)
@@ -84,6 +92,8 @@ def as_markdown(sections: Mapping[str, Sequence[Row]], facts: Mapping[str, str])
         " client and server on the same cores. Each figure is the median over several rounds;"
         " other programs on the machine make figures worse, never better.",
     ]
+    if disturbed:
+        parts.insert(2, _DISTURBED)
     for title, section in sections.items():
         table = markdown_table(
             ["what", "budget", "measured", "verdict", "how"],

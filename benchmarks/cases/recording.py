@@ -38,7 +38,7 @@ def run(context: Context) -> list[Row]:
 
 def _sustained(context: Context, server: Server, clients: int, *, searchable: bool) -> Row:
     kind = "searchable" if searchable else "not searchable"
-    context.say(f"recording: {clients} clients, {kind}")
+    context.say(f"recording: clients: {clients}, {kind}")
     tenant = f"sustained-{clients}-{kind.replace(' ', '-')}"
     first = server.tenant(tenant)
     first.record_events([NewEvent(session_id="w", event_type="EVENT_TYPE_MESSAGE", text="warm up")],

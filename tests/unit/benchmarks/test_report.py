@@ -50,6 +50,11 @@ def test_the_report_says_what_was_missed() -> None:
     assert "| python | 3 |" in text
 
 
+def test_the_report_of_a_disturbed_run_says_so() -> None:
+    assert "Other programs were busy" in as_markdown(_ROWS, {}, disturbed=True)
+    assert "Other programs were busy" not in as_markdown(_ROWS, {})
+
+
 def test_the_report_for_machines_has_every_row_with_its_figures() -> None:
     report = as_json(_ROWS, {})
     rows = report["rows"]
