@@ -58,12 +58,6 @@ def folder_of(server: LocalServer, api: Api) -> Path:
     return Path(server.data_dir) / "tenants" / api.tenant_id
 
 
-def close(server: LocalServer, api: Api) -> None:
-    """Have the server let go of a tenant's files, as it does when the tenant is idle."""
-    with server.application.memories.registry.removing(api.tenant_id):
-        pass
-
-
 def _truncate(file: Path) -> None:
     raw = file.read_bytes()
     file.write_bytes(raw[: len(raw) // 2])
@@ -91,7 +85,7 @@ def test_any_index_file_may_be_damaged_and_everything_is_found_again(
 ) -> None:
     api = server.keys.tenant("damaged")
     fill(api)
-    close(server, api)
+    server.close_tenant(api.tenant_id)
     folder = folder_of(server, api)
     kinds = {
         file.suffix or file.name: file.relative_to(folder)
@@ -112,7 +106,7 @@ def test_any_index_file_may_be_damaged_and_everything_is_found_again(
                 raise AssertionError(f"{file.name} {damage}: {logs}") from error
         if not any(line["log_level"] in ("warning", "error") for line in logs):
             silent.append(kind)
-        close(server, api)
+        server.close_tenant(api.tenant_id)
     assert verify(api).valid
     if damage in ("cut in half", "overwritten"):
         assert not silent, f"damage that the log does not mention: {silent}"
@@ -121,7 +115,7 @@ def test_any_index_file_may_be_damaged_and_everything_is_found_again(
 def test_a_tenant_without_its_indexes_has_them_made_again(server: LocalServer) -> None:
     api = server.keys.tenant("indexless")
     fill(api)
-    close(server, api)
+    server.close_tenant(api.tenant_id)
     shutil.rmtree(folder_of(server, api) / "index")
     assert_everything_is_found(api)
 
@@ -149,7 +143,7 @@ def _every_call_is_refused(api: Api) -> list[Failure]:
 def test_a_damaged_database_is_a_clear_error_for_its_tenant_only(server: LocalServer) -> None:
     api, other = server.keys.tenant("broken"), server.keys.tenant("whole")
     fill(api)
-    close(server, api)
+    server.close_tenant(api.tenant_id)
     database = folder_of(server, api) / "mneme.db"
     kept = database.read_bytes()
     database.write_bytes(b"this is no database" * 1_000)
@@ -171,7 +165,7 @@ def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
 ) -> None:
     api, other = server.keys.tenant("newer"), server.keys.tenant("current")
     fill(api)
-    close(server, api)
+    server.close_tenant(api.tenant_id)
     database = folder_of(server, api) / "mneme.db"
     execute(database, "UPDATE alembic_version SET version_num = '9999'")
     for failure in _every_call_is_refused(api):

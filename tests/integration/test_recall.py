@@ -29,9 +29,7 @@ def filled(server: LocalServer) -> Api:
     texts there, and scores would change a little when that happened between two calls.
     """
     api = _fill(server)
-    registry = server.application.memories.registry
-    with registry.removing(api.tenant_id):
-        pass
+    server.close_tenant(api.tenant_id)
     return api
 
 

@@ -98,6 +98,11 @@ class LocalServer:
             raise
         self.keys = Keys(self.address)
 
+    def close_tenant(self, tenant_id: str) -> None:
+        """Let go of a tenant's files, as happens when it is idle; the next call opens it again."""
+        with self.application.memories.registry.removing(tenant_id):
+            pass
+
     def stop(self) -> None:
         """Stop as a server does that is told to."""
         self.application.stop()
