@@ -71,7 +71,8 @@ def markdown_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str
 
 _DISTURBED = (
     "**Other programs were busy during this run:** times and rates are worse than the server's own."
-    " Ratios, processor times and memory hold."
+    " Memory holds, and processor times nearly; the ratio to a peer that keeps both cores in step"
+    " flatters us."
 )
 
 
