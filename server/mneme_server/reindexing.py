@@ -49,6 +49,10 @@ def reindex_tenant(
 
 
 def _queue_everything(folder: Path, tenant_id: str, model: EmbeddingModel) -> None:
+    # First, so that no crash leaves the indexes of the former model beside the new one's queue:
+    # they can be built again from the database at any time.
+    for name in INDEX_FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
     database = SqlTenantDatabase(folder, tenant_id)
     try:
         with database.write() as unit:
@@ -58,8 +62,6 @@ def _queue_everything(folder: Path, tenant_id: str, model: EmbeddingModel) -> No
             unit.set_embedding_model(model)
     finally:
         database.close()
-    for name in INDEX_FOLDERS:
-        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _report(

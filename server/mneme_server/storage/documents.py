@@ -88,7 +88,7 @@ class SqlDocuments:
         bound = (documents.c.tenant_id == self._tenant_id) & condition
         self._connection.execute(update(documents).where(bound).values(values))
         changed = self._connection.execute(
-            select(documents).where(bound).order_by(documents.c.doc_id)
+            select_documents(self._tenant_id).where(condition).order_by(documents.c.doc_id)
         )
         self.changes.saved += in_context(
             self._connection, self._tenant_id, [document_of(row) for row in changed]
@@ -218,18 +218,20 @@ class SqlCorpusSource:
         self._tenant_id = tenant_id
 
     def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
-        query = self._documents().where(documents.c.doc_id > doc_id)
-        return self._read(query.order_by(documents.c.doc_id).limit(limit))
+        with self._database.read() as connection:
+            return self._page(connection, doc_id, limit)
 
     def documents_of(self, doc_ids: Sequence[int]) -> Sequence[Document]:
         # Read as a run, because contexts come from the documents before; the ids asked for are
         # nearly one.
         wanted, found = set(doc_ids), []
         after, last = min(doc_ids, default=1) - 1, max(doc_ids, default=0)
-        while after < last:
-            page = self.documents_after(after, _PAGE)
-            found += [document for document in page if document.doc_id in wanted]
-            after = page[-1].doc_id if page else last
+        with self._database.read() as connection:
+            while after < last:
+                page = self._page(connection, after, _PAGE)
+                in_context(connection, self._tenant_id, page)
+                found += [document for document in page if document.doc_id in wanted]
+                after = page[-1].doc_id if page else last
         return found
 
     def vectors_after(self, seq: int, limit: int) -> VectorBatch:
@@ -244,18 +246,19 @@ class SqlCorpusSource:
                 rows += connection.execute(self._vectors().where(vectors.c.doc_id.in_(some)))
         return _batch(rows)
 
-    def _documents(self) -> Select[Any]:
-        return select(documents).where(documents.c.tenant_id == self._tenant_id)
+    def _page(self, connection: Connection, doc_id: int, limit: int) -> list[Document]:
+        query = (
+            select_documents(self._tenant_id)
+            .where(documents.c.doc_id > doc_id)
+            .order_by(documents.c.doc_id)
+            .limit(limit)
+        )
+        return [document_of(row) for row in connection.execute(query)]
 
     def _vectors(self) -> Select[Any]:
         return select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector).where(
             vectors.c.tenant_id == self._tenant_id
         )
-
-    def _read(self, query: Select[Any]) -> Sequence[Document]:
-        with self._database.read() as connection:
-            found = [document_of(row) for row in connection.execute(query)]
-            return in_context(connection, self._tenant_id, found)
 
 
 def content_hash(text: str) -> bytes:
@@ -341,24 +344,40 @@ def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
     )
 
 
+_COLUMNS = (
+    documents.c.doc_id,
+    documents.c.scope,
+    documents.c.source_id,
+    documents.c.text,
+    documents.c.timestamp,
+    documents.c.session_id,
+    documents.c.position,
+    documents.c.agent_id,
+    documents.c.user_id,
+    documents.c.project,
+    documents.c.category,
+    documents.c.importance,
+    documents.c.archived,
+    documents.c.tags,
+)
+_SCOPES = {int(scope): scope for scope in Scope}
+
+
+def select_documents(tenant_id: str) -> Select[Any]:
+    """Select a tenant's documents as `document_of` reads them."""
+    return select(*_COLUMNS).where(documents.c.tenant_id == tenant_id)
+
+
 def document_of(row: Row[Any]) -> Document:
-    """Return the document of a row, without its context."""
-    return Document(
-        doc_id=row.doc_id,
-        scope=Scope(row.scope),
-        source_id=row.source_id,
-        text=row.text,
-        timestamp_us=row.timestamp,
-        session_id=row.session_id,
-        position=row.position,
-        agent_id=row.agent_id,
-        user_id=row.user_id,
-        project=row.project,
-        category=row.category,
-        importance=row.importance,
-        archived=row.archived,
-        tags=decode_tags(row.tags),
-    )
+    """Return the document of a row of `select_documents`, without its context.
+
+    Reads by place: opening a tenant does this for every document, and names cost more than all
+    the rest.
+    """
+    values: list[Any] = [*row]
+    values[1] = _SCOPES[values[1]]
+    values[-1] = decode_tags(values[-1])
+    return Document(*values)
 
 
 def _document_row(document: Document, tenant_id: str) -> dict[str, Any]:

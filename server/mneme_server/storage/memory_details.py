@@ -11,7 +11,7 @@ from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.events.model import EventType, Severity
 from mneme_server.learn.model import Importance
-from mneme_server.storage.documents import document_of
+from mneme_server.storage.documents import document_of, select_documents
 from mneme_server.storage.rows import chunks
 from mneme_server.storage.tables import documents, events, lessons
 
@@ -26,9 +26,7 @@ class SqlMemories:
     def documents_of(self, doc_ids: Sequence[int]) -> dict[int, Document]:
         found: dict[int, Document] = {}
         for some in chunks(doc_ids):
-            query = select(documents).where(
-                documents.c.tenant_id == self._tenant_id, documents.c.doc_id.in_(some)
-            )
+            query = select_documents(self._tenant_id).where(documents.c.doc_id.in_(some))
             found |= {row.doc_id: document_of(row) for row in self._connection.execute(query)}
         return found
 
