@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -264,9 +266,47 @@ def test_a_stream_that_fails_tells_how_much_is_safe_and_can_be_sent_again(api: A
     assert failure.metadata["message_index"] == "1100"
     safe = int(failure.metadata["recorded"])
     assert len(list_events(api)) == safe
-    assert safe == 1_000  # Two batches of 500.
+    assert safe == 1_100  # All that came before the bad one.
     answer = stream(api, good)
-    assert (answer.recorded_count, answer.duplicate_count) == (200, 1_000)
+    assert (answer.recorded_count, answer.duplicate_count) == (100, 1_100)
+
+
+def test_events_of_a_stream_that_stays_open_are_recorded_and_those_before_it_breaks_off(
+    api: Api,
+) -> None:
+    may_go_on = threading.Event()
+
+    def slowly() -> Iterator[events_pb.StreamEventsRequest]:
+        for n in range(5):
+            yield events_pb.StreamEventsRequest(event=event(f"number {n}", id=f"e{n}", at=n))
+        may_go_on.wait(60)
+
+    running = api.events.StreamEvents.future(slowly())
+    while len(list_events(api)) < 5:
+        assert running.is_active()
+        threading.Event().wait(0.02)
+    running.cancel()
+    may_go_on.set()
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        (event("", kind=CUSTOM, payload={"x": "\0"}), "event.payload"),
+        (event("other words", id="e0001", at=1), "event.id"),
+        (event("words", "s" * 201), "event.session_id"),
+    ],
+    ids=["found when it is read", "found when it is recorded", "found by the rules"],
+)
+def test_a_bad_event_of_a_stream_is_named_by_its_place_in_the_stream(
+    bad: events_pb.NewEvent, field: str, api: Api
+) -> None:
+    good = [event(f"number {n}", id=f"e{n:04}", at=n) for n in range(600)]
+    with refused() as failure:
+        stream(api, [*good, bad, *good])
+    assert failure.field == field
+    assert failure.metadata["message_index"] == "600"
+    assert "events[" not in failure.message
 
 
 def test_an_empty_stream_records_nothing(api: Api) -> None:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
-from itertools import islice
 
 import grpc
 from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import event_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, MnemeError
-from mneme_server.events.model import Receipt, SessionStatus
+from mneme_server.events.model import NewEvent, Receipt, SessionStatus
 from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.verifying import VerifyEvents
+from mneme_server.transport.batches import Batches, BatchLimits
 from mneme_server.transport.call import current_call, current_caller
 from mneme_server.transport.convert import events as convert
 from mneme_server.transport.convert.time import stored_time
 from mneme_server.transport.paging import Pages
 
-_STREAM_BATCH = 500
+_PLACE_IN_BATCH = re.compile(r"events\[(\d+)\]")
 _LAST_CURSOR = 2**63 - 1
 
 
@@ -88,17 +89,17 @@ class EventServicer(pb_grpc.EventServiceServicer):
         """Record a stream of events, batch by batch."""
         tenant_id = current_caller().tenant_id
         answer = pb.StreamEventsResponse()
+        recorded = 0
         try:
-            while batch := [
-                convert.new_event(request.event, "event")
-                for request in islice(request_iterator, _STREAM_BATCH)
-            ]:
+            for batch in Batches(_streamed(request_iterator), BatchLimits()):
                 receipts = self._record_events(tenant_id, batch)
                 duplicates = sum(receipt.duplicate for receipt in receipts)
                 answer.duplicate_count += duplicates
                 answer.recorded_count += len(receipts) - duplicates
+                recorded += len(receipts)
         except MnemeError as error:
-            error.metadata["recorded"] = str(answer.recorded_count + answer.duplicate_count)
+            _locate(error, recorded)
+            error.metadata["recorded"] = str(recorded)
             raise
         return answer
 
@@ -192,6 +193,29 @@ class EventServicer(pb_grpc.EventServiceServicer):
             broken_count=found.broken_count,
             head_hash=found.head_hash,
         )
+
+
+def _streamed(requests: Iterator[pb.StreamEventsRequest]) -> Iterator[tuple[NewEvent, int]]:
+    """Yield the events of a stream and their sizes in bytes, encoded."""
+    for index, request in enumerate(requests):
+        try:
+            yield convert.new_event(request.event, "event"), request.ByteSize()
+        except InvalidArgument as error:
+            error.metadata["message_index"] = str(index)
+            raise
+
+
+def _locate(error: MnemeError, start: int) -> None:
+    """Name the message of the stream where the error names an event of the batch.
+
+    `start` is the place of the batch's first event in the stream.
+    """
+    place = _PLACE_IN_BATCH.match(error.field or "")
+    if place is None or error.field is None:
+        return
+    error.metadata["message_index"] = str(start + int(place[1]))
+    error.field = "event" + error.field[place.end() :]
+    error.message = error.message.replace(place[0], "event")
 
 
 def _cursor(text: str) -> int | None:
