@@ -29,6 +29,7 @@ from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.repeating import Repeating
 from mneme_server.corpus.pipeline import EmbeddingPipeline
 from mneme_server.corpus.registry import TenantRegistry
 from mneme_server.embedding.batcher import MicroBatcher
@@ -55,6 +56,8 @@ from mneme_server.transport.servicers.learn import LearnServicer
 from mneme_server.transport.servicers.recall import RecallServicer
 
 _log = structlog.get_logger(__name__)
+
+_FLUSH_S = 60.0
 
 
 class Memories:
@@ -132,6 +135,7 @@ class Application:
         memories = self.memories
         keys = memories.catalog.keys
         self._authenticator = Authenticator(keys)
+        self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         files = TenantFiles(
             settings.data_dir / "tenants", settings.data_dir / "backups", memories.registry
         )
@@ -160,20 +164,24 @@ class Application:
             made = self._keys.ensure_admin(chosen.get_secret_value() if chosen else None)
         self._tenants.resume_deletions()
         self.memories.start()
+        self._flusher.start()
         if self._settings.metrics_listen:
             self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
         return self._server.start(), made
 
     def stop(self) -> None:
         """Let calls in flight end, then close everything."""
-        self._server.stop(self._settings.drain_seconds)
-        if self._endpoint is not None:
-            self._endpoint.close()
-        self._authenticator.flush()
-        self.memories.close()
+        with ExitStack() as last:  # Each of these, whatever the one before it meets.
+            last.callback(self.memories.close)
+            last.callback(self._authenticator.flush)
+            last.callback(self._flusher.stop)
+            if self._endpoint is not None:
+                last.callback(self._endpoint.close)
+            self._server.stop(self._settings.drain_seconds)
 
     def abandon(self) -> None:
         """Close what was opened when the start failed."""
+        self._flusher.stop()
         if self._endpoint is not None:
             self._endpoint.close()
         self.memories.close()

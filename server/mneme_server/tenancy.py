@@ -152,13 +152,15 @@ class TenantFiles:
         """Copy the tenant's database as it is now."""
         target = self._backups / tenant_id / f"{new_id()}.db"
         target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_suffix(".part")  # A crash must not leave half a file that looks whole.
         with self._registry.open(tenant_id):
             database = SqlTenantDatabase(self._root / tenant_id, tenant_id)
             try:
                 _require_space(target.parent, database.path)
-                database.copy_to(target)
+                database.copy_to(part)
             finally:
                 database.close()
+        part.rename(target)
         return Backup(str(target), target.stat().st_size, file_sha256(target))
 
     def remove(self, tenant_id: str) -> None:

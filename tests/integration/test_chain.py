@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import rfc8785
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import ListValue, Struct
 from hypothesis import given, settings
@@ -30,13 +30,11 @@ from support.server import LocalServer
 
 
 def plain(value: Any) -> Any:
-    """Return a Struct's value as JSON has it; whole numbers that a double holds are integers."""
+    """Return a Struct's value as JSON has it."""
     if isinstance(value, Struct | Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, ListValue | list):
         return [plain(item) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
     return value
 
 
@@ -57,13 +55,12 @@ def hash_of(found: events_pb.Event) -> str:
         found.model,
         found.input_tokens,
         found.output_tokens,
-        repr(found.cost_usd),
+        found.cost_usd,
         found.duration.ToMicroseconds() if found.HasField("duration") else None,
         plain(found.payload),
         plain(found.metadata),
     ]
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(rfc8785.dumps(content)).hexdigest()
 
 
 def assert_chained(api: Api, session_id: str) -> None:

@@ -1,4 +1,4 @@
-"""JSON in one spelling, so that equal content has equal bytes and equal hashes."""
+"""JSON in one spelling, so that equal content has equal bytes and equal hashes, in any language."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ _encoder = json.JSONEncoder(
 
 
 def canonical_json(value: Json) -> str:
-    """Return `value` as JSON without spaces, keys sorted.
+    """Return `value` in the JSON Canonicalization Scheme, RFC 8785.
 
     Raises:
-        ValueError: a number is NaN or infinite; JSON has no such numbers.
+        ValueError: a number is NaN or infinite, or a whole number that doubles cannot hold; JSON
+            has no such numbers.
     """
-    return _encoder.encode(value)
+    text = _encoder.encode(value)
+    # Python's encoder is many times faster, and spells as the scheme does but for two things:
+    # numbers with an exponent, and the order of keys beyond the basic plane of Unicode.
+    if "e-" in text or "e+" in text or (not text.isascii() and max(text) > "\uffff"):
+        import rfc8785
+
+        return rfc8785.dumps(value).decode()
+    return text

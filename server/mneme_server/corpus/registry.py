@@ -60,6 +60,7 @@ class TenantRegistry(Generic[U]):
         self._lock = threading.Lock()
         self._released = threading.Condition(self._lock)
         self._stopping = threading.Event()
+        self._crowded = threading.Event()
         self._janitor = threading.Thread(target=self._sweep, name="tenant-janitor", daemon=True)
         self._janitor.start()
 
@@ -73,10 +74,11 @@ class TenantRegistry(Generic[U]):
             with self._lock:
                 slot.leases -= 1
                 slot.last_used = time.monotonic()
+                broken = slot.memory is not None and slot.memory.broken
                 crowded = len(self._slots) > self._max_open
                 self._released.notify_all()
-            if crowded:
-                self._close_idle()
+            if crowded or broken:  # Closing takes a while, and this call's answer is ready.
+                self._crowded.set()
 
     def open_tenants(self) -> Sequence[TenantMemory[U]]:
         """Return the memories that are open now, for measuring; do not keep them."""
@@ -92,27 +94,29 @@ class TenantRegistry(Generic[U]):
         """
         with self._lock:
             slot = self._slots.setdefault(tenant_id, _Slot())
+            if slot.removed:
+                raise _busy(f"tenant {tenant_id} is being deleted by another call")
             slot.removed = True
             if slot.memory is not None:
                 slot.memory.leave()
             if not self._released.wait_for(lambda: slot.leases == 0, timeout_s):
                 slot.removed = False
-                raise Unavailable(
-                    f"calls of tenant {tenant_id} are still running; try again",
-                    reason=Reason.TRANSACTION_FAILED,
-                    retry_after_s=1.0,
-                )
+                if slot.memory is not None:
+                    slot.memory.stay()
+                raise _busy(f"calls of tenant {tenant_id} are still running")
         try:
             with slot.lock:
-                self._close_slot(tenant_id, slot)
+                memory, slot.memory = slot.memory, None
+                self._close_memory(tenant_id, memory)
             yield
         finally:
             with self._lock:
-                self._slots.pop(tenant_id, None)
+                self._forget(tenant_id, slot)
 
     def close(self) -> None:
         """Close every tenant. Waits for those that are lent."""
         self._stopping.set()
+        self._crowded.set()
         self._janitor.join()
         with self._lock:
             self._released.wait_for(
@@ -144,11 +148,18 @@ class TenantRegistry(Generic[U]):
                 if slot.memory is None:
                     slot.memory = self._opener(tenant_id)
                 memory = slot.memory
+            if slot.removed:  # It was not there to be told when the removal began.
+                memory.leave()
         return memory
 
     def _sweep(self) -> None:
-        while not self._stopping.wait(min(30.0, max(0.05, self._idle_seconds / 4))):
-            self._close_idle()
+        while not self._stopping.is_set():
+            self._crowded.wait(min(30.0, max(0.05, self._idle_seconds / 4)))
+            self._crowded.clear()
+            try:
+                self._close_idle()
+            except Exception:
+                _log.exception("idle tenants could not be closed, will be tried again")
 
     def _close_idle(self, *, everything: bool = False) -> None:
         """Close tenants that nobody uses: the stale, and the least recently used if too many."""
@@ -160,6 +171,7 @@ class TenantRegistry(Generic[U]):
                 if slot.leases or slot.removed:
                     continue
                 stale = now - slot.last_used > self._idle_seconds
+                stale |= slot.memory is not None and slot.memory.broken
                 if everything or stale or surplus > 0:
                     chosen.append((tenant_id, slot))
                     surplus -= 1
@@ -173,20 +185,24 @@ class TenantRegistry(Generic[U]):
                 self._close_memory(tenant_id, memory)
             with self._lock:
                 if not slot.leases and slot.memory is None and not slot.removed:
-                    self._slots.pop(tenant_id, None)
+                    self._forget(tenant_id, slot)
 
-    def _close_slot(self, tenant_id: str, slot: _Slot[U]) -> None:
-        memory, slot.memory = slot.memory, None
-        self._close_memory(tenant_id, memory)
+    def _forget(self, tenant_id: str, slot: _Slot[U]) -> None:
+        """Drop a slot, if it is still the tenant's: another may have taken its place."""
+        if self._slots.get(tenant_id) is slot:
+            del self._slots[tenant_id]
 
     def _close_memory(self, tenant_id: str, memory: TenantMemory[U] | None) -> None:
         if memory is None:
             return
         try:
             memory.close()
+            if memory.pending == 0 and not memory.broken:
+                self._on_closed(tenant_id)
         except Exception:
             # What was acknowledged is in the database; the index is caught up at the next open.
             _log.exception("tenant did not close cleanly", tenant=tenant_id)
-            return
-        if memory.pending == 0:
-            self._on_closed(tenant_id)
+
+
+def _busy(problem: str) -> Unavailable:
+    return Unavailable(f"{problem}; try again", reason=Reason.TRANSACTION_FAILED, retry_after_s=1.0)

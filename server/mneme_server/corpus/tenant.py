@@ -8,15 +8,22 @@ caught up from the database when it is opened.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from mneme_server.common.errors import Reason, ResourceExhausted, Unavailable
+import structlog
+
+from mneme_server.common.errors import NotFound, Reason, ResourceExhausted, Unavailable
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.ports import CorpusIndex, Matrix, VectorBatch
 
+_log = structlog.get_logger(__name__)
+
+LONGEST_WAIT_S = 60.0
+"""How long a caller without a deadline waits for embeddings."""
 ASSUMED_TEXTS_PER_SECOND = 500
 """How fast a queue drains, to tell a refused caller when to come back; measured on two cores."""
 
@@ -191,6 +198,7 @@ class TenantMemory(Generic[U_co]):
         self._committed = threading.Condition()
         self._commits = 0
         self._leaving = False
+        self._broken = False
         with database.read() as unit:
             self._pending = unit.queue.depth()
 
@@ -219,12 +227,11 @@ class TenantMemory(Generic[U_co]):
         with self._write_lock:
             with self._database.write() as unit:
                 yield unit
-            change = unit.documents.changes
-            self._apply(change)
+            self._apply(unit.documents.changes)
         with self._committed:
             self._commits += 1
             self._committed.notify_all()
-        if change.queued > 0:
+        if self._pending:
             self._wake(self.tenant_id)
 
     def require_room(self, documents: int) -> None:
@@ -258,6 +265,16 @@ class TenantMemory(Generic[U_co]):
             self._leaving = True
             self._committed.notify_all()
 
+    def stay(self) -> None:
+        """Tell that the tenant is not removed after all."""
+        with self._committed:
+            self._leaving = False
+
+    @property
+    def broken(self) -> bool:
+        """Whether the index missed a change: the memory must be closed and opened again."""
+        return self._broken
+
     def wait_for_commit(self, seen: int, timeout_s: float) -> int:
         """Wait until more than `seen` transactions are committed; return how many are.
 
@@ -270,25 +287,31 @@ class TenantMemory(Generic[U_co]):
     def wait_embedded(self, doc_ids: Sequence[int], timeout_s: Callable[[], float | None]) -> None:
         """Wait until none of these documents waits for its embedding.
 
-        `timeout_s` tells how much time the caller has left; None for no limit.
+        `timeout_s` tells how much time the caller has left, 0 when it is gone; None for no limit,
+        which is `LONGEST_WAIT_S` here: whoever waits holds a thread.
 
         Raises:
             Unavailable: the time was up. The documents are safe and will be embedded.
+            NotFound: the tenant is being removed.
         """
+        latest = time.monotonic() + LONGEST_WAIT_S
         while True:
+            if self._leaving:
+                raise NotFound(f"there is no tenant {self.tenant_id}")
             seen = self._commits
             with self.read() as unit:
                 waiting = unit.queue.waiting_of(doc_ids)
             if not waiting:
                 return
-            left = timeout_s()
-            if left is not None and left <= 0:
+            given = timeout_s()
+            left = latest - time.monotonic() if given is None else given
+            if left <= 0:
                 raise Unavailable(
                     f"{waiting} texts are recorded but not embedded yet",
                     reason=Reason.EMBEDDING_FAILED,
                     retry_after_s=max(1.0, self._pending / ASSUMED_TEXTS_PER_SECOND),
                 )
-            self.wait_for_commit(seen, min(1.0, left) if left is not None else 1.0)
+            self.wait_for_commit(seen, min(1.0, left))
 
     def close(self) -> None:
         """Close the index and the database. Nobody may use the memory any more."""
@@ -297,7 +320,19 @@ class TenantMemory(Generic[U_co]):
             self._database.close()
 
     def _apply(self, change: CorpusChange) -> None:
+        """Change the index as the database was changed.
+
+        The change is committed, so nothing may fail here any more: an index that does, is opened
+        anew and caught up from the database.
+        """
         self._pending += change.queued
+        try:
+            self._change_index(change)
+        except Exception:
+            self._broken = True
+            _log.exception("the index missed a change, opening it anew", tenant=self.tenant_id)
+
+    def _change_index(self, change: CorpusChange) -> None:
         if change.removed:
             self.index.remove(change.removed)
         if change.saved:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from mneme_server.common.canonical import canonical_json
 from mneme_server.events.model import Event
 
+_EXACT = 2**53  # Beyond it a double no longer holds every whole number.
+
 
 def event_hash(event: Event, prev_hash: str) -> str:
     """Return the SHA-256, in hex, of an event's content and the hash before it.
@@ -31,13 +33,18 @@ def event_hash(event: Event, prev_hash: str) -> str:
             event.model,
             event.input_tokens,
             event.output_tokens,
-            repr(float(event.cost_usd)),
+            _number(event.cost_usd),
             event.duration_us,
         ]
     )
     # payload and metadata are canonical JSON already: splice them instead of encoding them again.
     content = f"{head[:-1]},{event.payload_json},{event.metadata_json}]"
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _number(value: float) -> int | float:
+    """Return a whole number as JSON writes it, without a fraction."""
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,21 +47,8 @@ class StartSession:
                 return known
             session = _merged(known or Session(id=session_id), new)
             unit.sessions.save([session])
-            if session.agent_id:
-                seen = session.started_us
-                unit.agents.add_activity(
-                    {
-                        session.agent_id: Agent(
-                            session.agent_id,
-                            name=session.agent_name,
-                            first_seen_us=seen,
-                            last_seen_us=seen,
-                            # Its events have counted the session if they named the agent.
-                            session_count=int(known is None or known.agent_id != session.agent_id),
-                        )
-                    }
-                )
-            if known is not None:
+            unit.agents.add_activity(_activity(session, known))
+            if known is not None and (session.user_id or session.project or session.tags):
                 unit.documents.set_session(
                     session.id, user_id=session.user_id, project=session.project, tags=session.tags
                 )
@@ -120,6 +107,24 @@ def _merged(session: Session, new: NewSession) -> Session:
         started_us=started_us if new.started_us is None else new.started_us,
         declared=True,
     )
+
+
+def _activity(session: Session, known: Session | None) -> dict[str, Agent]:
+    """Return what the start of a session changes in its agent, and in the one it is taken from."""
+    before = known.agent_id if known is not None else ""
+    moved = before != session.agent_id
+    counted = {session.agent_id: int(moved)} | ({before: -1} if moved else {})
+    return {
+        agent_id: Agent(
+            agent_id,
+            name=session.agent_name if agent_id == session.agent_id else "",
+            first_seen_us=session.started_us,
+            last_seen_us=session.started_us,
+            session_count=count,
+        )
+        for agent_id, count in counted.items()
+        if agent_id
+    }
 
 
 def _require_same(known: Session, new: NewSession) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mneme_server.corpus.tenant import Tenants
@@ -31,8 +31,10 @@ class VerifyEvents:
 
     tenants: Tenants[EventsUnit]
 
-    def __call__(self, tenant_id: str, session_id: str = "") -> Verification:
-        """Walk the session's chain, or every chain of the tenant.
+    def __call__(
+        self, tenant_id: str, session_id: str = "", is_open: Callable[[], bool] = lambda: True
+    ) -> Verification:
+        """Walk the session's chain, or every chain of the tenant, for as long as `is_open()`.
 
         Raises:
             NotFound: there is no such session.
@@ -40,12 +42,19 @@ class VerifyEvents:
         checked = events = broken_count = 0
         broken: list[BrokenLink] = []
         head = ""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            for key in [session_id] if session_id else unit.sessions.ids():
-                session = unit.sessions.get(key)
-                if session is None:
-                    raise session_not_found(key)
-                walk = _walk(unit, key)
+        with self.tenants.open(tenant_id) as memory:
+            with memory.read() as unit:
+                keys = [session_id] if session_id else list(unit.sessions.ids())
+            for key in keys:
+                if not is_open():
+                    break
+                # A transaction for each: one over all would keep the log of writes from being
+                # emptied for as long as the walk takes.
+                with memory.read() as unit:
+                    session = unit.sessions.get(key)
+                    if session is None:
+                        raise session_not_found(key)
+                    walk = _walk(unit, key)
                 fault = walk.finish(session.event_count, session.head_hash)
                 checked += 1
                 events += walk.length

@@ -8,18 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, Table, bindparam, delete, func, select, update
 
-from mneme_server.common.clock import now_us
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, SPOKEN, Document, Scope
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant import CorpusChange, QueuedText
 from mneme_server.storage.engine import Database
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows
+from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, unindexed
 from mneme_server.storage.tables import documents, embedding_queue, vectors
 
 _STORED = np.dtype("<f4")
 _PAGE = 1_000
+# Only what failed waits for a time: a clock that is set back must not stop the queue.
+_AT_ONCE = 0
+_VECTORS: Select[Any] = select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector)
 
 
 class SqlDocuments:
@@ -60,15 +62,16 @@ class SqlDocuments:
             )
             if not gone:
                 continue
-            unqueued = self._connection.execute(
-                delete(embedding_queue).where(
-                    embedding_queue.c.tenant_id == self._tenant_id,
-                    embedding_queue.c.doc_id.in_(gone),
-                )
-            )
-            self._connection.execute(delete(documents).where(*conditions))
+            unqueued = self._delete(embedding_queue, gone)
+            self._delete(vectors, gone)
+            self._delete(documents, gone)
             self.changes.removed += gone
-            self.changes.queued -= unqueued.rowcount
+            self.changes.queued -= unqueued
+
+    def _delete(self, table: Table, doc_ids: Sequence[int]) -> int:
+        by_key = unindexed(table.c.tenant_id) if table is documents else table.c.tenant_id
+        statement = delete(table).where(by_key == self._tenant_id, table.c.doc_id.in_(doc_ids))
+        return self._connection.execute(statement).rowcount
 
     def set_archived(self, scope: Scope, source_id: str, *, archived: bool) -> None:
         self._update(
@@ -88,7 +91,7 @@ class SqlDocuments:
         bound = (documents.c.tenant_id == self._tenant_id) & condition
         self._connection.execute(update(documents).where(bound).values(values))
         changed = self._connection.execute(
-            select_documents(self._tenant_id).where(condition).order_by(documents.c.doc_id)
+            select(*_COLUMNS).where(bound).order_by(documents.c.doc_id)
         )
         self.changes.saved += in_context(
             self._connection, self._tenant_id, [document_of(row) for row in changed]
@@ -102,13 +105,12 @@ class SqlDocuments:
         return 1 if row is None else int(row[0]) + 1
 
     def _enqueue(self, queued: Sequence[Document]) -> None:
-        due_at = now_us()
         rows = [
             {
                 "tenant_id": self._tenant_id,
                 "doc_id": document.doc_id,
                 "attempts": 0,
-                "due_at": due_at,
+                "due_at": _AT_ONCE,
                 "last_error": "",
             }
             for document in queued
@@ -130,7 +132,7 @@ class SqlEmbeddingQueue:
             select(embedding_queue.c.doc_id, embedding_queue.c.attempts, documents.c.text)
             .join(
                 documents,
-                (documents.c.tenant_id == embedding_queue.c.tenant_id)
+                (unindexed(documents.c.tenant_id) == embedding_queue.c.tenant_id)
                 & (documents.c.doc_id == embedding_queue.c.doc_id),
             )
             .where(embedding_queue.c.tenant_id == self._tenant_id, embedding_queue.c.due_at <= now)
@@ -235,7 +237,11 @@ class SqlCorpusSource:
         return found
 
     def vectors_after(self, seq: int, limit: int) -> VectorBatch:
-        query = self._vectors().where(vectors.c.seq > seq).order_by(vectors.c.seq).limit(limit)
+        query = (
+            _VECTORS.where(unindexed(vectors.c.tenant_id) == self._tenant_id, vectors.c.seq > seq)
+            .order_by(vectors.c.seq)
+            .limit(limit)
+        )
         with self._database.read() as connection:
             return _batch(connection.execute(query).all())
 
@@ -243,7 +249,10 @@ class SqlCorpusSource:
         rows: list[Row[Any]] = []
         with self._database.read() as connection:
             for some in chunks(doc_ids):
-                rows += connection.execute(self._vectors().where(vectors.c.doc_id.in_(some)))
+                query = _VECTORS.where(
+                    vectors.c.tenant_id == self._tenant_id, vectors.c.doc_id.in_(some)
+                )
+                rows += connection.execute(query)
         return _batch(rows)
 
     def _page(self, connection: Connection, doc_id: int, limit: int) -> list[Document]:
@@ -254,11 +263,6 @@ class SqlCorpusSource:
             .limit(limit)
         )
         return [document_of(row) for row in connection.execute(query)]
-
-    def _vectors(self) -> Select[Any]:
-        return select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector).where(
-            vectors.c.tenant_id == self._tenant_id
-        )
 
 
 def content_hash(text: str) -> bytes:
@@ -344,7 +348,7 @@ def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
     )
 
 
-_COLUMNS = (
+_COLUMNS: tuple[Any, ...] = (
     documents.c.doc_id,
     documents.c.scope,
     documents.c.source_id,
@@ -364,8 +368,8 @@ _SCOPES = {int(scope): scope for scope in Scope}
 
 
 def select_documents(tenant_id: str) -> Select[Any]:
-    """Select a tenant's documents as `document_of` reads them."""
-    return select(*_COLUMNS).where(documents.c.tenant_id == tenant_id)
+    """Select a tenant's documents, by a condition on `doc_id`, as `document_of` reads them."""
+    return select(*_COLUMNS).where(unindexed(documents.c.tenant_id) == tenant_id)
 
 
 def document_of(row: Row[Any]) -> Document:

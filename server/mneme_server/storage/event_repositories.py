@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, tuple_
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    func,
+    literal_column,
+    select,
+    tuple_,
+)
 from sqlalchemy.dialects.sqlite import insert
 
-from mneme_server.events.model import Agent, Event, Session, SessionStatus
+from mneme_server.events.model import Agent, Event, Session, SessionStatus, Severity
 from mneme_server.events.ports import EventFilter, SessionFilter
 from mneme_server.storage.rows import (
     chunks,
@@ -16,6 +26,7 @@ from mneme_server.storage.rows import (
     encode_tags,
     equal_where_given,
     insert_rows,
+    unindexed,
 )
 from mneme_server.storage.tables import agents, events, session_tags, sessions
 
@@ -28,7 +39,11 @@ class SqlSessions:
         self._tenant_id = tenant_id
 
     def get(self, session_id: str) -> Session | None:
-        return self.get_many([session_id]).get(session_id)
+        query = select(sessions).where(
+            sessions.c.tenant_id == self._tenant_id, sessions.c.id == session_id
+        )
+        row = self._connection.execute(query).first()
+        return None if row is None else _session(row)
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
         found: dict[str, Session] = {}
@@ -142,13 +157,16 @@ class SqlEvents:
         return [_event(row) for row in self._connection.execute(query.limit(limit))]
 
     def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
-        query = self._filtered(filter_).where(events.c.cursor > cursor)
+        # By the primary key: what is new is little, whatever is looked for in it.
+        conditions = self._conditions(filter_, unindexed(events.c.tenant_id))
+        query = select(events).where(events.c.cursor > cursor, *conditions)
         query = query.order_by(events.c.cursor).limit(limit)
         return [_event(row) for row in self._connection.execute(query)]
 
     def last_cursor(self) -> int:
-        query = select(func.max(events.c.cursor)).where(events.c.tenant_id == self._tenant_id)
-        return self._connection.execute(query).scalar_one() or 0
+        query = select(events.c.cursor).where(unindexed(events.c.tenant_id) == self._tenant_id)
+        last = query.order_by(events.c.cursor.desc()).limit(1)
+        return self._connection.execute(last).scalar() or 0
 
     def chain(self, session_id: str, after_sequence: int, limit: int) -> Sequence[Event]:
         query = (
@@ -164,18 +182,25 @@ class SqlEvents:
         return [_event(row) for row in self._connection.execute(query)]
 
     def _filtered(self, filter_: EventFilter) -> Select[Any]:
+        return select(events).where(*self._conditions(filter_, events.c.tenant_id))
+
+    def _conditions(
+        self, filter_: EventFilter, tenant: ColumnElement[str]
+    ) -> list[ColumnElement[bool]]:
         columns = events.c
-        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions: list[ColumnElement[bool]] = [tenant == self._tenant_id]
         conditions += equal_where_given(columns, filter_, ("session_id", "agent_id", "name"))
         if filter_.event_types:
             conditions.append(columns.event_type.in_([int(kind) for kind in filter_.event_types]))
         if filter_.min_severity is not None:
             conditions.append(columns.severity >= int(filter_.min_severity))
+            if filter_.min_severity >= Severity.ERROR:  # In the words of the partial index.
+                conditions.append(literal_column("severity >= 4", Boolean))
         if filter_.start_us is not None:
             conditions.append(columns.timestamp >= filter_.start_us)
         if filter_.end_us is not None:
             conditions.append(columns.timestamp < filter_.end_us)
-        return select(events).where(*conditions)
+        return conditions
 
 
 class SqlAgents:

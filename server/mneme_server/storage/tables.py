@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData()
@@ -134,6 +135,16 @@ events = Table(
     UniqueConstraint("tenant_id", "session_id", "sequence", name="events_chain"),
     ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
     Index("events_by_time", "tenant_id", "timestamp", "cursor"),
+    Index("events_by_session", "tenant_id", "session_id", "timestamp", "cursor"),
+    Index("events_by_agent", "tenant_id", "agent_id", "timestamp", "cursor"),
+    Index(
+        "events_that_failed",
+        "tenant_id",
+        "timestamp",
+        "cursor",
+        sqlite_where=text("severity >= 4"),
+        postgresql_where=text("severity >= 4"),
+    ),
     sqlite_autoincrement=True,
 )
 
@@ -209,7 +220,6 @@ vectors = Table(
     Column("content_hash", LargeBinary, nullable=False),
     # Little-endian float32, of length one.
     Column("vector", LargeBinary, nullable=False),
-    ForeignKeyConstraint(["doc_id"], ["documents.doc_id"], ondelete="CASCADE"),
     UniqueConstraint("tenant_id", "doc_id", name="vectors_document"),
     Index("vectors_by_content", "tenant_id", "content_hash"),
     sqlite_autoincrement=True,
@@ -223,7 +233,6 @@ embedding_queue = Table(
     Column("attempts", Integer, nullable=False),
     _count("due_at"),
     _text("last_error"),
-    ForeignKeyConstraint(["doc_id"], ["documents.doc_id"], ondelete="CASCADE"),
     sqlite_with_rowid=False,
 )
 

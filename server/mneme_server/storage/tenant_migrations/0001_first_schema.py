@@ -53,6 +53,16 @@ def upgrade() -> None:
         "documents_by_session", "documents", ["tenant_id", "session_id", "position"], unique=False
     )
     op.create_table(
+        "embedding_queue",
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("doc_id", sa.BigInteger(), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("due_at", sa.BigInteger(), nullable=False),
+        sa.Column("last_error", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("tenant_id", "doc_id"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "lessons",
         sa.Column("tenant_id", sa.Text(), nullable=False),
         sa.Column("id", sa.Text(), nullable=False),
@@ -117,16 +127,22 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
-        "embedding_queue",
+        "vectors",
+        sa.Column(
+            "seq",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=True,
+            nullable=False,
+        ),
         sa.Column("tenant_id", sa.Text(), nullable=False),
         sa.Column("doc_id", sa.BigInteger(), nullable=False),
-        sa.Column("attempts", sa.Integer(), nullable=False),
-        sa.Column("due_at", sa.BigInteger(), nullable=False),
-        sa.Column("last_error", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(["doc_id"], ["documents.doc_id"], ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("tenant_id", "doc_id"),
-        sqlite_with_rowid=False,
+        sa.Column("content_hash", sa.LargeBinary(), nullable=False),
+        sa.Column("vector", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+        sa.UniqueConstraint("tenant_id", "doc_id", name="vectors_document"),
+        sqlite_autoincrement=True,
     )
+    op.create_index("vectors_by_content", "vectors", ["tenant_id", "content_hash"], unique=False)
     op.create_table(
         "events",
         sa.Column(
@@ -167,7 +183,24 @@ def upgrade() -> None:
         sa.UniqueConstraint("tenant_id", "session_id", "sequence", name="events_chain"),
         sqlite_autoincrement=True,
     )
+    op.create_index(
+        "events_by_agent", "events", ["tenant_id", "agent_id", "timestamp", "cursor"], unique=False
+    )
+    op.create_index(
+        "events_by_session",
+        "events",
+        ["tenant_id", "session_id", "timestamp", "cursor"],
+        unique=False,
+    )
     op.create_index("events_by_time", "events", ["tenant_id", "timestamp", "cursor"], unique=False)
+    op.create_index(
+        "events_that_failed",
+        "events",
+        ["tenant_id", "timestamp", "cursor"],
+        unique=False,
+        sqlite_where=sa.text("severity >= 4"),
+        postgresql_where=sa.text("severity >= 4"),
+    )
     op.create_table(
         "lesson_tags",
         sa.Column("tenant_id", sa.Text(), nullable=False),
@@ -196,21 +229,3 @@ def upgrade() -> None:
     op.create_index(
         "session_tags_by_session", "session_tags", ["tenant_id", "session_id"], unique=False
     )
-    op.create_table(
-        "vectors",
-        sa.Column(
-            "seq",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=True,
-            nullable=False,
-        ),
-        sa.Column("tenant_id", sa.Text(), nullable=False),
-        sa.Column("doc_id", sa.BigInteger(), nullable=False),
-        sa.Column("content_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("vector", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["doc_id"], ["documents.doc_id"], ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("seq"),
-        sa.UniqueConstraint("tenant_id", "doc_id", name="vectors_document"),
-        sqlite_autoincrement=True,
-    )
-    op.create_index("vectors_by_content", "vectors", ["tenant_id", "content_hash"], unique=False)
