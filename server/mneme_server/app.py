@@ -77,7 +77,9 @@ class Memories:
             self.catalog = Catalog(settings.data_dir / "catalog.db")
             opened.callback(self.catalog.close)
             self._batcher = MicroBatcher(
-                _embedder(settings, progress), max_batch=settings.embed_batch
+                _embedder(settings, progress),
+                max_batch=settings.embed_batch,
+                max_slow_calls=settings.max_slow_embeddings,
             )
             opened.callback(self._batcher.close)
             cache = VectorCache()

@@ -151,6 +151,13 @@ class Settings(BaseSettings):
         """The folder of the prepared local model."""
         return self.model_dir or self.data_dir / "models"
 
+    @property
+    def max_slow_embeddings(self) -> int:
+        """Calls that may wait for a slow embedder: half of the workers that streams leave, so that
+        the other half serves what needs no embedding.
+        """
+        return max(1, (self.workers - self.max_streams - self.max_uploads) // 2)
+
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         if self.auth == "disabled" and not is_loopback(self.listen):

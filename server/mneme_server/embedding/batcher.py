@@ -2,6 +2,7 @@
 
 import enum
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,10 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common.deadline import time_left
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.port import Embedder
 
 _RETRY_AFTER_S = 1.0
+_PATIENCE_S = 1.0
+_LOOK_EVERY_S = 0.25
 
 
 class Priority(enum.IntEnum):
@@ -53,6 +57,11 @@ class MicroBatcher:
     larger call is accepted when it is empty); what does not fit is refused with a retryable
     EmbeddingError.
 
+    A caller holds a thread while it waits, so waiting is limited. A call whose `time_left` is up is
+    withdrawn. Of the interactive ones, `max_slow_calls` may wait for longer than `patience_s`
+    seconds: while that many do, the embedder is slow, and what comes beyond is refused with a
+    retryable EmbeddingError. An embedder that keeps up refuses nobody.
+
     A batch that fails for a reason of its own (not retryable) is repeated call by call, so that one
     caller's text fails only that caller.
     """
@@ -65,6 +74,8 @@ class MicroBatcher:
         background_batch: int = 16,
         workers: int = 2,
         max_queued: int = 10_000,
+        max_slow_calls: int | None = None,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         if min(max_batch, background_batch, workers, max_queued) < 1:
             raise ValueError(
@@ -74,9 +85,12 @@ class MicroBatcher:
         self._batch_sizes = (max_batch, min(background_batch, max_batch))
         self._background_workers = max(1, workers - 1)
         self._max_queued = max_queued
+        self._max_slow_calls = max_slow_calls
+        self._patience_s = patience_s
         self._state = threading.Condition()  # guards what follows
         self._queues: tuple[deque[_Piece], deque[_Piece]] = (deque(), deque())
         self._queued = 0
+        self._slow_calls = 0
         self._background_running = 0
         self._closed = False
         self._workers = [
@@ -110,7 +124,7 @@ class MicroBatcher:
     def embed(
         self, texts: Sequence[str], priority: Priority = Priority.INTERACTIVE
     ) -> NDArray[np.float32]:
-        """See Embedder. Blocks until the texts' batches are done."""
+        """See Embedder. Blocks until the texts' batches are done, or the caller's time is up."""
         if not texts:
             if self._closed:
                 raise EmbeddingError("the embedder is closed")
@@ -120,11 +134,11 @@ class MicroBatcher:
         call = _Call(pending=len(parts))
         pieces = [_Piece(call, part) for part in parts]
         with self._state:
-            self._admit(len(texts))
+            self._admit(len(texts), priority)
             self._queues[priority].extend(pieces)
             self._queued += len(texts)
             self._state.notify(len(pieces))
-        call.done.wait()
+        self._wait(call, priority)
         if call.error is not None:
             # A fresh exception per caller: several threads raising one object would mix their
             # tracebacks.
@@ -144,15 +158,67 @@ class MicroBatcher:
             worker.join()
         self._embedder.close()
 
-    def _admit(self, count: int) -> None:
+    def _admit(self, count: int, priority: Priority) -> None:
         if self._closed:
             raise EmbeddingError("the embedder is closed")
+        if time_left() == 0:
+            raise _out_of_time()
+        if priority is Priority.INTERACTIVE and self._slow_seats_taken():
+            raise _too_slow()
         if self._queued and self._queued + count > self._max_queued:
             raise EmbeddingError(
                 f"the embedding queue is full ({self._queued} texts wait)",
                 retryable=True,
                 retry_after_s=_RETRY_AFTER_S,
             )
+
+    def _wait(self, call: _Call, priority: Priority) -> None:
+        """Wait until the call is done; withdraw it when it may wait no longer."""
+        patient_until = time.monotonic() + self._patience_s
+        may_wait = priority is Priority.BACKGROUND  # Nobody's thread: it may wait as it likes.
+        counted = False
+        try:
+            while not call.done.wait(self._until_next_look(may_wait, patient_until)):
+                if time_left() == 0:
+                    self._withdraw(call, _out_of_time())
+                elif not may_wait and time.monotonic() >= patient_until:
+                    may_wait = True
+                    counted = self._take_slow_seat()
+                    if not counted:
+                        self._withdraw(call, _too_slow())
+        finally:
+            with self._state:
+                self._slow_calls -= counted
+
+    def _take_slow_seat(self) -> bool:
+        with self._state:
+            if self._slow_seats_taken():
+                return False
+            self._slow_calls += 1
+            return True
+
+    def _until_next_look(self, may_wait: bool, patient_until: float) -> float:
+        """Return how long to wait before seeing whether the call may go on waiting."""
+        left = time_left()
+        pause = _LOOK_EVERY_S if left is None else min(_LOOK_EVERY_S, left)
+        return pause if may_wait else max(0.0, min(pause, patient_until - time.monotonic()))
+
+    def _slow_seats_taken(self) -> bool:
+        return self._max_slow_calls is not None and self._slow_calls >= self._max_slow_calls
+
+    def _withdraw(self, call: _Call, error: EmbeddingError) -> None:
+        """Fail a call and take what waits of it out of the queues."""
+        with self._state:
+            if call.done.is_set():
+                return
+            call.error = error
+            for queue in self._queues:
+                kept = [piece for piece in queue if piece.call is not call]
+                self._queued -= sum(len(p.texts) for p in queue if p.call is call)
+                queue.clear()
+                queue.extend(kept)
+            call.done.set()
+            self._state.notify_all()
 
     # -- workers
     # ---------------------------------------------------------------------------------------------
@@ -267,3 +333,19 @@ def _as_embedding_error(error: Exception) -> EmbeddingError:
     wrapped = EmbeddingError(f"the embedder failed: {type(error).__name__}: {error}")
     wrapped.__cause__ = error
     return wrapped
+
+
+def _out_of_time() -> EmbeddingError:
+    return EmbeddingError(
+        "the time for the call was up before its texts were embedded",
+        retryable=True,
+        retry_after_s=_RETRY_AFTER_S,
+    )
+
+
+def _too_slow() -> EmbeddingError:
+    return EmbeddingError(
+        "the embedding backend is slow and as many calls wait for it as may; try again later",
+        retryable=True,
+        retry_after_s=_RETRY_AFTER_S,
+    )

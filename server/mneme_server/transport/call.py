@@ -79,6 +79,10 @@ class Call:
         """The caller's tenant for logs; empty when nobody was authenticated."""
         return "" if self._caller is None else self._caller.tenant_id
 
+    def time_left(self) -> float:
+        """Return the seconds until the caller stops waiting; 0 when it has left."""
+        return self.context.time_remaining() if self.context.is_active() else 0.0
+
     def on_end(self, callback: Callable[[], object]) -> None:
         """Have `callback` run once when the stream must end: the client is gone, or the server
         shuts down. It runs on another thread, or right here when that has already happened.

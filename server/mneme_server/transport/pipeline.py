@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import grpc
 from google.protobuf.message import Message
 
+from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.transport import call as calls
 from mneme_server.transport.call import Call
@@ -94,6 +95,7 @@ class Pipeline(grpc.ServerInterceptor):
 
     def _enter(self, stack: ExitStack, call: Call) -> None:
         calls.enter(call)
+        deadline.enter(call.time_left)
         for layer in self._layers:
             stack.enter_context(layer(call))
 

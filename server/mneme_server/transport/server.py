@@ -17,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.common.address import is_unix, join_host_port, split_host_port
 from mneme_server.transport.health import Health
+from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication
 from mneme_server.transport.interceptors.errors import map_errors
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
@@ -100,6 +101,7 @@ class GrpcServer:
             methods_of([service.descriptor for service in services], reflection_services()),
             layers=[
                 telemetry(metrics),
+                skip_abandoned,
                 map_errors,
                 authentication(authenticator, required=options.auth_required),
                 rate_limit(TokenBuckets()),

@@ -1,3 +1,4 @@
+import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mneme_server.common import deadline
 from mneme_server.embedding.batcher import MicroBatcher, Priority
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.local import LocalEmbedder
@@ -193,6 +195,101 @@ def test_a_full_queue_refuses_with_a_retryable_error(callers: ThreadPoolExecutor
 def test_a_call_larger_than_the_queue_is_accepted_when_nothing_waits() -> None:
     batcher = MicroBatcher(FakeEmbedder(), max_queued=3)
     assert batcher.embed([str(number) for number in range(10)]).shape == (10, 32)
+    batcher.close()
+
+
+def limited(seconds: Callable[[], float | None], batcher: MicroBatcher, *texts: str) -> object:
+    """Embed as a call does whose caller waits for so long."""
+    deadline.enter(seconds)
+    return batcher.embed(texts)
+
+
+def test_a_caller_that_leaves_is_let_go_and_its_texts_are_not_embedded(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1)
+    first = occupy(batcher, embedder, callers)
+    left = threading.Event()
+    leaving = callers.submit(
+        contextvars.Context().run,
+        limited, lambda: 0.0 if left.is_set() else 3600.0, batcher, "x", "y",
+    )  # fmt: skip
+    staying = callers.submit(batcher.embed, ["z"])
+    wait_until(lambda: batcher.queued == 3)
+    left.set()
+    with pytest.raises(EmbeddingError, match="time for the call was up") as caught:
+        leaving.result(WAIT_S)
+    assert caught.value.retryable
+    assert batcher.queued == 1
+    embedder.gate.set()
+    assert staying.result(WAIT_S).shape == (1, 32)
+    first.result(WAIT_S)
+    assert embedder.batches == [["occupied"], ["z"]]
+    batcher.close()
+
+
+def test_a_caller_whose_batch_is_in_work_is_let_go_too(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1)
+    hold(embedder)
+    began = time.monotonic()
+    waiting = callers.submit(
+        contextvars.Context().run,
+        limited, lambda: max(0.0, began + 0.05 - time.monotonic()), batcher, "x",
+    )  # fmt: skip
+    with pytest.raises(EmbeddingError, match="time for the call was up"):
+        waiting.result(WAIT_S)
+    embedder.gate.set()
+    assert batcher.embed(["after"]).shape == (1, 32)
+    batcher.close()
+
+
+def test_nothing_is_begun_for_a_caller_that_has_left() -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder)
+    with pytest.raises(EmbeddingError, match="time for the call was up"):
+        contextvars.Context().run(limited, lambda: 0.0, batcher, "x")
+    assert embedder.batches == []
+    batcher.close()
+
+
+def test_while_the_embedder_is_slow_only_so_many_calls_wait_for_it(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1, max_slow_calls=2, patience_s=0.05)
+    hold(embedder)
+    futures = [callers.submit(batcher.embed, [str(number)]) for number in range(6)]
+    bulk = callers.submit(batcher.background.embed, ["bulk"])
+    wait_until(lambda: sum(future.done() for future in futures) == 4)
+    for future in futures:
+        if future.done():
+            error = future.exception()
+            assert isinstance(error, EmbeddingError)
+            assert "slow" in error.message
+            assert (error.retryable, error.retry_after_s) == (True, 1.0)
+    with pytest.raises(EmbeddingError, match="slow"):
+        batcher.embed(["not even queued"])
+    embedder.gate.set()
+    for future in (*(f for f in futures if f.exception(WAIT_S) is None), bulk):
+        assert future.result(WAIT_S).shape == (1, 32)
+    assert sum(future.exception() is None for future in futures) == 2
+    assert batcher.embed(["after"]).shape == (1, 32)
+    batcher.close()
+
+
+def test_a_burst_that_the_embedder_keeps_up_with_refuses_nobody(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1, max_slow_calls=1, patience_s=WAIT_S)
+    first = occupy(batcher, embedder, callers)
+    futures = [callers.submit(batcher.embed, [str(number)]) for number in range(20)]
+    wait_until(lambda: batcher.queued == 20)
+    embedder.gate.set()
+    for future in (first, *futures):
+        assert future.result(WAIT_S).shape == (1, 32)
     batcher.close()
 
 

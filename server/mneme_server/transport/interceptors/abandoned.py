@@ -1,0 +1,21 @@
+"""Calls whose caller has left before a worker was free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+
+from mneme_server.transport.call import Call
+
+
+@contextmanager
+def skip_abandoned(call: Call) -> Iterator[None]:
+    """Do not begin a call that was cancelled, or whose deadline passed, while it was queued.
+
+    gRPC hands such calls to their handlers; after a jam, answering them would prolong it.
+    """
+    if not call.context.is_active():
+        call.context.abort(grpc.StatusCode.CANCELLED, "the caller left before the call began")
+    yield

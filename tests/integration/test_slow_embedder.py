@@ -1,0 +1,92 @@
+"""A slow embedding backend slows what needs it, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from unittest import mock
+
+import grpc
+import numpy as np
+import pytest
+from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme_server import app
+from numpy.typing import NDArray
+from support.api import failure_of
+from support.making import event, record
+from support.server import LocalServer, local_server
+
+
+class Stuck:
+    """An embedder that does not answer until a test lets it."""
+
+    model_id = "stuck"
+    dimensions = 4
+
+    def __init__(self) -> None:
+        self.answers = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        assert self.answers.wait(60)
+        return np.eye(4, dtype=np.float32)[[0] * len(texts)]
+
+    def close(self) -> None:
+        self.answers.set()
+
+
+@pytest.fixture
+def stuck() -> Stuck:
+    return Stuck()
+
+
+@pytest.fixture
+def server(stuck: Stuck, tmp_path: Path) -> Iterator[LocalServer]:
+    with (
+        mock.patch.object(app, "_embedder", return_value=stuck),
+        local_server(tmp_path / "data", workers=12, max_streams=4, max_uploads=4) as server,
+    ):
+        yield server
+        stuck.answers.set()
+
+
+def test_calls_that_need_no_embedding_are_served_while_all_others_wait(
+    server: LocalServer, stuck: Stuck
+) -> None:
+    api = server.keys.tenant()
+    record(api, event("hello"))
+    running = [
+        api.recall.Recall.future(recall_pb.RecallRequest(query=f"q {n}"), timeout=30)
+        for n in range(40)
+    ]
+    refused = threading.Event()
+    for call in running:
+        call.add_done_callback(lambda _: refused.set())
+    assert refused.wait(20)
+    record(api, event("served all the same"))
+    assert any(call.is_active() for call in running)
+    stuck.answers.set()
+    outcomes = [call.exception() for call in running]
+    failures = [failure_of(error) for error in outcomes if isinstance(error, grpc.RpcError)]
+    assert failures
+    for failure in failures:
+        assert (failure.code, failure.reason) == (
+            grpc.StatusCode.UNAVAILABLE,
+            "EMBEDDING_FAILED",
+        )
+        assert failure.retry_after_s == 1.0
+    assert None in outcomes
+
+
+def test_recalls_that_nobody_waits_for_any_more_hold_no_worker(server: LocalServer) -> None:
+    api = server.keys.tenant()
+    record(api, event("hello"))
+    gone = [
+        api.recall.Recall.future(recall_pb.RecallRequest(query=f"q {n}"), timeout=0.3)
+        for n in range(40)
+    ]
+    for call in gone:
+        error = call.exception()
+        assert isinstance(error, grpc.RpcError)
+        assert error.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
+    record(api, event("served at once"))
