@@ -4,8 +4,9 @@ import enum
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from mneme_server.embedding.port import Embedder
 _RETRY_AFTER_S = 1.0
 _PATIENCE_S = 1.0
 _LOOK_EVERY_S = 0.25
+
+
+_EmbedBatch: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 class Priority(enum.IntEnum):
@@ -82,6 +86,9 @@ class MicroBatcher:
                 "max_batch, background_batch, workers and max_queued must be at least 1"
             )
         self._embedder = embedder
+        # Some embedders can do bulk work on threads that give way to all others.
+        quietly = getattr(embedder, "embed_quietly", embedder.embed)
+        self._embed_batch: tuple[_EmbedBatch, _EmbedBatch] = (embedder.embed, quietly)
         self._batch_sizes = (max_batch, min(background_batch, max_batch))
         self._background_workers = max(1, workers - 1)
         self._max_queued = max_queued
@@ -232,7 +239,7 @@ class MicroBatcher:
                     return
                 self._background_running += priority is Priority.BACKGROUND
             try:
-                self._run(batch)
+                self._run(batch, priority)
             finally:
                 with self._state:
                     self._background_running -= priority is Priority.BACKGROUND
@@ -270,11 +277,11 @@ class MicroBatcher:
                 size += len(piece.texts)
         return batch, priority
 
-    def _run(self, batch: list[_Piece]) -> None:
+    def _run(self, batch: list[_Piece], priority: Priority) -> None:
         if not batch:
             return
         try:
-            vectors = self._embedder.embed([text for piece in batch for text in piece.texts])
+            vectors = self._embed_batch[priority]([t for piece in batch for t in piece.texts])
         except Exception as error:
             failure = _as_embedding_error(error)
             if failure.retryable or len({id(piece.call) for piece in batch}) == 1:
@@ -282,7 +289,7 @@ class MicroBatcher:
                     self._finish(piece, error=failure)
             else:
                 for piece in batch:
-                    self._run([piece])
+                    self._run([piece], priority)
             return
         start = 0
         for piece in batch:

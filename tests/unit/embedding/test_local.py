@@ -146,3 +146,8 @@ def test_runs_hold_every_text_once_within_the_budget(lengths: list[int], budget:
     for run in runs:
         padded = max(lengths[row] for row in run) * len(run)
         assert padded <= budget or len(run) == 1
+
+
+def test_quiet_embedding_gives_the_same_vectors(local: LocalEmbedder) -> None:
+    texts = ["one text", "another, a little longer than the first", "third"] * 20
+    np.testing.assert_array_equal(local.embed_quietly(texts), local.embed(texts))
