@@ -29,6 +29,8 @@ from mneme_server.common.address import is_loopback, is_unix, split_host_port
 
 ENV_PREFIX = "MNEME_"
 
+_OTHER_WORKERS = 3
+
 
 class SettingsError(Exception):
     """The settings cannot be used; the message has a line for each that is wrong."""
@@ -87,11 +89,17 @@ class Settings(BaseSettings):
         None, description="certificate authority, PEM; clients must show a certificate of it"
     )
 
-    workers: int = Field(32, ge=2, le=1024, description="threads; each serves one call at a time")
+    workers: int = Field(32, ge=5, le=1024, description="threads; each serves one call at a time")
     max_streams: int = Field(
-        8, ge=1, description="streams that stay open (WatchEvents) served at once"
+        8,
+        ge=1,
+        description="streams that stay open (WatchEvents) served at once; one tenant gets half",
     )
-    max_uploads: int = Field(12, ge=1, description="streams of requests (StreamEvents) at once")
+    max_uploads: int = Field(
+        12,
+        ge=1,
+        description="streams of requests (StreamEvents) served at once; one tenant gets half",
+    )
     max_message_bytes: int = Field(
         16 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1, description="largest message, in and out"
     )
@@ -170,10 +178,11 @@ class Settings(BaseSettings):
             raise ValueError("MNEME_TLS_CERT and MNEME_TLS_KEY go together; only one is set")
         if self.tls_client_ca is not None and self.tls_cert is None:
             raise ValueError("MNEME_TLS_CLIENT_CA needs MNEME_TLS_CERT and MNEME_TLS_KEY")
-        if self.max_streams + self.max_uploads >= self.workers:
+        if self.max_streams + self.max_uploads + _OTHER_WORKERS > self.workers:
             raise ValueError(
                 f"MNEME_MAX_STREAMS={self.max_streams} and MNEME_MAX_UPLOADS={self.max_uploads}"
-                f" would take all of MNEME_WORKERS={self.workers}, and leave none for other calls"
+                f" would leave less than {_OTHER_WORKERS} of MNEME_WORKERS={self.workers}: exports,"
+                " reflection and other calls need one each"
             )
         return self
 

@@ -135,13 +135,15 @@ class TenantFiles:
                 counts = unit.counts()
             pending = memory.pending
             mode = memory.index_mode
+            # The index knows without counting rows.
+            documents, vectors = memory.document_count, memory.vector_count
         return TenantStats(
             event_count=counts.events,
             session_count=counts.sessions,
             agent_count=counts.agents,
             lesson_count=counts.lessons,
-            memory_count=counts.memories,
-            vector_count=counts.vectors,
+            memory_count=documents,
+            vector_count=vectors,
             pending_count=pending,
             failed_count=counts.failed,
             disk_bytes=_size(self._root / tenant_id),

@@ -350,7 +350,7 @@ def test_events_before_the_start_open_the_session_which_the_start_completes(api:
         assert recall(api, "first", **fields).searched_count == 2, fields
 
 
-def test_a_session_that_changes_hands_at_its_start_counts_for_the_agent_that_runs_it(api: Api) -> None:
+def test_a_session_that_changes_hands_at_its_start_counts_for_its_new_agent(api: Api) -> None:
     record(api, event("first", agent_id="a"))
     start(api, session_id="s", agent_id="b")
     counts = {name: agent.session_count for name, agent in agents(api).items()}

@@ -159,6 +159,11 @@ class ManagedIndex(CorpusIndex, Protocol):
         ...
 
     @property
+    def document_count(self) -> int:
+        """Documents that can be found."""
+        ...
+
+    @property
     def vector_count(self) -> int:
         """Vectors that are searched."""
         ...
@@ -211,6 +216,11 @@ class TenantMemory(Generic[U_co]):
     def index_mode(self) -> str:
         """How vectors are searched: "exact" or "hnsw"."""
         return self._managed_index.mode
+
+    @property
+    def document_count(self) -> int:
+        """Documents that can be found."""
+        return self._managed_index.document_count
 
     @property
     def vector_count(self) -> int:

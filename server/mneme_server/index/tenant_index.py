@@ -151,6 +151,11 @@ class TenantIndex:
         return self._dense.mode
 
     @property
+    def document_count(self) -> int:
+        """Documents that can be found."""
+        return self._table.live_count
+
+    @property
     def vector_count(self) -> int:
         """Vectors that are searched."""
         return len(self._dense)

@@ -51,8 +51,6 @@ class Counts(NamedTuple):
     sessions: int
     agents: int
     lessons: int
-    memories: int
-    vectors: int
     failed: int
 
 
@@ -105,8 +103,6 @@ class Unit:
             sessions=self._count(sessions),
             agents=self._count(agents),
             lessons=self._count(lessons, lessons.c.archived_at.is_(None)),
-            memories=self._count(documents),
-            vectors=self._count(vectors),
             failed=self.queue.failed(),
         )
 

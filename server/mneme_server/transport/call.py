@@ -101,6 +101,11 @@ class Call:
                 return
         callback()
 
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether the servicer was told to end a stream that it would have gone on with."""
+        return self.ended and self._end_callbacks is not None
+
     def end(self) -> None:
         """Tell the servicer that the stream must end."""
         with self._lock:

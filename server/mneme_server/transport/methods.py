@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from google.protobuf.descriptor import (
     Descriptor,
@@ -16,21 +17,32 @@ from mneme.v1 import auth_pb2
 from mneme_server.admin.model import KeyScope
 
 
+class StreamKind(Enum):
+    """A kind of call that holds a thread for as long as the caller likes; the value names it to
+    people. WATCH stays open until someone ends it; of an UPLOAD the client decides the length, of
+    a DOWNLOAD the pace. PUBLIC are the streams that need no key.
+    """
+
+    WATCH = "long-lived streams"
+    UPLOAD = "uploads"
+    DOWNLOAD = "exports"
+    PUBLIC = "streams without a key"
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """One RPC.
 
     `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
-    `scope` of None lets everyone in, without a key. `long_lived` marks streams that stay open,
-    `uploads` those whose length the client decides: both hold a thread for as long as they like.
+    `scope` of None lets everyone in, without a key. `stream` is None for calls with one request
+    and one answer.
     """
 
     path: str
     service: str
     name: str
     scope: KeyScope | None
-    long_lived: bool
-    uploads: bool
+    stream: StreamKind | None
     request_type: Descriptor
 
 
@@ -54,10 +66,19 @@ def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:
         service=service.name,
         name=method.name,
         scope=scope,
-        long_lived=bool(_option(method, auth_pb2.long_lived)),
-        uploads=method.client_streaming,
+        stream=_stream(method, public=scope is None),
         request_type=method.input_type,
     )
+
+
+def _stream(method: MethodDescriptor, *, public: bool) -> StreamKind | None:
+    if not (method.client_streaming or method.server_streaming):
+        return None
+    if public:
+        return StreamKind.PUBLIC
+    if _option(method, auth_pb2.long_lived):
+        return StreamKind.WATCH
+    return StreamKind.UPLOAD if method.client_streaming else StreamKind.DOWNLOAD
 
 
 def _scope(method: MethodDescriptor) -> KeyScope:

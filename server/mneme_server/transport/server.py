@@ -25,7 +25,7 @@ from mneme_server.transport.interceptors.streams import StreamSlots
 from mneme_server.transport.interceptors.telemetry import telemetry
 from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.listening import ListenError
-from mneme_server.transport.methods import methods_of
+from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Pipeline
 from mneme_server.transport.reflection import add_reflection, reflection_services
@@ -63,8 +63,9 @@ class ServerOptions:
     Args:
         listen: `host:port` or `unix:path`; port 0 picks a free one.
         workers: threads; each serves one call at a time.
-        max_streams: long-lived streams at once; each holds a thread.
-        max_uploads: client streams at once; each holds a thread.
+        max_streams: long-lived streams at once; each holds a thread, as the other streams do.
+        max_uploads: client streams at once. Exports get a quarter of the threads that are left,
+            reflection a sixth; each at least one.
         max_message_bytes: the largest message, in and out.
         auth_required: whether a call must carry a key.
         tls: certificates; None serves plaintext.
@@ -95,7 +96,7 @@ class GrpcServer:
     ) -> None:
         self._options = options
         names = [service.descriptor.full_name for service in services]
-        self.streams = StreamSlots(options.max_streams, options.max_uploads)
+        self.streams = StreamSlots(_seats(options))
         self._health = Health(names)
         pipeline = Pipeline(
             methods_of([service.descriptor for service in services], reflection_services()),
@@ -122,7 +123,7 @@ class GrpcServer:
         health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
         add_reflection([*names, health_name], self._server)
         metrics.gauge(
-            "mneme_grpc_streams", "Long-lived streams and uploads being served.",
+            "mneme_grpc_streams", "Streams being served, of all kinds.",
             lambda: self.streams.open_streams,
         )  # fmt: skip
 
@@ -163,6 +164,16 @@ class GrpcServer:
         if tls is None:
             return self._server.add_insecure_port(listen)
         return self._server.add_secure_port(listen, _credentials(tls))
+
+
+def _seats(options: ServerOptions) -> dict[StreamKind, int]:
+    left = options.workers - options.max_streams - options.max_uploads
+    return {
+        StreamKind.WATCH: options.max_streams,
+        StreamKind.UPLOAD: options.max_uploads,
+        StreamKind.DOWNLOAD: max(1, left // 4),
+        StreamKind.PUBLIC: max(1, left // 6),
+    }
 
 
 def _credentials(tls: Tls) -> grpc.ServerCredentials:

@@ -38,9 +38,9 @@ from unit.admin.fakes import Folders
 
 OPTIONS = ServerOptions(
     listen="127.0.0.1:0",
-    workers=8,
-    max_streams=2,
-    max_uploads=2,
+    workers=16,
+    max_streams=4,
+    max_uploads=4,
     max_message_bytes=1024 * 1024,
     auth_required=True,
     tls=None,

@@ -9,13 +9,17 @@ from typing import Any, cast
 
 import grpc
 import pytest
+from grpc_reflection.v1alpha import reflection_pb2
 from mneme.v1 import event_service_pb2 as pb
+from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme_server.transport.call import Call, current_call
+from mneme_server.transport.interceptors import streams as streams_module
 from mneme_server.transport.methods import methods_of
 from unit.transport.edge import SERVICES, Client, Edge
 
 WATCH = "EventService/WatchEvents"
 STREAM = "EventService/StreamEvents"
+EXPORT = "LearnService/ExportLessons"
 GET = "EventService/GetSession"
 REQUEST = pb.GetSessionRequest(session_id="s")
 EVENT = pb.StreamEventsRequest(
@@ -72,6 +76,118 @@ def test_a_stream_whose_caller_leaves_frees_its_seat(edge: Edge, client: Client)
             assert watching.ended.acquire(timeout=10)
     assert edge.server is not None
     assert edge.server.streams.open_streams <= 2
+
+
+def test_a_tenant_gets_half_of_the_seats_and_leaves_the_others_to_others(
+    edge: Edge, client: Client
+) -> None:
+    Watching(edge)
+    other = edge.client(edge.key("other").secret)
+    streams = [_begun(c.open(WATCH)) for c in (client, client, other)]
+    refusal = client.refusal(WATCH)
+    assert refusal.reason == "TOO_MANY_STREAMS"
+    assert "a tenant may have 2 long-lived streams" in refusal.message
+    streams.append(_begun(other.open(WATCH)))
+    third = edge.client(edge.key("third").secret).refusal(WATCH)
+    assert "the server serves 4 long-lived streams" in third.message
+    for stream in streams:
+        stream.cancel()
+
+
+def test_an_export_needs_none_of_the_seats_of_watchers(edge: Edge, client: Client) -> None:
+    Watching(edge)
+    other = edge.client(edge.key("other").secret)
+    streams = [_begun(c.open(WATCH)) for c in (client, client, other, other)]
+    client.call(EXPORT)
+    for stream in streams:
+        stream.cancel()
+
+
+def test_an_export_that_ends_while_the_server_drains_ends_well(
+    edge: Edge, client: Client
+) -> None:
+    may_end = threading.Event()
+
+    def export(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        yield learn_pb.ExportLessonsResponse()
+        assert may_end.wait(10)
+        yield learn_pb.ExportLessonsResponse()
+
+    edge.on(EXPORT, export)
+    stream = client.open(EXPORT)
+    next(stream)
+    assert edge.server is not None
+    stopping = threading.Thread(target=edge.server.stop, args=(10,))
+    stopping.start()
+    while client.code(GET, REQUEST) is grpc.StatusCode.OK:  # It drains once it refuses calls.
+        pass
+    may_end.set()
+    assert len(list(stream)) == 1
+    assert stream.code() is grpc.StatusCode.OK
+    stopping.join(10)
+
+
+def test_a_watch_that_ended_by_itself_is_not_told_that_the_server_stops(
+    edge: Edge, client: Client
+) -> None:
+    may_end = threading.Event()
+
+    def watch(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        yield pb.WatchEventsResponse(cursor="0")
+        assert may_end.wait(10)
+
+    edge.on(WATCH, watch)
+    stream = _begun(client.open(WATCH))
+    assert edge.server is not None
+    stopping = threading.Thread(target=edge.server.stop, args=(10,))
+    stopping.start()
+    while client.code(GET, REQUEST) is grpc.StatusCode.OK:  # It drains once it refuses calls.
+        pass
+    may_end.set()
+    assert list(stream) == []
+    stopping.join(10)
+
+
+def _reflections(edge: Edge, count: int) -> list[Any]:
+    reflect = edge.channel().stream_stream(
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+        response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+    )
+    open_ = threading.Event()
+
+    def ask() -> Iterator[reflection_pb2.ServerReflectionRequest]:
+        yield reflection_pb2.ServerReflectionRequest(list_services="")
+        open_.wait(30)
+
+    return [reflect(ask(), timeout=20) for _ in range(count)]
+
+
+def test_callers_without_a_key_take_no_seats_of_tenants(edge: Edge, client: Client) -> None:
+    opened = _reflections(edge, 20)
+    refused = 0
+    for stream in opened:
+        try:
+            next(stream)
+        except grpc.RpcError as error:
+            assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            refused += 1
+    assert 0 < 20 - refused <= 2
+    client.call(STREAM, iter([EVENT]))
+    client.call(GET, REQUEST)
+    for stream in opened:
+        stream.cancel()
+
+
+def test_a_stream_without_a_key_is_cut_off_in_time(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams_module, "_PUBLIC_S", 0.2)
+    (stream,) = _reflections(edge, 1)
+    next(stream)
+    with pytest.raises(grpc.RpcError) as ended:
+        next(stream)
+    assert ended.value.code() is grpc.StatusCode.CANCELLED
 
 
 class Uploading:

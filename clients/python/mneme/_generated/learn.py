@@ -90,7 +90,6 @@ _EXPORT_LESSONS = Rpc(
     request=ExportLessonsRequest,
     response=ExportLessonsResponse,
     repeatable=True,
-    long_lived=True,
 )
 
 RPCS = (

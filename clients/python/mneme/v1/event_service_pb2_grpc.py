@@ -140,13 +140,20 @@ class EventServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StreamEvents(self, request_iterator, context):
-        """Records a stream of events in batches of up to 500, each durable on its
-        own. When the stream fails, ErrorInfo.metadata["recorded"] counts the
-        events that are safe; sending the whole stream again with the same ids is
-        harmless.
+        """Records a stream of events in batches, each durable on its own. A batch is
+        written when it holds 500 events or 4 MiB, and at the latest 200 ms after
+        its first event arrived, so that a stream may stay open between events; one
+        that sends nothing for 60 seconds is ended. What arrived before the stream
+        ended, broke off or brought an event that is refused is recorded. When the
+        call fails, ErrorInfo.metadata["recorded"] counts the events that are safe
+        and ["message_index"] is the place of a bad one, from 0; sending the whole
+        stream again with the same ids is harmless.
 
         Scope: write.
-        Errors: as RecordEvents.
+        Errors: as RecordEvents, but a batch with an event that is refused because
+        of what is stored (ALREADY_EXISTS) is not recorded at all;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or when nothing was sent for too long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -3,78 +3,91 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from mneme_server.common.errors import Reason, ResourceExhausted, Unavailable
 from mneme_server.transport.call import Call
+from mneme_server.transport.methods import StreamKind
 
 _RETRY_S = 5.0
 _RESUME_S = 1.0
+_PUBLIC_S = 60.0
 
 
 class StreamSlots:
     """Seats for calls that hold a thread for as long as the caller likes.
 
-    There are two kinds, so that neither takes the other's seats: long-lived streams, such as
-    WatchEvents, and uploads, whose length the client decides. What the pool has beyond both is
-    always there for other calls.
+    Each kind has its own, so that none takes another's. Of a kind's seats a tenant gets half, so
+    that others can have some whatever it does. What needs no key is cut off after a minute: nobody
+    answers for it. What the pool has beyond all seats is always there for other calls.
 
     Args:
-        long_lived: long-lived streams served at once.
-        uploads: uploads served at once.
+        seats: streams served at once, of each kind.
     """
 
-    def __init__(self, long_lived: int, uploads: int) -> None:
-        self._limits = {"long-lived streams": long_lived, "uploads": uploads}
+    def __init__(self, seats: Mapping[StreamKind, int]) -> None:
+        self._seats = dict(seats)
         self._lock = threading.Lock()
-        self._open: dict[str, set[Call]] = {kind: set() for kind in self._limits}
+        self._open: dict[StreamKind, set[Call]] = {kind: set() for kind in StreamKind}
         self._stopping = False
 
     @property
     def open_streams(self) -> int:
-        """Streams and uploads being served."""
+        """Streams being served."""
         return sum(len(calls) for calls in self._open.values())
 
     @contextmanager
     def layer(self, call: Call) -> Iterator[None]:
         """Seat the call if it is a stream, or refuse it; say why when the server ended it."""
-        if call.method.long_lived:
-            kind = "long-lived streams"
-        elif call.method.uploads:
-            kind = "uploads"
-        else:
+        kind = call.method.stream
+        if kind is None:
             yield
             return
         self._sit(kind, call)
+        limit = threading.Timer(_PUBLIC_S, call.context.cancel)
+        if kind is StreamKind.PUBLIC:
+            limit.daemon = True
+            limit.start()
         try:
             yield
         finally:
+            limit.cancel()
             with self._lock:
                 self._open[kind].discard(call)
-        if self._stopping and call.ended:
+        if self._stopping and call.was_cut_short:
             raise _stopping_error()
 
     def end_all(self) -> None:
-        """Refuse new streams and end the long-lived ones. Uploads may finish."""
+        """Refuse new streams and end those that would stay open. The others may finish."""
         with self._lock:
             self._stopping = True
-            calls = list(self._open["long-lived streams"])
-        for call in calls:
+            watches = list(self._open[StreamKind.WATCH])
+            public = list(self._open[StreamKind.PUBLIC])
+        for call in watches:
             call.end()
+        for call in public:
+            call.context.cancel()
 
-    def _sit(self, kind: str, call: Call) -> None:
+    def _sit(self, kind: StreamKind, call: Call) -> None:
         with self._lock:
             if self._stopping:
                 raise _stopping_error()
-            if len(self._open[kind]) >= self._limits[kind]:
-                raise ResourceExhausted(
-                    f"the server serves {self._limits[kind]} {kind} at once, and that many are"
-                    " open; try again when one has ended",
-                    reason=Reason.TOO_MANY_STREAMS,
-                    retry_after_s=_RETRY_S,
-                )
+            if len(self._open[kind]) >= self._seats[kind]:
+                raise _too_many(f"the server serves {self._seats[kind]} {kind.value}")
+            if kind is not StreamKind.PUBLIC:
+                share = max(1, self._seats[kind] // 2)
+                if sum(c.tenant_id == call.tenant_id for c in self._open[kind]) >= share:
+                    raise _too_many(f"a tenant may have {share} {kind.value}")
             self._open[kind].add(call)
+
+
+def _too_many(rule: str) -> ResourceExhausted:
+    return ResourceExhausted(
+        f"{rule} at once, and that many are open; try again when one has ended",
+        reason=Reason.TOO_MANY_STREAMS,
+        retry_after_s=_RETRY_S,
+    )
 
 
 def _stopping_error() -> Unavailable:
