@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -47,9 +48,22 @@ def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
     from mneme_server.transport.listening import ListenError
 
     try:
-        return serve(settings)
+        code = serve(settings)
     except ListenError as error:
         return _complain(str(error), _FAILED)
+    _leave_threads_behind(code)
+    return code
+
+
+def _leave_threads_behind(code: int) -> None:
+    """End the process if threads would keep it alive: a call that outlasted the shutdown.
+
+    Everything is written and closed by now; the interpreter would wait for them without end.
+    """
+    if any(t is not threading.main_thread() and not t.daemon for t in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _reindex(settings: Settings, arguments: Mapping[str, str]) -> int:

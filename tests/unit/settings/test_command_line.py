@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -84,3 +86,16 @@ def test_wrong_usage_ends_with_code_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as done:
         main(arguments)
     assert done.value.code == 2
+
+
+def test_the_process_ends_although_a_thread_of_a_call_runs_on() -> None:
+    script = (
+        "import threading, mneme_server.__main__ as main\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"
+        "print('written')\n"
+        "main._leave_threads_behind(3)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (3, "written\n")
