@@ -97,7 +97,7 @@ class Pages:
         return messages, self._token_after(key(rows[len(messages) - 1])) if more else ""
 
     def _token_after(self, key: tuple[int | float | str, ...]) -> str:
-        key_json = json.dumps(key, separators=(",", ":")).encode()
+        key_json = json.dumps(key, ensure_ascii=False, separators=(",", ":")).encode()
         # A multiple of three bytes needs no padding by "=", which is clumsy in URLs and shells.
         key_json += b" " * (-(_DIGEST_BYTES + len(key_json)) % 3)
         return base64.urlsafe_b64encode(self._digest(key_json) + key_json).decode()
