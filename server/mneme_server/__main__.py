@@ -14,6 +14,7 @@ from typing import get_args
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
+from mneme_server.allocator import limit_arenas
 from mneme_server.common.errors import MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
@@ -44,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
+    limit_arenas()  # Before what follows starts threads.
     from mneme_server.app import serve
     from mneme_server.transport.listening import ListenError
 
