@@ -10,10 +10,11 @@ from unittest import mock
 import grpc
 import numpy as np
 import pytest
+from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server import app
 from numpy.typing import NDArray
-from support.api import failure_of
+from support.api import failure_of, refused
 from support.making import event, record
 from support.server import LocalServer, local_server
 
@@ -90,3 +91,19 @@ def test_recalls_that_nobody_waits_for_any_more_hold_no_worker(server: LocalServ
         assert isinstance(error, grpc.RpcError)
         assert error.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
     record(api, event("served at once"))
+
+
+def test_callers_that_leave_while_they_wait_for_the_index_free_their_workers(
+    server: LocalServer,
+) -> None:
+    api = server.keys.tenant()
+    request = events_pb.RecordEventsRequest(events=[event("hello")], wait_indexed=True)
+    waiting = [api.events.RecordEvents.future(request) for _ in range(16)]
+    probe = events_pb.ListEventsRequest()
+    with refused() as failure:
+        while True:  # Until all of the 16 workers are held.
+            api.events.ListEvents(probe, timeout=0.5)
+    assert failure.code == grpc.StatusCode.DEADLINE_EXCEEDED
+    for call in waiting:
+        call.cancel()
+    api.events.ListEvents(probe, timeout=20)

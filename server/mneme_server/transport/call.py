@@ -13,6 +13,7 @@ from mneme_server.admin.model import Caller
 from mneme_server.transport.methods import Method
 
 _MAX_REQUEST_ID = 128
+_NEVER_S = 100 * 365 * 86_400.0
 
 _current: ContextVar[Call] = ContextVar("mneme_call")
 
@@ -79,9 +80,12 @@ class Call:
         """The caller's tenant for logs; empty when nobody was authenticated."""
         return "" if self._caller is None else self._caller.tenant_id
 
-    def time_left(self) -> float:
-        """Return the seconds until the caller stops waiting; 0 when it has left."""
-        return self.context.time_remaining() if self.context.is_active() else 0.0
+    def time_left(self) -> float | None:
+        """Return the seconds until the caller stops waiting: 0 when it has left, None if never."""
+        if not self.context.is_active():
+            return 0.0
+        left = self.context.time_remaining()
+        return None if left > _NEVER_S else left  # gRPC's "no deadline" is centuries away.
 
     def on_end(self, callback: Callable[[], object]) -> None:
         """Have `callback` run once when the stream must end: the client is gone, or the server

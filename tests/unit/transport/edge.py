@@ -168,12 +168,12 @@ class Client:
         if secret is not None:
             self._metadata.append(("authorization", f"Bearer {secret}"))
 
-    def call(self, path: str, request: Any = None, timeout: float = 20) -> Any:
+    def call(self, path: str, request: Any = None, timeout: float | None = 20) -> Any:
         """Return the answer, or the list of answers of a stream."""
         answer = self.open(path, request, timeout)
         return list(answer) if _method(path).server_streaming else answer
 
-    def open(self, path: str, request: Any = None, timeout: float = 20) -> Any:
+    def open(self, path: str, request: Any = None, timeout: float | None = 20) -> Any:
         """Return the answer, or the running stream of answers."""
         method = _method(path)
         kind = f"{'stream' if method.client_streaming else 'unary'}_" + (

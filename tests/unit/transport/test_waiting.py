@@ -74,3 +74,15 @@ def test_what_serves_a_call_can_ask_how_long_its_caller_waits(edge: Edge, client
     assert 0 < seen[0] <= 0.3
     assert seen[1] == 0
     assert time_left() is None
+
+
+def test_a_caller_without_a_deadline_has_no_limit(edge: Edge, client: Client) -> None:
+    seen: list[float | None] = []
+
+    def behave(request: Any, context: grpc.ServicerContext) -> Any:
+        seen.append(time_left())
+        return pb.GetSessionResponse()
+
+    edge.on(GET, behave)
+    client.call(GET, REQUEST, timeout=None)
+    assert seen == [None]

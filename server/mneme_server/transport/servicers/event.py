@@ -74,7 +74,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
             current_caller().tenant_id,
             [convert.new_event(event, f"events[{i}]") for i, event in enumerate(request.events)],
             wait_indexed=request.wait_indexed,
-            time_left_s=context.time_remaining,
+            time_left_s=current_call().time_left,
         )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(
