@@ -236,3 +236,87 @@ settings = Table(
     _text("value"),
     sqlite_with_rowid=False,
 )
+
+reflections = Table(
+    "reflections",
+    metadata,
+    _tenant(),
+    Column("id", Text, nullable=False, primary_key=True),
+    _text("session_id"),
+    _text("project"),
+    _text("agent_id"),
+    _text("task_description"),
+    # The task without case and spacing: attempts at the same task are counted by it.
+    _text("task_key"),
+    Column("attempt_number", Integer, nullable=False),
+    Column("outcome", SmallInteger, nullable=False),
+    _text("what_worked"),
+    _text("what_did_not_work"),
+    _text("next_strategy"),
+    _text("tags"),
+    _text("related_entity_ids"),
+    _text("applied_reflection_ids"),
+    _count("created_at"),
+    Index("reflections_by_session", "tenant_id", "session_id", "created_at", "id"),
+    Index("reflections_by_project", "tenant_id", "project", "created_at", "id"),
+    Index("reflections_by_time", "tenant_id", "created_at", "id"),
+)
+
+reflection_tags = Table(
+    "reflection_tags",
+    metadata,
+    _tenant(),
+    Column("tag", Text, nullable=False, primary_key=True),
+    Column("reflection_id", Text, nullable=False, primary_key=True),
+    ForeignKeyConstraint(
+        ["tenant_id", "reflection_id"],
+        ["reflections.tenant_id", "reflections.id"],
+        ondelete="CASCADE",
+    ),
+    Index("reflection_tags_by_reflection", "tenant_id", "reflection_id"),
+    sqlite_with_rowid=False,
+)
+
+# What worked and what did not, one row a saying, embedded so that it can be grouped by meaning.
+sayings = Table(
+    "sayings",
+    metadata,
+    _tenant(),
+    Column("reflection_id", Text, nullable=False, primary_key=True),
+    Column("worked", Boolean, nullable=False, primary_key=True),
+    Column("place", Integer, nullable=False, primary_key=True),
+    _text("text"),
+    Column("vector", LargeBinary, nullable=False),
+    ForeignKeyConstraint(
+        ["tenant_id", "reflection_id"],
+        ["reflections.tenant_id", "reflections.id"],
+        ondelete="CASCADE",
+    ),
+)
+
+# Counts that outlive the rows they were taken from, e.g. of pruned reflections.
+counters = Table(
+    "counters",
+    metadata,
+    _tenant(),
+    Column("name", Text, nullable=False, primary_key=True),
+    _count("value"),
+    sqlite_with_rowid=False,
+)
+
+knowledge = Table(
+    "knowledge",
+    metadata,
+    _tenant(),
+    Column("id", Text, nullable=False, primary_key=True),
+    _text("repo"),
+    _text("agent_id"),
+    Column("type", SmallInteger, nullable=False),
+    _text("context"),
+    _text("command"),
+    _text("lesson"),
+    _text("success_rate"),
+    _text("tags"),
+    _count("timestamp"),
+    Index("knowledge_by_repo", "tenant_id", "repo", "timestamp"),
+)
