@@ -40,7 +40,10 @@ from mneme_server.events.recording import RecordEvents
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.index.settings import IndexSettings
+from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
+from mneme_server.learn.reflection_model import ReflectionLimits
+from mneme_server.learn.reflections import Reflections
 from mneme_server.recall.search import Recall
 from mneme_server.settings import Settings
 from mneme_server.storage.catalog import Catalog
@@ -208,7 +211,11 @@ class Application:
             Service(
                 learn_service_pb2.DESCRIPTOR.services_by_name["LearnService"],
                 learn_service_pb2_grpc.add_LearnServiceServicer_to_server,
-                LearnServicer(Lessons(registry, embedder, recall)),
+                LearnServicer(
+                    Lessons(registry, embedder, recall),
+                    Reflections(registry, embedder, recall, self._reflection_limits()),
+                    Knowledge(registry, embedder, recall),
+                ),
             ),
             Service(
                 admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
@@ -218,6 +225,12 @@ class Application:
                 ),
             ),
         ]
+
+    def _reflection_limits(self) -> ReflectionLimits:
+        return ReflectionLimits(
+            per_session=self._settings.reflections_per_session,
+            per_project=self._settings.reflections_per_project,
+        )
 
     def _show_gauges(self) -> None:
         open_tenants = self.memories.registry.open_tenants

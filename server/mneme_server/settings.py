@@ -146,6 +146,13 @@ class Settings(BaseSettings):
         " built",
     )
 
+    reflections_per_session: int = Field(
+        20, ge=1, description="reflections kept of a session; beyond it the oldest leave"
+    )
+    reflections_per_project: int = Field(
+        100, ge=1, description="reflections kept of a project; beyond it the oldest leave"
+    )
+
     @property
     def models(self) -> Path:
         """The folder of the prepared local model."""

@@ -25,6 +25,8 @@ RECENCY_DAYS = 30.0
 """Recency is 1 / (1 + age in days / 30)."""
 UNKNOWN_SUCCESS = 0.2065
 """An entry without a rate counts as one success out of one try."""
+RELEVANT_SHARE = 0.5
+"""Entries less than half as relevant as the best one are no answer, however recent."""
 _CANDIDATES = 50
 _DAY_US = 86_400 * MICROSECONDS
 
@@ -94,7 +96,7 @@ class Knowledge:
         ranked = [
             _found(stored[result.document.source_id], result, best, now)
             for result in answer.results
-            if result.document.source_id in stored
+            if result.document.source_id in stored and result.score >= RELEVANT_SHARE * best
         ]
         ranked.sort(key=lambda found: (-found.score, -found.entry.timestamp_us, found.entry.id))
         return markdown_of(ranked[:limit], token_budget)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 
-from mneme_server.common.canonical import canonical_json
+from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.clock import MICROSECONDS
 
 
@@ -45,7 +45,7 @@ class KnowledgeEntry:
 
     def identified(self, now: int) -> KnowledgeEntry:
         """Return the entry with an id made of what was given, and a time."""
-        given = [
+        given: list[Json] = [
             self.repo, self.agent_id, int(self.type), self.context, self.command, self.lesson,
             self.success_rate, list(self.tags), self.timestamp_us,
         ]  # fmt: skip

@@ -73,7 +73,7 @@ class ReflectionRepository(Protocol):
         ...
 
     def beyond(self, newest: Reflection, limits: ReflectionLimits) -> Sequence[str]:
-        """Return the oldest reflections that the session and the project of `newest` have too many."""
+        """Return the oldest reflections that `newest`'s session and project have too many."""
         ...
 
     def page(

@@ -39,7 +39,7 @@ class Reflection:
         return " ".join(self.task_description.lower().split())
 
     def differing(self, other: Reflection) -> list[str]:
-        """Return the fields in which the content differs; counted attempts and times do not count."""
+        """Return the fields in which the content differs, but for times and counted attempts."""
         names = list(_CONTENT)
         if self.attempt_number and other.attempt_number:
             names.append("attempt_number")

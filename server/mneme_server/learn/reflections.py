@@ -115,18 +115,14 @@ class Reflections:
         ]
         return found, answer.searched_count
 
-    def summarize(
-        self, tenant_id: str, filter_: ReflectionFilter, limit: int
-    ) -> ReflectionSummary:
+    def summarize(self, tenant_id: str, filter_: ReflectionFilter, limit: int) -> ReflectionSummary:
         """Summarize every reflection that matches."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             outcomes = unit.reflections.outcomes(filter_)
             failures = unit.reflections.sayings(
                 filter_, worked=False, outcomes={Outcome.FAILURE, Outcome.PARTIAL}
             )
-            strategies = unit.reflections.sayings(
-                filter_, worked=True, outcomes={Outcome.SUCCESS}
-            )
+            strategies = unit.reflections.sayings(filter_, worked=True, outcomes={Outcome.SUCCESS})
             recent = unit.reflections.page(filter_, None, _RECENT)
             metrics = metrics_of(unit.counters.all())
         total = sum(outcomes.values())
@@ -143,12 +139,14 @@ class Reflections:
         applied = unit.reflections.get_many(reflection.applied_reflection_ids)
         elsewhere = any(one.session_id != reflection.session_id for one in applied.values())
         informed = bool(reflection.applied_reflection_ids)
-        unit.counters.add({
-            Counter.STORED: 1,
-            Counter.ATTEMPTS[informed]: 1,
-            Counter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
-            Counter.CROSS_SESSION: int(elsewhere),
-        })
+        unit.counters.add(
+            {
+                Counter.STORED: 1,
+                Counter.ATTEMPTS[informed]: 1,
+                Counter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
+                Counter.CROSS_SESSION: int(elsewhere),
+            }
+        )
 
 
 def metrics_of(counts: dict[str, int]) -> ReflectionMetrics:

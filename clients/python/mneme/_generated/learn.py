@@ -794,9 +794,10 @@ class LearnMethods(SyncCaller):
             type: Of this kind.
             tags: With all of these labels.
             limit: Entries at most: 1 to 100; 0 means 5.
-            token_budget: Tokens that `markdown` may take, counted as the embedding model's
-                tokenizer does, else as a quarter of the UTF-8 bytes: 50 to 100,000; 0 means
-                500. Entries that do not fit are left out, the worst first.
+            token_budget: Tokens that `markdown` may take: 50 to 100,000; 0 means 500. Counted
+                on the safe side of common tokenizers: one for each four letters or digits of a
+                word, or part of four, and one for each other visible character. Entries that do
+                not fit are left out, the worst first.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1434,9 +1435,10 @@ class AsyncLearnMethods(AsyncCaller):
             type: Of this kind.
             tags: With all of these labels.
             limit: Entries at most: 1 to 100; 0 means 5.
-            token_budget: Tokens that `markdown` may take, counted as the embedding model's
-                tokenizer does, else as a quarter of the UTF-8 bytes: 50 to 100,000; 0 means
-                500. Entries that do not fit are left out, the worst first.
+            token_budget: Tokens that `markdown` may take: 50 to 100,000; 0 means 500. Counted
+                on the safe side of common tokenizers: one for each four letters or digits of a
+                word, or part of four, and one for each other visible character. Entries that do
+                not fit are left out, the worst first.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
