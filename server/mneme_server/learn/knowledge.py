@@ -47,18 +47,18 @@ class Knowledge:
             EmbeddingError: the embedding backend failed; nothing is logged.
         """
         entry = given.identified(now_us())
-        vectors = self.embedder.embed([entry.text])
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
-            known = unit.knowledge.get_many([entry.id]).get(entry.id)
-            if known is not None:
-                if not known.same_content(entry):
-                    raise AlreadyExists(
-                        f"knowledge entry {entry.id!r} exists with other content", field="entry_id"
-                    )
+        with self.tenants.open(tenant_id) as memory:
+            with memory.read() as unit:
+                known = _known(unit, entry)
+            if known is not None:  # Whole files are sent again and again; embed only what is new.
                 return known, True
-            unit.knowledge.add(entry)
-            unit.documents.add([_document(entry)], vectors)
-        return entry, False
+            vectors = self.embedder.embed([entry.text])
+            with memory.write() as unit:
+                known = _known(unit, entry)
+                if known is None:
+                    unit.knowledge.add(entry)
+                    unit.documents.add([_document(entry)], vectors)
+        return known or entry, known is not None
 
     def query(
         self,
@@ -100,6 +100,15 @@ class Knowledge:
         ]
         ranked.sort(key=lambda found: (-found.score, -found.entry.timestamp_us, found.entry.id))
         return markdown_of(ranked[:limit], token_budget)
+
+
+def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
+    known = unit.knowledge.get_many([entry.id]).get(entry.id)
+    if known is not None and not known.same_content(entry):
+        raise AlreadyExists(
+            f"knowledge entry {entry.id!r} exists with other content", field="entry_id"
+        )
+    return known
 
 
 def _found(entry: KnowledgeEntry, result: Recalled, best: float, now: int) -> FoundKnowledge:

@@ -41,7 +41,7 @@ _SLEEP = Rpc(
     method="Sleep",
     request=SleepRequest,
     response=SleepResponse,
-    repeatable=False,
+    repeatable=True,
 )
 _WAKE_UP = Rpc(
     service="mneme.v1.ContextService",

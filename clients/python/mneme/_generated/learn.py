@@ -148,7 +148,7 @@ _LOG_KNOWLEDGE = Rpc(
     method="LogKnowledge",
     request=LogKnowledgeRequest,
     response=LogKnowledgeResponse,
-    repeatable=False,
+    repeatable=True,
 )
 _QUERY_KNOWLEDGE = Rpc(
     service="mneme.v1.LearnService",

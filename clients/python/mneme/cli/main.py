@@ -13,8 +13,10 @@ from mneme.cli import (
     events,
     exits,
     importing,
+    knowledge,
     lessons,
     recall,
+    reflections,
     sessions,
     status,
 )
@@ -31,10 +33,12 @@ def build() -> App:
         pretty_exceptions_enable=False,
     )
     app.callback()(settings_callback)
-    for single in (recall, agents, status, importing):
+    for single in (recall, agents, status, importing, knowledge):
         single.register(app)
     for name, group in (
         ("lessons", lessons.app),
+        ("reflections", reflections.app),
+        ("knowledge", knowledge.app),
         ("sessions", sessions.app),
         ("events", events.app),
         ("admin", admin.app),
