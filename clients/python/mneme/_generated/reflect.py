@@ -28,7 +28,12 @@ RPCS = (_REFLECT,)
 
 class ReflectMethods(SyncCaller):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -56,21 +61,26 @@ class ReflectMethods(SyncCaller):
         not known.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT (also for params that the analysis does not know).
+        Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
+        RESOURCE_EXHAUSTED (too many analyses run at once; try again).
 
         Args:
             analysis: The question. Required.
             agent_id: Of this agent.
             start_time: At or after.
             end_time: Before.
-            params: Parameters of the analysis; all optional. ERROR_PATTERNS: "tool" (text),
-                "min_count" (default 1), "window" (calls looked at before an error, 1 to 5,
-                default 3), "examples" (default 3). TOOL_SEQUENCES: "min_length" (default 2),
-                "max_length" (default 4, at most 6), "min_support" (sessions, default 3).
-                COST_ANALYSIS: "model" (text), "bucket" ("hour", "day" or "week").
-                PERFORMANCE_TRENDS: "bucket" (as above; default by the range).
-                SESSION_COMPARISON: "recent_days" (default 7), or "recent_sessions".
-            limit: Patterns, sequences or operations at most: 1 to 100; 0 means 10.
+            params: Parameters of the analysis; all optional. ERROR_PATTERNS: "tool" (text: its
+                errors only), "min_count" (default 1), "window" (calls looked at before an
+                error, 1 to 5, default 3), "examples" (0 to 10, default 3), "baseline"
+                ("all_calls" compares with every other moment, "same_tool" with the tool's other
+                calls; default "all_calls"). TOOL_SEQUENCES: "min_length" (1 to 6, default 2),
+                "max_length" (default 4, at most 6), "min_support" (sessions, 2 or more, default
+                3). COST_ANALYSIS: "model" (text: its events only), "bucket" ("hour", "day" or
+                "week"; default by the range). PERFORMANCE_TRENDS: "bucket" (as above).
+                SESSION_COMPARISON: "recent_days" (before the last event looked at, default 7),
+                or "recent_sessions" (so many of the newest).
+            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100; 0
+                means 10. Series over time are always whole.
             project: Of sessions on this project.
             user_id: Of sessions for this user.
             tags: Of sessions with all of these labels.
@@ -98,7 +108,12 @@ class ReflectMethods(SyncCaller):
 
 class AsyncReflectMethods(AsyncCaller):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -126,21 +141,26 @@ class AsyncReflectMethods(AsyncCaller):
         not known.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT (also for params that the analysis does not know).
+        Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
+        RESOURCE_EXHAUSTED (too many analyses run at once; try again).
 
         Args:
             analysis: The question. Required.
             agent_id: Of this agent.
             start_time: At or after.
             end_time: Before.
-            params: Parameters of the analysis; all optional. ERROR_PATTERNS: "tool" (text),
-                "min_count" (default 1), "window" (calls looked at before an error, 1 to 5,
-                default 3), "examples" (default 3). TOOL_SEQUENCES: "min_length" (default 2),
-                "max_length" (default 4, at most 6), "min_support" (sessions, default 3).
-                COST_ANALYSIS: "model" (text), "bucket" ("hour", "day" or "week").
-                PERFORMANCE_TRENDS: "bucket" (as above; default by the range).
-                SESSION_COMPARISON: "recent_days" (default 7), or "recent_sessions".
-            limit: Patterns, sequences or operations at most: 1 to 100; 0 means 10.
+            params: Parameters of the analysis; all optional. ERROR_PATTERNS: "tool" (text: its
+                errors only), "min_count" (default 1), "window" (calls looked at before an
+                error, 1 to 5, default 3), "examples" (0 to 10, default 3), "baseline"
+                ("all_calls" compares with every other moment, "same_tool" with the tool's other
+                calls; default "all_calls"). TOOL_SEQUENCES: "min_length" (1 to 6, default 2),
+                "max_length" (default 4, at most 6), "min_support" (sessions, 2 or more, default
+                3). COST_ANALYSIS: "model" (text: its events only), "bucket" ("hour", "day" or
+                "week"; default by the range). PERFORMANCE_TRENDS: "bucket" (as above).
+                SESSION_COMPARISON: "recent_days" (before the last event looked at, default 7),
+                or "recent_sessions" (so many of the newest).
+            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100; 0
+                means 10. Series over time are always whole.
             project: Of sessions on this project.
             user_id: Of sessions for this user.
             tags: Of sessions with all of these labels.

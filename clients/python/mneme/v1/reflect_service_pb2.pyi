@@ -122,7 +122,7 @@ class ReflectResponse(_message.Message):
     def __init__(self, analysis: _Optional[_Union[Analysis, str]] = ..., insights: _Optional[_Iterable[_Union[Insight, _Mapping]]] = ..., metadata: _Optional[_Union[ReflectMetadata, _Mapping]] = ..., error_patterns: _Optional[_Union[ErrorPatterns, _Mapping]] = ..., tool_sequences: _Optional[_Union[ToolSequences, _Mapping]] = ..., cost_analysis: _Optional[_Union[CostAnalysis, _Mapping]] = ..., performance_trends: _Optional[_Union[PerformanceTrends, _Mapping]] = ..., session_comparison: _Optional[_Union[SessionComparison, _Mapping]] = ...) -> None: ...
 
 class SequenceEffect(_message.Message):
-    __slots__ = ("tools", "count", "effect_count", "lift", "lift_interval", "q_value", "session_ids")
+    __slots__ = ("tools", "count", "effect_count", "lift", "lift_interval", "q_value", "session_ids", "effect", "base_rate", "tested")
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     EFFECT_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -130,6 +130,9 @@ class SequenceEffect(_message.Message):
     LIFT_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     Q_VALUE_FIELD_NUMBER: _ClassVar[int]
     SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    BASE_RATE_FIELD_NUMBER: _ClassVar[int]
+    TESTED_FIELD_NUMBER: _ClassVar[int]
     tools: _containers.RepeatedScalarFieldContainer[str]
     count: int
     effect_count: int
@@ -137,7 +140,10 @@ class SequenceEffect(_message.Message):
     lift_interval: Interval
     q_value: float
     session_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, tools: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ..., effect_count: _Optional[int] = ..., lift: _Optional[float] = ..., lift_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    effect: str
+    base_rate: float
+    tested: bool
+    def __init__(self, tools: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ..., effect_count: _Optional[int] = ..., lift: _Optional[float] = ..., lift_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., session_ids: _Optional[_Iterable[str]] = ..., effect: _Optional[str] = ..., base_rate: _Optional[float] = ..., tested: _Optional[bool] = ...) -> None: ...
 
 class ErrorExample(_message.Message):
     __slots__ = ("event_id", "session_id", "message", "timestamp")
@@ -244,14 +250,16 @@ class CostShare(_message.Message):
     def __init__(self, key: _Optional[str] = ..., cost_usd: _Optional[float] = ..., share: _Optional[float] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., event_count: _Optional[int] = ...) -> None: ...
 
 class CostPoint(_message.Message):
-    __slots__ = ("start_time", "cost_usd", "session_count")
+    __slots__ = ("start_time", "cost_usd", "session_count", "cost_per_session")
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     COST_USD_FIELD_NUMBER: _ClassVar[int]
     SESSION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    COST_PER_SESSION_FIELD_NUMBER: _ClassVar[int]
     start_time: _timestamp_pb2.Timestamp
     cost_usd: float
     session_count: int
-    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cost_usd: _Optional[float] = ..., session_count: _Optional[int] = ...) -> None: ...
+    cost_per_session: float
+    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cost_usd: _Optional[float] = ..., session_count: _Optional[int] = ..., cost_per_session: _Optional[float] = ...) -> None: ...
 
 class CostlyOperation(_message.Message):
     __slots__ = ("event_id", "session_id", "description", "cost_usd", "model")
@@ -282,7 +290,7 @@ class TrendTest(_message.Message):
     def __init__(self, trend: _Optional[_Union[Trend, str]] = ..., slope_per_day: _Optional[float] = ..., slope_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., points: _Optional[int] = ...) -> None: ...
 
 class CostAnalysis(_message.Message):
-    __slots__ = ("total_cost_usd", "estimated_cost_usd", "average_cost_per_session", "total_input_tokens", "total_output_tokens", "by_model", "by_tag", "by_tool", "by_agent", "over_time", "cost_per_session", "most_expensive", "unpriced_events")
+    __slots__ = ("total_cost_usd", "estimated_cost_usd", "average_cost_per_session", "total_input_tokens", "total_output_tokens", "by_model", "by_tag", "by_tool", "by_agent", "over_time", "cost_per_session", "most_expensive", "unpriced_events", "bucket_seconds")
     TOTAL_COST_USD_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_COST_USD_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_COST_PER_SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -296,6 +304,7 @@ class CostAnalysis(_message.Message):
     COST_PER_SESSION_FIELD_NUMBER: _ClassVar[int]
     MOST_EXPENSIVE_FIELD_NUMBER: _ClassVar[int]
     UNPRICED_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    BUCKET_SECONDS_FIELD_NUMBER: _ClassVar[int]
     total_cost_usd: float
     estimated_cost_usd: float
     average_cost_per_session: float
@@ -309,10 +318,11 @@ class CostAnalysis(_message.Message):
     cost_per_session: TrendTest
     most_expensive: _containers.RepeatedCompositeFieldContainer[CostlyOperation]
     unpriced_events: int
-    def __init__(self, total_cost_usd: _Optional[float] = ..., estimated_cost_usd: _Optional[float] = ..., average_cost_per_session: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., by_model: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tag: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tool: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_agent: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., over_time: _Optional[_Iterable[_Union[CostPoint, _Mapping]]] = ..., cost_per_session: _Optional[_Union[TrendTest, _Mapping]] = ..., most_expensive: _Optional[_Iterable[_Union[CostlyOperation, _Mapping]]] = ..., unpriced_events: _Optional[int] = ...) -> None: ...
+    bucket_seconds: int
+    def __init__(self, total_cost_usd: _Optional[float] = ..., estimated_cost_usd: _Optional[float] = ..., average_cost_per_session: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., by_model: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tag: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tool: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_agent: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., over_time: _Optional[_Iterable[_Union[CostPoint, _Mapping]]] = ..., cost_per_session: _Optional[_Union[TrendTest, _Mapping]] = ..., most_expensive: _Optional[_Iterable[_Union[CostlyOperation, _Mapping]]] = ..., unpriced_events: _Optional[int] = ..., bucket_seconds: _Optional[int] = ...) -> None: ...
 
 class PerformancePoint(_message.Message):
-    __slots__ = ("start_time", "session_count", "success_rate", "errors_per_session", "latency_p50_ms", "latency_p95_ms", "sessions_per_hour")
+    __slots__ = ("start_time", "session_count", "success_rate", "errors_per_session", "latency_p50_ms", "latency_p95_ms", "sessions_per_hour", "latency_mean_ms")
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     SESSION_COUNT_FIELD_NUMBER: _ClassVar[int]
     SUCCESS_RATE_FIELD_NUMBER: _ClassVar[int]
@@ -320,6 +330,7 @@ class PerformancePoint(_message.Message):
     LATENCY_P50_MS_FIELD_NUMBER: _ClassVar[int]
     LATENCY_P95_MS_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_MEAN_MS_FIELD_NUMBER: _ClassVar[int]
     start_time: _timestamp_pb2.Timestamp
     session_count: int
     success_rate: float
@@ -327,26 +338,29 @@ class PerformancePoint(_message.Message):
     latency_p50_ms: float
     latency_p95_ms: float
     sessions_per_hour: float
-    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_count: _Optional[int] = ..., success_rate: _Optional[float] = ..., errors_per_session: _Optional[float] = ..., latency_p50_ms: _Optional[float] = ..., latency_p95_ms: _Optional[float] = ..., sessions_per_hour: _Optional[float] = ...) -> None: ...
+    latency_mean_ms: float
+    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_count: _Optional[int] = ..., success_rate: _Optional[float] = ..., errors_per_session: _Optional[float] = ..., latency_p50_ms: _Optional[float] = ..., latency_p95_ms: _Optional[float] = ..., sessions_per_hour: _Optional[float] = ..., latency_mean_ms: _Optional[float] = ...) -> None: ...
 
 class PerformanceTrends(_message.Message):
-    __slots__ = ("points", "success_rate", "latency", "throughput", "error_rate", "bucket_seconds")
+    __slots__ = ("points", "success_rate", "latency", "throughput", "error_rate", "bucket_seconds", "latency_p95")
     POINTS_FIELD_NUMBER: _ClassVar[int]
     SUCCESS_RATE_FIELD_NUMBER: _ClassVar[int]
     LATENCY_FIELD_NUMBER: _ClassVar[int]
     THROUGHPUT_FIELD_NUMBER: _ClassVar[int]
     ERROR_RATE_FIELD_NUMBER: _ClassVar[int]
     BUCKET_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_P95_FIELD_NUMBER: _ClassVar[int]
     points: _containers.RepeatedCompositeFieldContainer[PerformancePoint]
     success_rate: TrendTest
     latency: TrendTest
     throughput: TrendTest
     error_rate: TrendTest
     bucket_seconds: int
-    def __init__(self, points: _Optional[_Iterable[_Union[PerformancePoint, _Mapping]]] = ..., success_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., latency: _Optional[_Union[TrendTest, _Mapping]] = ..., throughput: _Optional[_Union[TrendTest, _Mapping]] = ..., error_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., bucket_seconds: _Optional[int] = ...) -> None: ...
+    latency_p95: TrendTest
+    def __init__(self, points: _Optional[_Iterable[_Union[PerformancePoint, _Mapping]]] = ..., success_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., latency: _Optional[_Union[TrendTest, _Mapping]] = ..., throughput: _Optional[_Union[TrendTest, _Mapping]] = ..., error_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., bucket_seconds: _Optional[int] = ..., latency_p95: _Optional[_Union[TrendTest, _Mapping]] = ...) -> None: ...
 
 class Comparison(_message.Message):
-    __slots__ = ("measure", "recent_mean", "earlier_mean", "difference", "difference_interval", "effect_size", "q_value", "trend")
+    __slots__ = ("measure", "recent_mean", "earlier_mean", "difference", "difference_interval", "effect_size", "q_value", "trend", "recent_count", "earlier_count")
     MEASURE_FIELD_NUMBER: _ClassVar[int]
     RECENT_MEAN_FIELD_NUMBER: _ClassVar[int]
     EARLIER_MEAN_FIELD_NUMBER: _ClassVar[int]
@@ -355,6 +369,8 @@ class Comparison(_message.Message):
     EFFECT_SIZE_FIELD_NUMBER: _ClassVar[int]
     Q_VALUE_FIELD_NUMBER: _ClassVar[int]
     TREND_FIELD_NUMBER: _ClassVar[int]
+    RECENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EARLIER_COUNT_FIELD_NUMBER: _ClassVar[int]
     measure: str
     recent_mean: float
     earlier_mean: float
@@ -363,7 +379,21 @@ class Comparison(_message.Message):
     effect_size: float
     q_value: float
     trend: Trend
-    def __init__(self, measure: _Optional[str] = ..., recent_mean: _Optional[float] = ..., earlier_mean: _Optional[float] = ..., difference: _Optional[float] = ..., difference_interval: _Optional[_Union[Interval, _Mapping]] = ..., effect_size: _Optional[float] = ..., q_value: _Optional[float] = ..., trend: _Optional[_Union[Trend, str]] = ...) -> None: ...
+    recent_count: int
+    earlier_count: int
+    def __init__(self, measure: _Optional[str] = ..., recent_mean: _Optional[float] = ..., earlier_mean: _Optional[float] = ..., difference: _Optional[float] = ..., difference_interval: _Optional[_Union[Interval, _Mapping]] = ..., effect_size: _Optional[float] = ..., q_value: _Optional[float] = ..., trend: _Optional[_Union[Trend, str]] = ..., recent_count: _Optional[int] = ..., earlier_count: _Optional[int] = ...) -> None: ...
+
+class ErrorChange(_message.Message):
+    __slots__ = ("template", "tool_name", "sessions", "q_value")
+    TEMPLATE_FIELD_NUMBER: _ClassVar[int]
+    TOOL_NAME_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    Q_VALUE_FIELD_NUMBER: _ClassVar[int]
+    template: str
+    tool_name: str
+    sessions: int
+    q_value: float
+    def __init__(self, template: _Optional[str] = ..., tool_name: _Optional[str] = ..., sessions: _Optional[int] = ..., q_value: _Optional[float] = ...) -> None: ...
 
 class SessionComparison(_message.Message):
     __slots__ = ("recent_count", "earlier_count", "split_time", "comparisons", "new_errors", "gone_errors")
@@ -377,6 +407,6 @@ class SessionComparison(_message.Message):
     earlier_count: int
     split_time: _timestamp_pb2.Timestamp
     comparisons: _containers.RepeatedCompositeFieldContainer[Comparison]
-    new_errors: _containers.RepeatedScalarFieldContainer[str]
-    gone_errors: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, recent_count: _Optional[int] = ..., earlier_count: _Optional[int] = ..., split_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., comparisons: _Optional[_Iterable[_Union[Comparison, _Mapping]]] = ..., new_errors: _Optional[_Iterable[str]] = ..., gone_errors: _Optional[_Iterable[str]] = ...) -> None: ...
+    new_errors: _containers.RepeatedCompositeFieldContainer[ErrorChange]
+    gone_errors: _containers.RepeatedCompositeFieldContainer[ErrorChange]
+    def __init__(self, recent_count: _Optional[int] = ..., earlier_count: _Optional[int] = ..., split_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., comparisons: _Optional[_Iterable[_Union[Comparison, _Mapping]]] = ..., new_errors: _Optional[_Iterable[_Union[ErrorChange, _Mapping]]] = ..., gone_errors: _Optional[_Iterable[_Union[ErrorChange, _Mapping]]] = ...) -> None: ...

@@ -27,7 +27,12 @@ if _version_not_supported:
 
 class ReflectServiceStub:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -47,7 +52,12 @@ class ReflectServiceStub:
 
 class ReflectServiceServicer:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -62,7 +72,8 @@ class ReflectServiceServicer:
         not known.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT (also for params that the analysis does not know).
+        Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
+        RESOURCE_EXHAUSTED (too many analyses run at once; try again).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -86,7 +97,12 @@ def add_ReflectServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ReflectService:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """

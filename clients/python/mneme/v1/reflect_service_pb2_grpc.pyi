@@ -28,7 +28,12 @@ GRPC_VERSION: str
 
 class ReflectServiceStub:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -47,13 +52,19 @@ class ReflectServiceStub:
     not known.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT (also for params that the analysis does not know).
+    Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
+    RESOURCE_EXHAUSTED (too many analyses run at once; try again).
     """
 
 @_typing.type_check_only
 class ReflectServiceAsyncStub(ReflectServiceStub):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -69,12 +80,18 @@ class ReflectServiceAsyncStub(ReflectServiceStub):
     not known.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT (also for params that the analysis does not know).
+    Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
+    RESOURCE_EXHAUSTED (too many analyses run at once; try again).
     """
 
 class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap.
+    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
+    figure is computed.
+
+    Tests are two-sided, and their p-values are adjusted for all tests of the
+    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
+    most one in twenty is expected to be chance.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -94,7 +111,8 @@ class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
         not known.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT (also for params that the analysis does not know).
+        Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
+        RESOURCE_EXHAUSTED (too many analyses run at once; try again).
         """
 
 def add_ReflectServiceServicer_to_server(servicer: ReflectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
