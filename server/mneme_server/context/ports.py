@@ -12,7 +12,6 @@ from mneme_server.context.model import (
     SessionScope,
     SessionSummary,
 )
-from mneme_server.corpus.ports import Matrix
 from mneme_server.events.model import Event, Session
 from mneme_server.events.ports import EventsUnit
 from mneme_server.learn.ports import LessonRepository
@@ -40,6 +39,10 @@ class SummaryRepository(Protocol):
 
     def errors_of(self, session_id: str, limit: int) -> Sequence[Event]:
         """Return a session's latest errors."""
+        ...
+
+    def sessions_of(self, doc_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return the sessions of documents; those that are gone are left out."""
         ...
 
     def count(self, scope: SessionScope) -> int:
@@ -98,14 +101,6 @@ class SummaryQueue(Protocol):
 
     def defer(self, session_ids: Collection[str], *, until_us: int, error: str = "") -> None:
         """Put sessions off; with an `error` that counts as an attempt."""
-        ...
-
-
-class MadeVectors(Protocol):
-    """The embedding queue, as far as context looks into it."""
-
-    def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
-        """Return the vectors (d,) of texts that this tenant has embedded before."""
         ...
 
 

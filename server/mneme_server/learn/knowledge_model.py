@@ -90,7 +90,7 @@ def success_lower_bound(rate: str) -> float | None:
     p = wins / tries
     centre = p + z * z / (2 * tries)
     margin = z * math.sqrt(p * (1 - p) / tries + z * z / (4 * tries * tries))
-    return (centre - margin) / (1 + z * z / tries)
+    return max(0.0, centre - margin) / (1 + z * z / tries)
 
 
 _PIECE = re.compile(r"[^\W_]{1,4}|[^\s]")

@@ -36,7 +36,7 @@ class SqlSessions:
             query = select(sessions).where(
                 sessions.c.tenant_id == self._tenant_id, sessions.c.id.in_(some)
             )
-            found |= {row.id: _session(row) for row in self._connection.execute(query)}
+            found |= {row.id: session_of(row) for row in self._connection.execute(query)}
         return found
 
     def save(self, saved: Collection[Session]) -> None:
@@ -66,7 +66,7 @@ class SqlSessions:
         if after is not None:
             query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
         query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
-        return [_session(row) for row in self._connection.execute(query)]
+        return [session_of(row) for row in self._connection.execute(query)]
 
     def count(self, filter_: SessionFilter) -> int:
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
@@ -118,7 +118,7 @@ class SqlEvents:
             query = select(events).where(
                 events.c.tenant_id == self._tenant_id, events.c.id.in_(some)
             )
-            found |= {row.id: _event(row) for row in self._connection.execute(query)}
+            found |= {row.id: event_of(row) for row in self._connection.execute(query)}
         return found
 
     def append(self, appended: Sequence[Event]) -> None:
@@ -139,12 +139,12 @@ class SqlEvents:
             query = query.where(key < tuple_(*after) if descending else key > tuple_(*after))
         order = (events.c.timestamp, events.c.cursor)
         query = query.order_by(*(column.desc() for column in order) if descending else order)
-        return [_event(row) for row in self._connection.execute(query.limit(limit))]
+        return [event_of(row) for row in self._connection.execute(query.limit(limit))]
 
     def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
         query = self._filtered(filter_).where(events.c.cursor > cursor)
         query = query.order_by(events.c.cursor).limit(limit)
-        return [_event(row) for row in self._connection.execute(query)]
+        return [event_of(row) for row in self._connection.execute(query)]
 
     def last_cursor(self) -> int:
         query = select(func.max(events.c.cursor)).where(events.c.tenant_id == self._tenant_id)
@@ -161,7 +161,7 @@ class SqlEvents:
             .order_by(events.c.sequence)
             .limit(limit)
         )
-        return [_event(row) for row in self._connection.execute(query)]
+        return [event_of(row) for row in self._connection.execute(query)]
 
     def _filtered(self, filter_: EventFilter) -> Select[Any]:
         columns = events.c
@@ -210,7 +210,8 @@ class SqlAgents:
         return [_agent(row) for row in self._connection.execute(query)]
 
 
-def _session(row: Row[Any]) -> Session:
+def session_of(row: Row[Any]) -> Session:
+    """Return the session of a row."""
     return Session(
         id=row.id,
         agent_id=row.agent_id,
@@ -261,7 +262,8 @@ def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
     }
 
 
-def _event(row: Row[Any]) -> Event:
+def event_of(row: Row[Any]) -> Event:
+    """Return the event of a row."""
     return Event(
         id=row.id,
         session_id=row.session_id,

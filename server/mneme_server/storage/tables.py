@@ -71,6 +71,7 @@ sessions = Table(
     Column("declared", Boolean, nullable=False),
     Index("sessions_by_start", "tenant_id", "started_at", "id"),
     Index("sessions_by_agent", "tenant_id", "agent_id", "started_at"),
+    Index("sessions_by_project", "tenant_id", "project", "started_at"),
 )
 
 session_tags = Table(
@@ -319,4 +320,55 @@ knowledge = Table(
     _text("tags"),
     _count("timestamp"),
     Index("knowledge_by_repo", "tenant_id", "repo", "timestamp"),
+)
+
+# What a session came to; `summary` is what it is found by. Lists are JSON.
+session_summaries = Table(
+    "session_summaries",
+    metadata,
+    _tenant(),
+    Column("session_id", Text, nullable=False, primary_key=True),
+    _text("summary"),
+    _text("topics"),
+    _text("tools"),
+    _text("tool_sequence"),
+    _text("error_summary"),
+    _text("errors"),
+    _text("files"),
+    Column("outcome", SmallInteger, nullable=False),
+    _count("created_at"),
+    _count("updated_at"),
+    ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+)
+
+handovers = Table(
+    "handovers",
+    metadata,
+    _tenant(),
+    Column("session_id", Text, nullable=False, primary_key=True),
+    _text("project"),
+    _text("agent_id"),
+    _text("content"),
+    # Progress and decisions, counted: what ranks it beside likeness and age.
+    Column("weight", Integer, nullable=False),
+    _count("duration_seconds"),
+    _text("summary"),
+    _count("created_at"),
+    ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+    Index("handovers_by_project", "tenant_id", "project", "created_at", "session_id"),
+    Index("handovers_by_time", "tenant_id", "created_at", "session_id"),
+)
+
+# Sessions whose summary is to be made; written with what makes it necessary.
+summary_queue = Table(
+    "summary_queue",
+    metadata,
+    _tenant(),
+    Column("session_id", Text, nullable=False, primary_key=True),
+    _count("due_at"),
+    Column("attempts", Integer, nullable=False),
+    _text("last_error"),
+    ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+    Index("summary_queue_by_time", "tenant_id", "due_at"),
+    sqlite_with_rowid=False,
 )
