@@ -146,6 +146,12 @@ class Settings(BaseSettings):
         " built",
     )
 
+    session_idle_seconds: float = Field(
+        1800.0,
+        ge=1,
+        description="after this long without an event a session that was not ended is summarised"
+        " as it is",
+    )
     reflections_per_session: int = Field(
         20, ge=1, description="reflections kept of a session; beyond it the oldest leave"
     )

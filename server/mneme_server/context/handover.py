@@ -21,8 +21,10 @@ def handover_text(handover: Handover) -> str:
         parts.append(f"Progress: {', '.join(handover.progress[:_ITEMS])}")
     if handover.completed_todos:
         parts.append(f"Completed: {', '.join(handover.completed_todos[:_ITEMS])}")
-    for decision in handover.decisions[:_DECISIONS]:
-        parts.append(f"Decision: {'. '.join(filter(None, (decision.decision, decision.rationale)))}")
+    parts += [
+        f"Decision: {'. '.join(filter(None, (decided.decision, decided.rationale)))}"
+        for decided in handover.decisions[:_DECISIONS]
+    ]
     if handover.locked_contexts:
         labels = (locked.label for locked in handover.locked_contexts[:_ITEMS])
         parts.append(f"Contexts: {', '.join(labels)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mneme_server.context.model import (
+    Awakening,
     Handover,
     PastSession,
     Related,
@@ -24,26 +25,19 @@ _PATTERNS = 4
 _STEPS = 5
 
 
-def narrate(
-    last: PastSession | None,
-    later: Sequence[PastSession],
-    related: Sequence[Related],
-    patterns: Sequence[WorkPattern],
-    suggestions: Sequence[Suggestion],
-    now_us: int,
-) -> str:
+def narrate(woken: Awakening, now_us: int) -> str:
     """Weave the last session, related work, patterns and next steps into one text."""
-    if last is None:
+    if woken.last is None:
         return NOTHING
-    parts = [_last(last, now_us)]
-    if later:
-        parts.append(_later(later, now_us))
-    if related:
-        parts.append("\n".join(_related(one, now_us) for one in related[:_RELATED]))
-    if patterns:
-        parts.append("\n".join(_pattern(pattern) for pattern in patterns[:_PATTERNS]))
-    if suggestions:
-        parts.append(_steps(suggestions))
+    parts = [_last(woken.last, now_us)]
+    if woken.later:
+        parts.append(_later(woken.later, now_us))
+    if woken.related:
+        parts.append("\n".join(_related(one, now_us) for one in woken.related[:_RELATED]))
+    if woken.patterns:
+        parts.append("\n".join(_pattern(pattern) for pattern in woken.patterns[:_PATTERNS]))
+    if woken.suggestions:
+        parts.append(_steps(woken.suggestions))
     return "\n\n".join(parts)
 
 
@@ -82,18 +76,18 @@ def _last(last: PastSession, now_us: int) -> str:
 def _decided(handover: Handover) -> list[str]:
     said = []
     for decision in handover.decisions[:3]:
-        why = f", because: {cut(decision.rationale, 120).rstrip('. ')}" if decision.rationale else ""
+        why = (
+            f", because: {cut(decision.rationale, 120).rstrip('. ')}" if decision.rationale else ""
+        )
         said.append(f"Decided: {cut(decision.decision, 120).rstrip('. ')}{why}.")
     return said
 
 
 def _later(later: Sequence[PastSession], now_us: int) -> str:
-    told = [
-        f"{ago(active_us(past.session), now_us)}: {gist(past)}" for past in later[:_LATER]
-    ]
+    told = [f"{ago(active_us(past.session), now_us)}: {gist(past)}" for past in later[:_LATER]]
     count = len(later)
-    sessions = "one session" if count == 1 else f"{count} sessions"
-    return f"Since then {sessions} ended without a handover. " + ". ".join(told) + "."
+    sessions = "one session was" if count == 1 else f"{count} sessions were"
+    return f"Since then {sessions} at work and left no handover. " + ". ".join(told) + "."
 
 
 def _related(one: Related, now_us: int) -> str:
@@ -107,6 +101,6 @@ def _pattern(pattern: WorkPattern) -> str:
 
 def _steps(suggestions: Sequence[Suggestion]) -> str:
     if len(suggestions) == 1:
-        return f"Suggested next step: {suggestions[0].description}."
+        return f"Suggested next step: {suggestions[0].description.rstrip('. ')}."
     steps = [f"{n}. {step.description}" for n, step in enumerate(suggestions[:_STEPS], 1)]
     return "Suggested next steps:\n" + "\n".join(steps)

@@ -19,7 +19,7 @@ _SAME_TODO = 0.75
 
 
 def patterns_of(sessions: Sequence[PastSession]) -> list[WorkPattern]:
-    """Return what recurs in the sessions, given with the last one first; empty when nothing does."""
+    """Return what recurs in the sessions, given the last one first; empty when nothing does."""
     needed = 2 if len(sessions) <= FEW else 3
     if len(sessions) < needed:
         return []
@@ -104,7 +104,7 @@ def _errors(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     return [
         WorkPattern(
             "recurring_error",
-            f"the same error came up in {counted.count} sessions: {examples[template]}",
+            f"the same error in {counted.count} sessions: {examples[template]}",
             _evidence(counted),
             template,
         )
@@ -158,7 +158,7 @@ def _todos(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
             and any(_alike(wanted, _key(other.content)) for other in past.handover.open_todos)
         ]
         if len(same) >= min(needed, 2):
-            said = f"left open in {len(same)} sessions: {cut(todo.content, 120)}"
+            said = f"“{cut(todo.content, 120)}” has been left open in {len(same)} sessions"
             found.append(WorkPattern("open_todo", said, Evidence(tuple(same)), todo.content))
     return found[:_PER_KIND]
 

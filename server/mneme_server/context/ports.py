@@ -49,10 +49,6 @@ class SummaryRepository(Protocol):
         """Return how many sessions there are."""
         ...
 
-    def ended_after(self, scope: SessionScope, limit: int) -> Sequence[Session]:
-        """Return sessions that have a summary, the one active last first."""
-        ...
-
     def page(
         self, scope: SessionScope, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mneme_server.context.model import Related, SessionScope
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import DAY_US, DECAY_DAYS, document_filter, load, source_ids
-from mneme_server.corpus.ports import CorpusIndex, Matrix, Selection
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Selection
 
 SIMILARITY_WEIGHT = 0.6
 RECENCY_WEIGHT = 0.3
@@ -75,7 +76,7 @@ def related_to(
 
 def _measured(
     index: CorpusIndex, vector: Matrix, selection: Selection
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+) -> tuple[Rows, NDArray[np.float64]]:
     """Return rows and their cosines, those without a vector left out."""
     if selection.count > MEASURED:
         hits = index.search_dense(vector, NEAREST, selection, exact=False)
@@ -84,4 +85,3 @@ def _measured(
     cosines = index.similarities(vector, rows).astype(np.float64)
     known = ~np.isnan(cosines)
     return rows[known], cosines[known]
-

@@ -40,6 +40,8 @@ def vectors_of(unit: ContextUnit, embedder: TextEmbedder, texts: Sequence[str]) 
     missing = [text for text in dict.fromkeys(texts) if text not in known]
     if missing:
         known |= dict(zip(missing, embedder.embed(missing), strict=True))
+    if not texts:
+        return np.empty((0, 0), np.float32)
     return np.stack([known[text] for text in texts])
 
 
@@ -59,6 +61,14 @@ def source_ids(unit: ContextUnit, index: CorpusIndex, rows: Rows) -> list[str]:
     doc_ids = [int(doc_id) for doc_id in index.columns.doc_id[rows]]
     known = unit.summaries.sessions_of(doc_ids)
     return [known.get(doc_id, "") for doc_id in doc_ids]
+
+
+def latest(unit: ContextUnit, index: CorpusIndex, scope: SessionScope, limit: int) -> list[str]:
+    """Return the sessions with a summary that were active last, the latest first."""
+    rows = np.flatnonzero(index.select(document_filter(scope)).mask)
+    times, doc_ids = index.columns.timestamp_us[rows], index.columns.doc_id[rows]
+    newest = rows[np.lexsort((-doc_ids, -times))[:limit]]
+    return [key for key in source_ids(unit, index, newest) if key]
 
 
 def before(selection: Selection, index: CorpusIndex, at_us: int) -> Selection:

@@ -15,10 +15,11 @@ _TODOS = 5
 _ADDRESSED = 2
 """Recurring errors that lessons and reflections are looked up for; each costs an embedding."""
 
-_CODE = frozenset(
-    "py pyi js jsx ts tsx mjs go rs java kt scala c cc cpp cxx h hpp cs rb php swift m sql sh lua"
-    " ex exs erl clj hs ml dart vue svelte".split()
+_SUFFIXES = (
+    "py pyi js jsx ts tsx mjs go rs java kt scala c cc cpp cxx h hpp cs rb php swift "
+    "m sql sh lua ex exs erl clj hs ml dart vue svelte "
 )
+_CODE = frozenset(_SUFFIXES.split())
 _TEST = re.compile(r"(^|[/\\_.-])(tests?|specs?|__tests__|testing)([/\\_.-]|$)|Tests?\.\w+$")
 
 
@@ -61,8 +62,7 @@ def _unresolved(last: PastSession) -> list[Suggestion]:
     return [
         Suggestion(
             "unresolved_error",
-            f"resolve {f'what {error.tool} failed with' if error.tool else 'the error'}:"
-            f" {cut(error.example, 160)}",
+            f"Resolve what {error.tool or 'the session'} failed with: {cut(error.example, 160)}",
             Evidence((last.session.id,), error.event_ids),
         )
         for error in errors[:3]
@@ -84,7 +84,8 @@ def _repeated(
                 tuple(filter(None, [advice.lesson_id])),
                 tuple(filter(None, [advice.reflection_id])),
             )
-            said = f"{pattern.description}; {kind} says: {cut(advice.text, 200)}"
+            what = f"{pattern.description[0].upper()}{pattern.description[1:]}"
+            said = f"{what.rstrip('. ')}; {kind} says: {cut(advice.text, 200)}"
             found.append(Suggestion("repeated_failure", said, evidence))
     return found
 
@@ -97,14 +98,12 @@ def _untested(last: PastSession) -> list[Suggestion]:
     events = {f.path: f for f in last.summary.files} if last.summary else {}
     handed_over = set(last.handover.files) if last.handover else set()
     changed = [
-        path
-        for path in files
-        if _is_code(path) and (path in handed_over or events[path].changed)
+        path for path in files if _is_code(path) and (path in handed_over or events[path].changed)
     ]
     if not changed:
         return []
     more = f" and {len(changed) - 2} more" if len(changed) > 2 else ""
-    said = f"test {', '.join(changed[:2])}{more}: changed without a test being touched"
+    said = f"Test {', '.join(changed[:2])}{more}, changed without touching a test"
     seen = tuple(events[path].event_id for path in changed if path in events)
     return [Suggestion("untested_change", said, Evidence((last.session.id,), seen[:20]))]
 

@@ -17,6 +17,7 @@ from mneme_server.context.model import (
 )
 from mneme_server.context.relative import lasting
 from mneme_server.context.words import (
+    area_words,
     cut,
     error_template,
     error_topics,
@@ -119,9 +120,8 @@ class SessionNotes:
         for path in _files_in(event.payload_json):
             changed = bool(_CHANGES.search(event.name))
             before = self.files.get(path)
-            if before is None and len(self.files) < _MAX_FILES:
-                self.files[path] = TouchedFile(path, event.id, changed)
-            elif before is not None and changed and not before.changed:
+            is_new = before is None and len(self.files) < _MAX_FILES
+            if is_new or (before is not None and changed and not before.changed):
                 self.files[path] = TouchedFile(path, event.id, changed)
 
     def _failed(self, event: EventDigest) -> None:
@@ -210,9 +210,7 @@ def _messages(notes: SessionNotes) -> Iterator[str]:
         yield f"At the end: {cut(notes.last_message, _MESSAGE_CHARS)}"
 
 
-def _facts(
-    session: Session, notes: SessionNotes, errors: Sequence[SessionError]
-) -> Iterator[str]:
+def _facts(session: Session, notes: SessionNotes, errors: Sequence[SessionError]) -> Iterator[str]:
     if notes.tools:
         counted = [
             name if count == 1 else f"{name} ×{count}"
@@ -295,8 +293,13 @@ def _subjects(notes: SessionNotes, handover: Handover | None) -> list[str]:
         said += [c.label.replace("_", " ") for c in handover.locked_contexts]
         for text in said:
             counts.update(words_of(text))
+    areas: Counter[str] = Counter()
+    for path in [*(handover.files if handover else ()), *notes.files]:
+        areas.update(set(area_words(path)))
     repeated = Counter({word: count for word, count in notes.words.items() if count > 1})
-    return frequent_words(counts, 10) + frequent_words(repeated, 6)
+    return [
+        *frequent_words(areas, 3), *frequent_words(counts, 10), *frequent_words(repeated, 6)
+    ]  # fmt: skip
 
 
 def _files_in(payload_json: str) -> list[str]:

@@ -7,32 +7,41 @@ from collections import Counter
 from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W\d_][\w'-]{2,40}")
-_STOP = frozenset(
-    """
-    about above across actually added adding after again against agent all also although always
-    and another any anything are around ask asked because been before being below between both but
-    call called can cannot change changed changes check checked completed could create created
-    current decided decision did does doing done down each either else end ended error even every
-    everything failed false file files find first fix fixed following for found from further get
-    gets getting give given goes going good got great had has have having help her here hers him
-    his how however implement implemented into its itself just keep know last later least less let
-    like list little look made make making many may maybe message might more most much must need
-    needed needs never new next none not nothing now null off okay once one only open other our
-    out over own per perhaps place please progress put quite rather really right said same say
-    see seems session sessions set several shall she should show since some something soon still
-    such sure take task tell text than thank thanks that the their them then there these they
-    thing things this those three through todo tool tools too true try two under unless until
-    update updated use used user using very via want wanted wants was way well went were what when
-    where whether which while who whole whom whose why will with within without work worked
-    working works would write wrote yes yet you your yours
-    """.split()
-)
+_COMMON = """
+about above across actually added adding after again against agent all already also although always and
+another any anything are around ask asked because been before being below between both but call
+called can cannot change changed changes check checked completed could create created current
+decided decision did does doing done down each either else end ended error even every everything
+failed false file files find first fix fixed following for found from further get gets getting
+give given goes going good got great had has have having help her here hers him his how however
+implement implemented into its itself just keep know last later least less let like list little
+look made make making many may maybe message might more most much must need needed needs never new
+next none not nothing now null off okay once one only open other our out over own per perhaps
+place please progress put quite rather really right said same say see seems session sessions set
+several shall she should show since some something soon still such sure take task tell text than
+thank thanks that the their them then there these they thing things this those three through todo
+tool tools too true try two under unless until update updated use used user using very via want
+wanted wants was way well went were what when where whether which while who whole whom whose why
+will with within without work worked working works would write wrote yes yet you your yours
+"""
+_STOP = frozenset(_COMMON.split())
+_AREA = re.compile(r"[a-z][a-z_-]{2,30}")
+_GENERIC = frozenset(
+    ("src", "lib", "libs", "app", "apps", "test", "tests", "spec", "specs", "main", "java", "home",
+     "pkg", "packages", "internal", "cmd", "usr", "var", "tmp", "opt", "root", "users", "workspace",
+     "repo", "include", "server", "client", "docs", "scripts", "node_modules")
+)  # fmt: skip
 _MASKS = (
     (re.compile(r"https?://\S+"), "<url>"),
     (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<email>"),
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "<id>"),
     (re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b"), "<id>"),
-    (re.compile(r"(?<!\w)'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|“[^”\n]{1,200}”"), "<value>"),
+    (
+        re.compile(
+            r"(?<!\w)'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|“[^”\n]{1,200}”"
+        ),
+        "<value>",
+    ),
     (re.compile(r"(?<![\w<])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]*)*"), "<path>"),
     (re.compile(r"(?<![\w<])[\w.@-]+(?:/[\w.@-]+)+\.\w+"), "<path>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<number>"),
@@ -51,6 +60,12 @@ def words_of(text: str) -> list[str]:
 def folded(word: str) -> str:
     """Return a word without its plural's s, to compare it."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def area_words(path: str) -> list[str]:
+    """Return what the folders of a path say about where it belongs: "auth" of src/auth/jwt.py."""
+    parts = path.lower().replace("\\", "/").split("/")[:-1]
+    return [part for part in parts if _AREA.fullmatch(part) and part not in _GENERIC]
 
 
 def frequent_words(counts: Counter[str], limit: int) -> list[str]:

@@ -167,9 +167,7 @@ class SummaryWorker:
                     unit.summary_queue.defer([session_id], until_us=until_us)
         return [item for item in queued if item.session_id not in later]
 
-    def _still_active(
-        self, unit: ContextUnit, queued: Sequence[QueuedSummary]
-    ) -> dict[str, int]:
+    def _still_active(self, unit: ContextUnit, queued: Sequence[QueuedSummary]) -> dict[str, int]:
         """Return the sessions that are at work, and when they will have been idle long enough."""
         now = now_us()
         later: dict[str, int] = {}

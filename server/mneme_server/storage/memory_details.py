@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,14 @@ from mneme_server.learn.knowledge_model import KnowledgeType
 from mneme_server.learn.model import Importance
 from mneme_server.storage.documents import document_of
 from mneme_server.storage.rows import chunks
-from mneme_server.storage.tables import documents, events, knowledge, lessons, reflections
+from mneme_server.storage.tables import (
+    documents,
+    events,
+    knowledge,
+    lessons,
+    reflections,
+    session_summaries,
+)
 
 
 class SqlMemories:
@@ -80,6 +88,22 @@ class SqlMemories:
             for row in self._rows(query, columns, source_ids)
         }
 
+    def _session_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        columns = session_summaries.c
+        named = (columns.outcome, columns.topics, columns.tools, columns.error_summary)
+        query = select(columns.session_id, *named).where(
+            columns.tenant_id == self._tenant_id, columns.session_id.in_(source_ids)
+        )
+        return {
+            row.session_id: {
+                "outcome": Outcome(row.outcome).name,
+                "topics": json.loads(row.topics),
+                "tools": dict(json.loads(row.tools)),
+                "error_summary": row.error_summary,
+            }
+            for row in self._connection.execute(query)
+        }
+
     def _knowledge_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         columns = knowledge.c
         query = select(columns.id, columns.repo, columns.type, columns.success_rate)
@@ -99,6 +123,7 @@ class SqlMemories:
 
 _DETAILS: dict[Scope, Callable[[SqlMemories, Sequence[str]], dict[str, JsonObject]]] = {
     Scope.EVENT: SqlMemories._event_details,
+    Scope.SESSION: SqlMemories._session_details,
     Scope.LESSON: SqlMemories._lesson_details,
     Scope.REFLECTION: SqlMemories._reflection_details,
     Scope.KNOWLEDGE: SqlMemories._knowledge_details,

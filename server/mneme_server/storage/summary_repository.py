@@ -33,7 +33,13 @@ from mneme_server.events.model import ERROR_TYPES, Event, EventType, Session, Se
 from mneme_server.events.outcome import Outcome
 from mneme_server.storage.event_repositories import event_of, session_of
 from mneme_server.storage.rows import chunks, equal_where_given
-from mneme_server.storage.tables import documents, events, session_summaries, sessions, summary_queue
+from mneme_server.storage.tables import (
+    documents,
+    events,
+    session_summaries,
+    sessions,
+    summary_queue,
+)
 
 _MAX_PAYLOAD = 65_536
 """Characters of a payload that a summary looks into."""
@@ -139,15 +145,6 @@ class SqlSummaries:
     def count(self, scope: SessionScope) -> int:
         query = self._scoped(select(func.count()).select_from(sessions), scope)
         return int(self._connection.execute(query).scalar_one())
-
-    def ended_after(self, scope: SessionScope, limit: int) -> Sequence[Session]:
-        query = self._scoped(select(sessions), scope).join(
-            session_summaries,
-            (session_summaries.c.tenant_id == sessions.c.tenant_id)
-            & (session_summaries.c.session_id == sessions.c.id),
-        )
-        query = query.order_by(_active_at().desc(), sessions.c.id.desc()).limit(limit)
-        return [session_of(row) for row in self._connection.execute(query)]
 
     def page(
         self, scope: SessionScope, after: tuple[int, str] | None, limit: int

@@ -105,8 +105,8 @@ class ContextMethods(SyncCaller):
             user_id: Of sessions for this user.
             agent_id: Of this agent.
             project: Of this project.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             limit: Sessions at most: 1 to 50; 0 means 5.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -141,12 +141,14 @@ class ContextMethods(SyncCaller):
         agent_id: str | None = None,
         timeout: float | None = None,
     ) -> SleepResponse:
-        """Stores a handover at the end of a session, and ends the session when it is
-        still active. Called again it replaces the session's handover.
+        """Stores a handover at the end of a session, ends the session when it is still
+        active, and summarises it: WakeUp and searches find it at once. Called again
+        it replaces the session's handover; with the same content it changes nothing.
 
         Scope: write.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo,
-        and nothing stored.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
+        session belongs to another project or agent; UNAVAILABLE
+        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
 
         Args:
             session_id: The session. Required; one that is not known yet is opened.
@@ -194,10 +196,10 @@ class ContextMethods(SyncCaller):
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
 
         Args:
-            project: The project; empty: the last session of any.
+            project: The project; empty: that of the last handover.
             limit: Related sessions at most: 1 to 50; 0 means 5.
             agent_id: Of this agent; empty: of all.
             min_similarity: Leave out related sessions below this similarity, -1 to 1; unset:
@@ -242,8 +244,8 @@ class ContextMethods(SyncCaller):
             project: On this project.
             agent_id: Of this agent.
             user_id: For this user.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             limit: Sessions at most: 1 to 100; 0 means 10.
             min_score: Leave out sessions whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
@@ -287,10 +289,10 @@ class ContextMethods(SyncCaller):
         Args:
             project: The project; empty: every session.
             agent_id: Of this agent.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -333,10 +335,10 @@ class ContextMethods(SyncCaller):
         Args:
             project: The project; empty: every session.
             agent_id: Of this agent.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -385,8 +387,8 @@ class AsyncContextMethods(AsyncCaller):
             user_id: Of sessions for this user.
             agent_id: Of this agent.
             project: Of this project.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             limit: Sessions at most: 1 to 50; 0 means 5.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -421,12 +423,14 @@ class AsyncContextMethods(AsyncCaller):
         agent_id: str | None = None,
         timeout: float | None = None,
     ) -> SleepResponse:
-        """Stores a handover at the end of a session, and ends the session when it is
-        still active. Called again it replaces the session's handover.
+        """Stores a handover at the end of a session, ends the session when it is still
+        active, and summarises it: WakeUp and searches find it at once. Called again
+        it replaces the session's handover; with the same content it changes nothing.
 
         Scope: write.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo,
-        and nothing stored.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
+        session belongs to another project or agent; UNAVAILABLE
+        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
 
         Args:
             session_id: The session. Required; one that is not known yet is opened.
@@ -474,10 +478,10 @@ class AsyncContextMethods(AsyncCaller):
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
 
         Args:
-            project: The project; empty: the last session of any.
+            project: The project; empty: that of the last handover.
             limit: Related sessions at most: 1 to 50; 0 means 5.
             agent_id: Of this agent; empty: of all.
             min_similarity: Leave out related sessions below this similarity, -1 to 1; unset:
@@ -522,8 +526,8 @@ class AsyncContextMethods(AsyncCaller):
             project: On this project.
             agent_id: Of this agent.
             user_id: For this user.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             limit: Sessions at most: 1 to 100; 0 means 10.
             min_score: Leave out sessions whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
@@ -567,10 +571,10 @@ class AsyncContextMethods(AsyncCaller):
         Args:
             project: The project; empty: every session.
             agent_id: Of this agent.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -613,10 +617,10 @@ class AsyncContextMethods(AsyncCaller):
         Args:
             project: The project; empty: every session.
             agent_id: Of this agent.
-            start_time: At or after.
-            end_time: Before.
+            start_time: That ended, or were last active, at or after this time.
+            end_time: That ended, or were last active, before this time.
             links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(

@@ -229,32 +229,38 @@ class WorkPattern(_message.Message):
     def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Suggestion(_message.Message):
-    __slots__ = ("type", "description", "session_ids", "event_ids")
+    __slots__ = ("type", "description", "session_ids", "event_ids", "lesson_ids", "reflection_ids")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
     EVENT_IDS_FIELD_NUMBER: _ClassVar[int]
+    LESSON_IDS_FIELD_NUMBER: _ClassVar[int]
+    REFLECTION_IDS_FIELD_NUMBER: _ClassVar[int]
     type: str
     description: str
     session_ids: _containers.RepeatedScalarFieldContainer[str]
     event_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    lesson_ids: _containers.RepeatedScalarFieldContainer[str]
+    reflection_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., lesson_ids: _Optional[_Iterable[str]] = ..., reflection_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class WakeUpResponse(_message.Message):
-    __slots__ = ("last_handover", "related", "patterns", "suggestions", "narrative", "sessions_considered")
+    __slots__ = ("last_handover", "related", "patterns", "suggestions", "narrative", "sessions_considered", "last_summary")
     LAST_HANDOVER_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
     PATTERNS_FIELD_NUMBER: _ClassVar[int]
     SUGGESTIONS_FIELD_NUMBER: _ClassVar[int]
     NARRATIVE_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
+    LAST_SUMMARY_FIELD_NUMBER: _ClassVar[int]
     last_handover: Handover
     related: _containers.RepeatedCompositeFieldContainer[RelatedSession]
     patterns: _containers.RepeatedCompositeFieldContainer[WorkPattern]
     suggestions: _containers.RepeatedCompositeFieldContainer[Suggestion]
     narrative: str
     sessions_considered: int
-    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., narrative: _Optional[str] = ..., sessions_considered: _Optional[int] = ...) -> None: ...
+    last_summary: SessionSummary
+    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., narrative: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ...) -> None: ...
 
 class SearchSessionsRequest(_message.Message):
     __slots__ = ("query", "project", "agent_id", "user_id", "start_time", "end_time", "limit", "min_score")

@@ -85,12 +85,14 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Sleep(self, request, context):
-        """Stores a handover at the end of a session, and ends the session when it is
-        still active. Called again it replaces the session's handover.
+        """Stores a handover at the end of a session, ends the session when it is still
+        active, and summarises it: WakeUp and searches find it at once. Called again
+        it replaces the session's handover; with the same content it changes nothing.
 
         Scope: write.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo,
-        and nothing stored.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
+        session belongs to another project or agent; UNAVAILABLE
+        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -102,7 +104,7 @@ class ContextServiceServicer:
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

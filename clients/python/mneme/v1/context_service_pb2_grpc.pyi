@@ -48,12 +48,14 @@ class ContextServiceStub:
     Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
     """
     Sleep: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SleepRequest, _context_service_pb2.SleepResponse]
-    """Stores a handover at the end of a session, and ends the session when it is
-    still active. Called again it replaces the session's handover.
+    """Stores a handover at the end of a session, ends the session when it is still
+    active, and summarises it: WakeUp and searches find it at once. Called again
+    it replaces the session's handover; with the same content it changes nothing.
 
     Scope: write.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo,
-    and nothing stored.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
+    session belongs to another project or agent; UNAVAILABLE
+    (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
     """
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
@@ -61,7 +63,7 @@ class ContextServiceStub:
     and all of it as one text.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT.
+    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
     """
     SearchSessions: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]
     """Searches sessions by the meaning and the words of their summaries and
@@ -96,12 +98,14 @@ class ContextServiceAsyncStub(ContextServiceStub):
     Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
     """
     Sleep: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SleepRequest, _context_service_pb2.SleepResponse]  # type: ignore[assignment]
-    """Stores a handover at the end of a session, and ends the session when it is
-    still active. Called again it replaces the session's handover.
+    """Stores a handover at the end of a session, ends the session when it is still
+    active, and summarises it: WakeUp and searches find it at once. Called again
+    it replaces the session's handover; with the same content it changes nothing.
 
     Scope: write.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo,
-    and nothing stored.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
+    session belongs to another project or agent; UNAVAILABLE
+    (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
     """
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
@@ -109,7 +113,7 @@ class ContextServiceAsyncStub(ContextServiceStub):
     and all of it as one text.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT.
+    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
     """
     SearchSessions: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]  # type: ignore[assignment]
     """Searches sessions by the meaning and the words of their summaries and
@@ -153,12 +157,14 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_service_pb2.SleepRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.SleepResponse, _abc.Awaitable[_context_service_pb2.SleepResponse]]:
-        """Stores a handover at the end of a session, and ends the session when it is
-        still active. Called again it replaces the session's handover.
+        """Stores a handover at the end of a session, ends the session when it is still
+        active, and summarises it: WakeUp and searches find it at once. Called again
+        it replaces the session's handover; with the same content it changes nothing.
 
         Scope: write.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo,
-        and nothing stored.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
+        session belongs to another project or agent; UNAVAILABLE
+        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
         """
 
     @_abc_1.abstractmethod
@@ -172,7 +178,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
         """
 
     @_abc_1.abstractmethod
