@@ -70,7 +70,9 @@ def _topics(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     # Words that come in the same sessions tell of one subject.
     together = [topic for topic, counted in found if counted.session_ids == most.session_ids]
     names = ", ".join(together[:_PER_KIND])
-    share = f"{most.count} of these {len(sessions)} sessions"
+    count = len(sessions)
+    some = f"{most.count} of these {count} sessions"
+    share = f"all {count} of these sessions" if most.count == count else some
     return [WorkPattern("topic", f"{share} are about {names}", _evidence(most), names)]
 
 

@@ -8,21 +8,22 @@ from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W\d_][\w'-]{2,40}")
 _COMMON = """
-about above across actually added adding after again against agent all already also although always and
-another any anything are around ask asked because been before being below between both but call
-called can cannot change changed changes check checked completed could create created current
-decided decision did does doing done down each either else end ended error even every everything
-failed false file files find first fix fixed following for found from further get gets getting
-give given goes going good got great had has have having help her here hers him his how however
-implement implemented into its itself just keep know last later least less let like list little
-look made make making many may maybe message might more most much must need needed needs never new
-next none not nothing now null off okay once one only open other our out over own per perhaps
-place please progress put quite rather really right said same say see seems session sessions set
-several shall she should show since some something soon still such sure take task tell text than
-thank thanks that the their them then there these they thing things this those three through todo
-tool tools too true try two under unless until update updated use used user using very via want
-wanted wants was way well went were what when where whether which while who whole whom whose why
-will with within without work worked working works would write wrote yes yet you your yours
+about above across actually added adding after again against agent all already also although
+always and another any anything are around ask asked because been before being below between both
+but call called can cannot change changed changes check checked completed could create created
+current decided decision did does doing done down each either else end ended error even every
+everything failed false file files find first fix fixed following for found from further get gets
+getting give given goes going good got great had has have having help her here hers him his how
+however implement implemented into its itself just keep know last later least less let like list
+little look made make making many may maybe message might more most much must need needed needs
+never new next none not nothing now null off okay once one only open other our out over own per
+perhaps place please progress put quite rather really right said same say see seems session
+sessions set several shall she should show since some something soon still such sure take task
+tell text than thank thanks that the their them then there these they thing things this those
+three through todo tool tools too true try two under unless until update updated use used user
+using very via want wanted wants was way well went were what when where whether which while who
+whole whom whose why will with within without work worked working works would write wrote yes yet
+you your yours
 """
 _STOP = frozenset(_COMMON.split())
 _AREA = re.compile(r"[a-z][a-z_-]{2,30}")

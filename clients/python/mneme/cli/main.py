@@ -10,6 +10,7 @@ from typing import NoReturn
 from mneme.cli import (
     admin,
     agents,
+    context,
     events,
     exits,
     importing,
@@ -18,7 +19,9 @@ from mneme.cli import (
     recall,
     reflections,
     sessions,
+    sleep,
     status,
+    wake_up,
 )
 from mneme.cli.app import App, settings_callback
 
@@ -33,7 +36,7 @@ def build() -> App:
         pretty_exceptions_enable=False,
     )
     app.callback()(settings_callback)
-    for single in (recall, agents, status, importing, knowledge):
+    for single in (recall, context, wake_up, sleep, agents, status, importing, knowledge):
         single.register(app)
     for name, group in (
         ("lessons", lessons.app),
