@@ -23,6 +23,8 @@ from mneme.v1 import (
     learn_service_pb2_grpc,
     recall_service_pb2,
     recall_service_pb2_grpc,
+    reflect_service_pb2,
+    reflect_service_pb2_grpc,
 )
 
 from mneme_server.admin.authentication import Authenticator
@@ -54,6 +56,8 @@ from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.reflection_model import ReflectionLimits
 from mneme_server.learn.reflections import Reflections
 from mneme_server.recall.search import Recall
+from mneme_server.reflect.prices import read_prices
+from mneme_server.reflect.reflecting import Reflect
 from mneme_server.settings import Settings
 from mneme_server.storage.catalog import Catalog
 from mneme_server.storage.tenant_database import EmbeddingModel, Unit
@@ -66,6 +70,7 @@ from mneme_server.transport.servicers.context import ContextServicer
 from mneme_server.transport.servicers.event import EventServicer
 from mneme_server.transport.servicers.learn import LearnServicer
 from mneme_server.transport.servicers.recall import RecallServicer
+from mneme_server.transport.servicers.reflect import ReflectServicer
 
 _log = structlog.get_logger(__name__)
 
@@ -260,6 +265,11 @@ class Application:
                     search_sessions=SearchSessions(registry, recall),
                     get_timeline=GetTimeline(registry, embedder),
                 ),
+            ),
+            Service(
+                reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
+                reflect_service_pb2_grpc.add_ReflectServiceServicer_to_server,
+                ReflectServicer(Reflect(registry, read_prices(self._settings.model_prices))),
             ),
             Service(
                 admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],

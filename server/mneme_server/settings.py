@@ -26,6 +26,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.sources import InitSettingsSource
 
 from mneme_server.common.address import is_loopback, is_unix, split_host_port
+from mneme_server.reflect.prices import read_prices
 
 ENV_PREFIX = "MNEME_"
 
@@ -48,6 +49,11 @@ def _check_metrics_listen(address: str) -> str:
     if address:
         split_host_port(address)
     return address
+
+
+def _check_prices(prices: str | None) -> str | None:
+    read_prices(prices)
+    return prices
 
 
 OptionalPath = Annotated[Path | None, BeforeValidator(_none_if_empty)]
@@ -157,6 +163,15 @@ class Settings(BaseSettings):
     )
     reflections_per_project: int = Field(
         100, ge=1, description="reflections kept of a project; beyond it the oldest leave"
+    )
+
+    model_prices: Annotated[
+        str | None, BeforeValidator(_none_if_empty), AfterValidator(_check_prices)
+    ] = Field(
+        None,
+        description="what tokens cost, for events that carry no cost: the path of a TOML or JSON"
+        ' file, or JSON itself, {"MODEL": {"input": 2.5, "output": 10}} in US dollars a million'
+        " tokens",
     )
 
     @property

@@ -57,6 +57,9 @@ class Codes:
     def __len__(self) -> int:
         return len(self._codes)
 
+    def __contains__(self, text: str) -> bool:
+        return text in self._codes
+
     def encode(self, texts: Sequence[str]) -> Array:
         """Return the numbers (n,) of these texts; new ones get the next."""
         codes = self._codes
@@ -95,13 +98,13 @@ class History:
     """Events (n,), by session, time and place in the chain; only the columns that were asked for
     are filled.
 
-    `session` counts in `sessions`; `agent`, `name` and `model` in the lists of their texts; `error`
-    in `templates`, `NONE` for events that are no errors; `call` is a hash of the call's id, 0 for
-    none.
+    `session` counts in `sessions`; agent, name and model in the lists of their texts; the message
+    is a number in `templates`, `NONE` for events that are no errors; the call is a hash of the
+    call's id, 0 for none.
     """
 
     sessions: Sessions
-    session: Ints
+    session: Array
     columns: dict[Column, Array]
     agents: list[str]
     names: list[str]
@@ -237,7 +240,7 @@ class _Templates:
         code = known.get(message)
         if code is None:
             template = template_of(message) if message else NO_MESSAGE
-            if len(self._codes) >= MAX_TEMPLATES and template not in self._codes.texts_seen:
+            if len(self._codes) >= MAX_TEMPLATES and template not in self._codes:
                 self._overflowed, template = True, OTHER_ERRORS
             code = self._codes.code(template)
             if len(known) >= _MEMORY_OF_MESSAGES:

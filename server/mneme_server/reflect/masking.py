@@ -14,15 +14,16 @@ NO_MESSAGE = "(no message)"
 
 # A number that names the kind of failure is kept: "HTTP 404" and "HTTP 500" are two errors.
 _KEPT = (
-    r"(?P<kept>\b(?:status(?:[ _]code)?|http(?:/\d(?:\.\d)?)?|errno|winerror|exit[ _](?:code|status)"
-    r"|error[ _]code|code)[ :=]{1,3}\d{1,5}\b)"
+    r"(?P<kept>\b(?:status(?:[ _]code)?|http(?:/\d(?:\.\d)?)?|errno|winerror"
+    r"|exit[ _](?:code|status)|error[ _]code|code)[ :=]{1,3}\d{1,5}\b)"
 )
 _RULES = (
     _KEPT,
     r"(?P<url>\b[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>)\]]+)",
     r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
     r"(?P<uuid>\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b)",
-    r"(?P<date>\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+    r"(?P<date>\b\d{4}-\d{2}-\d{2}"
+    r"(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
     r"|\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b|\b\d{2}:\d{2}:\d{2}(?:[.,]\d+)?\b)",
     # An apostrophe inside a word ("can't") opens no quotation.
     r"(?P<str>(?<!\w)\"[^\"\n]{0,500}\"(?!\w)|(?<!\w)'[^'\n]{0,500}'(?!\w)|`[^`\n]{1,500}`)",

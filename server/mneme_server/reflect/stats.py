@@ -27,6 +27,12 @@ _EXACT_KENDALL = 50
 """Up to this many points without ties, Kendall's distribution is computed exactly."""
 
 
+def sum_by(place: Ints, values: Floats | Ints | NDArray[np.bool_], count: int) -> Floats:
+    """Return the sum (count,) of the values (n,) in each place."""
+    sums: Floats = np.bincount(place, values, minlength=count).astype(np.float64)
+    return sums
+
+
 def benjamini_hochberg(p_values: Floats, tests: int | None = None) -> Floats:
     """Return q-values (n,) of p-values (n,), in their order.
 

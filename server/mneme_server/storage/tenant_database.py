@@ -23,6 +23,7 @@ from mneme_server.storage.knowledge_repository import SqlKnowledge
 from mneme_server.storage.lesson_repository import SqlLessons
 from mneme_server.storage.memory_details import SqlMemories
 from mneme_server.storage.migrate import migrate
+from mneme_server.storage.reflect_reader import SqlHistory
 from mneme_server.storage.reflection_repository import SqlCounters, SqlReflections
 from mneme_server.storage.summary_repository import SqlSummaries, SqlSummaryQueue
 from mneme_server.storage.tables import (
@@ -86,6 +87,11 @@ class Unit:
     def lessons(self) -> SqlLessons:
         """The tenant's lessons."""
         return SqlLessons(self._connection, self._tenant_id)
+
+    @cached_property
+    def history(self) -> SqlHistory:
+        """The tenant's record, read by columns."""
+        return SqlHistory(self._connection, self._tenant_id)
 
     @cached_property
     def reflections(self) -> SqlReflections:
