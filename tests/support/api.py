@@ -14,6 +14,8 @@ from google.rpc import error_details_pb2, status_pb2
 from mneme.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,
+    context_service_pb2,
+    context_service_pb2_grpc,
     event_service_pb2,
     event_service_pb2_grpc,
     learn_service_pb2,
@@ -24,7 +26,13 @@ from mneme.v1 import (
 
 SERVICES = tuple(
     service
-    for module in (event_service_pb2, recall_service_pb2, learn_service_pb2, admin_service_pb2)
+    for module in (
+        event_service_pb2,
+        recall_service_pb2,
+        learn_service_pb2,
+        context_service_pb2,
+        admin_service_pb2,
+    )
     for service in module.DESCRIPTOR.services_by_name.values()
 )
 METHODS = {
@@ -126,6 +134,7 @@ class Api:
         self.events = event_service_pb2_grpc.EventServiceStub(self.channel)
         self.recall = recall_service_pb2_grpc.RecallServiceStub(self.channel)
         self.learn = learn_service_pb2_grpc.LearnServiceStub(self.channel)
+        self.context = context_service_pb2_grpc.ContextServiceStub(self.channel)
         self.admin = admin_service_pb2_grpc.AdminServiceStub(self.channel)
 
     def call(self, rpc: str, request: Message | bytes) -> list[Message]:

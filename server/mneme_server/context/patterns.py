@@ -71,8 +71,9 @@ def _topics(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     together = [topic for topic, counted in found if counted.session_ids == most.session_ids]
     names = ", ".join(together[:_PER_KIND])
     count = len(sessions)
-    some = f"{most.count} of these {count} sessions"
-    share = f"all {count} of these sessions" if most.count == count else some
+    share = f"{most.count} of these {count} sessions"
+    if most.count == count:
+        share = "both of these sessions" if count == 2 else f"all {count} of these sessions"
     return [WorkPattern("topic", f"{share} are about {names}", _evidence(most), names)]
 
 
