@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mneme.v1 import auth_pb2
 from support.api import Api
-from support.contexts import eventually, end, get_context, sleep, summaries, summarised, wake_up
+from support.contexts import end, eventually, get_context, sleep, summaries, summarised, wake_up
 from support.making import event, record
 from support.server import ServerProcess, server_process
 

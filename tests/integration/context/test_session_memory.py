@@ -137,11 +137,11 @@ def test_patterns_and_suggestions_cite_sessions_and_events_that_exist(api: Api) 
 def test_without_evidence_nothing_is_invented(api: Api) -> None:
     empty = wake_up(api)
     assert not empty.HasField("last_handover")
-    assert not (empty.related or empty.patterns or empty.suggestions)
+    assert not [*empty.related, *empty.patterns, *empty.suggestions]
     assert empty.narrative.startswith("There is nothing to pick up")
     sleep(api, "only", "Read the paper on sparse attention")
     woken = wake_up(api)
-    assert not (woken.related or woken.patterns or woken.suggestions)
+    assert not [*woken.related, *woken.patterns, *woken.suggestions]
     assert "sparse attention" in woken.narrative
     assert "Suggested" not in woken.narrative
 

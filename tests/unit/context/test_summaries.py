@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,7 +115,7 @@ def test_a_tool_sequence_has_runs_once_and_at_most_fifty_tools(
             log.said("user", "and now")
     sequence = summary_of(log).tool_sequence
     assert len(sequence) <= 50
-    assert all(one != other for one, other in zip(sequence, sequence[1:], strict=False))
+    assert all(one != other for one, other in pairwise(sequence))
     assert set(sequence) <= {name for name, _ in calls}
     assert sum(count for _, count in summary_of(log).tools) == len(calls)
 
