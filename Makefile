@@ -29,7 +29,7 @@ $(SETUP): pyproject.toml
 		|| { echo "Python's venv module is missing: apt install python3-venv"; exit 1; }
 	@echo "Installing into $(VENV); the first time takes a few minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[server,dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[server,mcp,dev]'
 	@touch $@
 
 model: $(SETUP)
