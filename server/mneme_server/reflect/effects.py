@@ -167,25 +167,30 @@ def _design_effects(
 ) -> tuple[Floats, Floats]:
     """Return the design effects after each sequence and elsewhere, each (g,), at least 1.
 
-    The variance of a ratio of sums over k clusters, k / (k - 1) sum (x_s - p n_s)^2 / n^2, over
-    that of n independent observations, p (1 - p) / n.
+    The variance of a ratio of sums over sessions, by the jackknife, sum e_s^2 / (1 - n_s / n)^2 /
+    n^2 with e_s = x_s - p n_s, over that of n independent observations, p (1 - p) / n. The
+    leverage n_s / n matters: a session that makes up most of the moments draws p to itself, and
+    its residual would look small.
     """
     size = len(count)
     code, session = pairs.code, pairs.session
     clusters = np.bincount(code, minlength=size).astype(float)
     rate = hits / np.maximum(count, 1)
-    own = (pairs.hits - rate[code] * pairs.moments) ** 2
+    left = np.maximum(1 - pairs.moments / np.maximum(count[code], 1), 1e-9)
+    own = ((pairs.hits - rate[code] * pairs.moments) / left) ** 2
     mine = _design_effect(sum_by(code, own, size), clusters, count, rate)
     # Elsewhere: every session as a whole, corrected for those where the sequence was seen.
-    other_count, other_hits = all_.moments.sum() - count, all_.hits.sum() - hits
+    total = all_.moments.sum()
+    other_count, other_hits = total - count, all_.hits.sum() - hits
     rate = other_hits / np.maximum(other_count, 1)
+    weight = np.maximum(1 - all_.moments / max(total, 1), 1e-9) ** -2
     squares = (
-        (all_.hits**2).sum() - 2 * rate * (all_.hits * all_.moments).sum()
-        + rate**2 * (all_.moments**2).sum()
+        (weight * all_.hits**2).sum() - 2 * rate * (weight * all_.hits * all_.moments).sum()
+        + rate**2 * (weight * all_.moments**2).sum()
     )  # fmt: skip
     whole = all_.hits[session] - rate[code] * all_.moments[session]
     rest = whole - (pairs.hits - rate[code] * pairs.moments)
-    squares = squares + sum_by(code, rest**2 - whole**2, size)
+    squares = squares + sum_by(code, weight[session] * (rest**2 - whole**2), size)
     emptied = sum_by(code, pairs.moments >= all_.moments[session], size)
     other_clusters = float((all_.moments > 0).sum()) - emptied
     other = _design_effect(np.maximum(squares, 0), other_clusters, other_count, rate)
@@ -201,11 +206,11 @@ def _design_effects(
 def _design_effect(squares: Floats, clusters: Floats, count: Floats, rate: Floats) -> Floats:
     simple = count * rate * (1 - rate)
     with np.errstate(divide="ignore", invalid="ignore"):
-        effect = clusters / np.maximum(clusters - 1, 1) * squares / simple
+        effect = squares / simple
     effect = np.where(simple > 0, effect, 1.0)
     # One session is one observation, however many calls it has.
     effect = np.where(clusters <= 1, np.maximum(count, 1), effect)
-    return np.maximum(effect, 1.0)
+    return np.clip(effect, 1.0, np.maximum(count, 1.0))
 
 
 class _Compared(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,31 +47,21 @@ _CODED = (Column.AGENT, Column.NAME, Column.MODEL)
 _MEMORY_OF_MESSAGES = 20_000
 
 
-class Codes:
+class Codes(dict[str, int]):
     """Texts as numbers, in the order in which they were first seen."""
 
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._codes)
-
-    def __contains__(self, text: str) -> bool:
-        return text in self._codes
+    def __missing__(self, text: str) -> int:
+        code = self[text] = len(self)
+        return code
 
     def encode(self, texts: Sequence[str]) -> Array:
         """Return the numbers (n,) of these texts; new ones get the next."""
-        codes = self._codes
-        return np.fromiter((codes.setdefault(t, len(codes)) for t in texts), np.int32, len(texts))
-
-    def code(self, text: str) -> int:
-        """Return a text's number; a new one gets the next."""
-        return self._codes.setdefault(text, len(self._codes))
+        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
 
     @property
     def texts(self) -> list[str]:
         """The texts by their numbers."""
-        return list(self._codes)
+        return list(self)
 
 
 @dataclass(slots=True)
@@ -221,32 +210,28 @@ class _Loader:
         return kept, start
 
 
-class _Templates:
-    """Error messages as numbers of their templates."""
+class _Templates(dict[str | None, int]):
+    """Error messages as numbers of their templates. Remembers the messages seen last."""
 
     def __init__(self) -> None:
+        super().__init__({None: NONE})
         self._codes = Codes()
-        self._known: dict[str, int] = {}
         self._overflowed = False
 
-    def encode(self, messages: Sequence[str | None]) -> Array:
-        return np.fromiter(
-            map(self._encode, messages, repeat(self._known)), np.int32, len(messages)
-        )
-
-    def _encode(self, message: str | None, known: dict[str, int]) -> int:
-        if message is None:
-            return NONE
-        code = known.get(message)
-        if code is None:
-            template = template_of(message) if message else NO_MESSAGE
-            if len(self._codes) >= MAX_TEMPLATES and template not in self._codes:
-                self._overflowed, template = True, OTHER_ERRORS
-            code = self._codes.code(template)
-            if len(known) >= _MEMORY_OF_MESSAGES:
-                known.clear()
-            known[message] = code
+    def __missing__(self, message: str) -> int:
+        template = template_of(message) if message else NO_MESSAGE
+        if len(self._codes) >= MAX_TEMPLATES and template not in self._codes:
+            self._overflowed, template = True, OTHER_ERRORS
+        code = self._codes[template]
+        if len(self) > _MEMORY_OF_MESSAGES:
+            self.clear()
+            self[None] = NONE
+        self[message] = code
         return code
+
+    def encode(self, messages: Sequence[str | None]) -> Array:
+        """Return the numbers (n,) of the messages' templates; `NONE` for None."""
+        return np.fromiter(map(self.__getitem__, messages), np.int32, len(messages))
 
     def finish(self, history: History) -> None:
         """Group the templates of each tool, and renumber the errors by their groups."""
@@ -266,7 +251,7 @@ class _Templates:
             groups, complete = group(of_tool)
             compared &= complete
             for i in mine:
-                new_codes[i] = grouped.code(groups[texts[pairs[1, i]]])
+                new_codes[i] = grouped[groups[texts[pairs[1, i]]]]
         renumbered = np.full(len(errors), NONE, np.int32)
         renumbered[rows] = new_codes[inverse.ravel()]
         history.columns[Column.MESSAGE] = renumbered

@@ -60,6 +60,12 @@ def _message() -> ColumnElement[str]:
     )
 
 
+def _by_row(query: Select[Any]) -> Select[Any]:
+    """Return the query as it reads the table by its own order: every index begins with the tenant,
+    and SQLite would go through all of one."""
+    return query.with_hint(events, "NOT INDEXED", "sqlite")
+
+
 _COLUMNS: Mapping[Column, ColumnElement[Any]] = {
     Column.SESSION: events.c.session_id,
     Column.TIME: events.c.timestamp,
@@ -116,7 +122,7 @@ class SqlHistory:
             )
         elif filter_.start_us is None and filter_.end_us is None:
             # All of the table: in its own order, not by way of an index.
-            query = query.with_hint(events, "NOT INDEXED", "sqlite")
+            query = _by_row(query)
         # The rows come straight from the driver: objects for a million rows would cost seconds.
         result = self._connection.execute(query)
         cursor = result.cursor
@@ -132,7 +138,7 @@ class SqlHistory:
             query = select(events.c.cursor, events.c.payload).where(
                 events.c.tenant_id == self._tenant_id, events.c.cursor.in_(some)
             )
-            for row in self._connection.execute(query.order_by(events.c.cursor)):
+            for row in self._connection.execute(_by_row(query.order_by(events.c.cursor))):
                 yield row.cursor, row.payload
 
     def facts(self, cursors: Sequence[int]) -> Mapping[int, EventFact]:
@@ -145,7 +151,7 @@ class SqlHistory:
                 func.substr(_message(), 1, _SHOWN).label("message"),
                 events.c.input_tokens, events.c.output_tokens,
             ).where(events.c.tenant_id == self._tenant_id, events.c.cursor.in_(some))  # fmt: skip
-            for row in self._connection.execute(query):
+            for row in self._connection.execute(_by_row(query)):
                 found[row.cursor] = EventFact(*row[1:])
         return found
 
