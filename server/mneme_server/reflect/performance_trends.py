@@ -31,7 +31,8 @@ from mneme_server.reflect.wording import plural
 
 NEEDED = (Column.DURATION,)
 _MIN_COVERED = 0.5
-"""A span at either end counts for the test from this share of it on."""
+"""A span at either end counts for the tests from this share of it on, and its rates are of at least
+this share."""
 
 
 def performance_trends(history: History, params: TrendParams) -> Findings:
@@ -96,11 +97,10 @@ class _Measured:
         durations = history[Column.DURATION][timed] / 1000.0
         self.p50, self.p95 = quantiles_by(at, durations, size, (0.5, 0.95))
         self.mean = mean_by(at, durations, size)
-        # Of a span that begins before the record or ends after it only a part was seen. A record of
-        # a single moment is taken as an hour.
-        hours = buckets.covered * buckets.span_us / HOUR_US
-        self.per_hour = self.sessions / (hours if hours.sum() > 0 else 1.0 + hours)
-        self.per_hour = np.where(np.isfinite(self.per_hour), self.per_hour, 0.0)
+        # Of the first and the last span only a part was seen; a single session in the first moment
+        # of a span makes no thousand an hour.
+        covered = np.maximum(buckets.covered, _MIN_COVERED)
+        self.per_hour = self.sessions / (covered * buckets.span_us / HOUR_US)
 
     def points(self) -> tuple[PerformancePoint, ...]:
         """Return the points, empty spans included."""

@@ -174,7 +174,8 @@ def compare(first: Floats, second: Floats) -> Difference:
     test = mannwhitneyu(first, second, alternative="two-sided")
     delta = 2 * float(test.statistic) / (len(first) * len(second)) - 1
     small = max(len(first), len(second)) <= BOOTSTRAP_LIMIT
-    interval = _bootstrap(first, second) if small else _welch(first, second)
+    varied = np.ptp(first) > 0 or np.ptp(second) > 0
+    interval = _bootstrap(first, second) if small and varied else _welch(first, second)
     return Difference(float(test.pvalue), delta, difference, interval)
 
 
