@@ -53,7 +53,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py
+	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py scripts/parity.py
 	$(BIN)/lint-imports
 
 lint-proto: $(SETUP) breaking check-generate
@@ -74,9 +74,11 @@ breaking: $(SETUP)
 generate: $(SETUP) ## Generate the Python code of the API, and the tables of the documentation
 	$(BIN)/python scripts/generate.py
 	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/parity.py
 
 check-generate: $(SETUP) ## Check that what is generated is up to date
 	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python scripts/parity.py --check
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
 	$(BIN)/python scripts/generate.py "$$fresh" && \
 	for package in mneme/v1 mneme/_generated buf; do \

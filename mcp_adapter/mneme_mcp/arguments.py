@@ -173,9 +173,9 @@ Word = BeforeValidator(_word)
 TokenBudget = Annotated[
     int,
     Field(
-        ge=50,
+        ge=100,
         le=100_000,
-        description="Tokens that the answer may take in your context, 50 to 100000; what does not "
+        description="Tokens that the answer may take in your context, 100 to 100000; what does not "
         "fit is cut or left out, the least relevant first.",
     ),
 ]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 # One token for each four letters or digits of a word, or part of four, and one for each other
 # visible character: the server's own count, on the safe side of common tokenizers.
-_PIECE = re.compile(r"\w{1,4}|[^\w\s]")
+_PIECE = re.compile(r"[^\W_]{1,4}|[^\s]")
 _LEAST_TOKENS = 24
+_HEAD_TOKENS = 48
 _ELLIPSIS = " …"
 
 
@@ -38,7 +39,7 @@ class Item:
     """Something to show.
 
     Args:
-        head: what it is, in a few words; never cut.
+        head: what it is, in a few words.
         body: what it says; cut where there is no room.
     """
 
@@ -47,41 +48,62 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
-    """What fits a budget.
+class Listing:
+    """A list as it fits a budget.
 
     Args:
-        lines: the items that fit, one line each.
-        bodies: their bodies as shown.
+        text: all of it.
+        bodies: the items' bodies as shown; one for each item that is.
         omitted: items left out, from the end.
     """
 
-    lines: Sequence[str]
+    text: str
     bodies: Sequence[str]
     omitted: int
 
 
-def lay_out(items: Sequence[Item], budget: int) -> Laid:
-    """Show as many items as fit, in their order, sharing the room between them.
+def listing(
+    head: str,
+    items: Sequence[Item],
+    budget: int,
+    *,
+    notes: Sequence[str] = (),
+    more: str = "raise tokenBudget",
+) -> Listing:
+    """Lay out a list within a budget of tokens: its head, as many items as fit, notes.
 
-    Short bodies leave their room to long ones. The first item is always shown, cut as far as it
-    must be; an item is left out where less than a few words of it would remain.
+    The items share the room; short ones leave theirs to long ones. The first is always shown, cut
+    as far as it must be; one is left out where less than a few words of it would remain.
+
+    Args:
+        head: the line above; may be empty.
+        items: what to list, the most important first.
+        budget: tokens that the whole text may take, at least 100.
+        notes: lines below, kept to a third of the budget.
+        more: how to get the items that are left out.
     """
+    told = cut("\n".join(notes), budget // 3)
+    left = budget - count_tokens(head) - count_tokens(told) - count_tokens(_left_out(99, more))
     lines: list[str] = []
     bodies: list[str] = []
-    left = budget
     for place, item in enumerate(items):
-        head = count_tokens(item.head)
+        name = cut(item.head, _HEAD_TOKENS)
         body = one_line(item.body)
-        share = max(left // (len(items) - place), _LEAST_TOKENS * 2)
-        room = min(share, left) - head
+        room = left - count_tokens(name)
         if lines and room < min(count_tokens(body), _LEAST_TOKENS):
             break
-        shown = cut(body, max(room, _LEAST_TOKENS))
-        lines.append(f"{item.head} {shown}".rstrip())
+        share = max(left // (len(items) - place) - count_tokens(name), _LEAST_TOKENS)
+        shown = cut(body, max(min(share, room) - 1, 1))
+        lines.append(f"{name} {shown}".rstrip())
         bodies.append(shown)
         left -= count_tokens(lines[-1])
-    return Laid(lines, bodies, len(items) - len(lines))
+    omitted = len(items) - len(lines)
+    parts = [head, *lines, _left_out(omitted, more) if omitted else "", told]
+    return Listing("\n".join(part for part in parts if part), bodies, omitted)
+
+
+def _left_out(count: int, more: str) -> str:
+    return f"({count} more did not fit; {more}.)"
 
 
 def fit(text: str, budget: int, more: str) -> str:
@@ -112,9 +134,9 @@ def paragraphs(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def counted(number: int, thing: str) -> str:
+def counted(number: int, thing: str, things: str = "") -> str:
     """`1 session`, `2 sessions`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"{number} {thing if number == 1 else things or thing + 's'}"
 
 
 def day(timestamp: str) -> str:

@@ -19,7 +19,7 @@ from mneme_mcp.arguments import (
     Word,
 )
 from mneme_mcp.outputs import CamelOutput, Free, Name
-from mneme_mcp.text import Item, counted, lay_out
+from mneme_mcp.text import Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 Kind = Literal[
@@ -233,15 +233,17 @@ async def query(call: Call, given: QueryArguments) -> Reply:
     if not found.events:
         found.message = "No events found. Try fewer filters."
         return Reply(found.message, found)
-    laid = lay_out([event_item(one) for one in found.events], given.token_budget)
-    lines = list(laid.lines)
-    found.events, found.omitted = found.events[: len(lines)], laid.omitted
-    if laid.omitted:
-        found.next_page_token = ""  # It would skip what did not fit.
-        lines.append(f"({laid.omitted} more did not fit; raise tokenBudget or lower limit.)")
-    elif found.next_page_token:
-        lines.append(f"(More with pageToken {found.next_page_token})")
-    return Reply("\n".join(lines), found)
+    shown = listing(
+        "",
+        [event_item(one) for one in found.events],
+        given.token_budget,
+        more="raise tokenBudget or lower limit",
+    )
+    if shown.omitted:
+        found.next_page_token = ""  # The next page would begin after what did not fit.
+    found.events, found.omitted = found.events[: len(shown.bodies)], shown.omitted
+    more = f"\n(More with pageToken {found.next_page_token})" if found.next_page_token else ""
+    return Reply(shown.text + more, found)
 
 
 def event_item(event: EventOutput, with_session: bool = True) -> Item:

@@ -13,7 +13,7 @@ from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, To
 from mneme_mcp.outputs import CamelOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
-from mneme_mcp.tools.lessons import LessonOutput, found_lesson, lessons_within
+from mneme_mcp.tools.lessons import LessonOutput, found_lesson, list_lessons
 
 _NEEDED = {
     "save": ("title", "content"),
@@ -171,11 +171,9 @@ def _several(given: LearnArguments, lessons: list[LessonOutput], total: int, hea
             ": none pass the filters." if any(given.filter().values()) else ": none are saved yet."
         )
         return Reply(output.message, output)
-    lines, output.omitted = lessons_within(lessons, given.token_budget)
-    output.lessons = lessons[: len(lines)]
-    if output.omitted:
-        lines.append(f"({output.omitted} more did not fit; raise tokenBudget.)")
-    return Reply("\n".join([head, *lines]), output)
+    shown = list_lessons(head, lessons, given.token_budget)
+    output.lessons, output.omitted = lessons[: len(shown.bodies)], shown.omitted
+    return Reply(shown.text, output)
 
 
 _ACTIONS: dict[str, Callable[[Call, LearnArguments], Awaitable[Reply]]] = {
@@ -194,9 +192,10 @@ TOOLS = (
         description=(
             "Your notebook of lessons: short insights that should change what you do next time. "
             "One action a call: save, list, get, update, delete (archives), search.\n"
-            "Save one when a problem took more than one attempt, when a user corrects you, or when "
-            "you find a rule that holds beyond this task. Search before work of a kind you have "
-            "done before. Write the content so that it makes sense without this conversation.\n"
+            "Use it to save a lesson when a problem took more than one attempt, when a user "
+            "corrects you, or when you find a rule that holds beyond this task; and to search "
+            "before work of a kind you have done before. Write the content so that it makes sense "
+            "without this conversation.\n"
             "Returns the lesson with its id, or lessons within tokenBudget, the best first.\n"
             'Examples: {"action": "save", "title": "Always run tests", "content": "Before '
             'deploying to prod, always run the test suite", "category": "deployment"}, '

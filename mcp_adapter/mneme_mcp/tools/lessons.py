@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mneme_mcp.outputs import CamelOutput, Free, Name
-from mneme_mcp.text import Item, lay_out
+from mneme_mcp.text import Item, Listing, listing
 
 
 class LessonOutput(CamelOutput):
@@ -46,9 +46,10 @@ def lesson_item(lesson: LessonOutput, mark: str) -> Item:
     return Item(f"{mark} {lesson.title} [{labels}; id {lesson.id}]{score}:", lesson.content)
 
 
-def lessons_within(lessons: Sequence[LessonOutput], budget: int) -> tuple[list[str], int]:
-    """Lessons as numbered lines, their contents cut likewise, and how many did not fit."""
-    laid = lay_out([lesson_item(one, f"{n}.") for n, one in enumerate(lessons, 1)], budget)
-    for lesson, body in zip(lessons, laid.bodies, strict=False):
+def list_lessons(head: str, lessons: Sequence[LessonOutput], budget: int) -> Listing:
+    """Lessons as numbered lines within a budget; their contents are cut likewise."""
+    items = [lesson_item(one, f"{place}.") for place, one in enumerate(lessons, 1)]
+    shown = listing(head, items, budget)
+    for lesson, body in zip(lessons, shown.bodies, strict=False):
         lesson.content = body
-    return list(laid.lines), laid.omitted
+    return shown

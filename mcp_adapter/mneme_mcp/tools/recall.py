@@ -16,7 +16,7 @@ from mneme_mcp.arguments import (
     Word,
 )
 from mneme_mcp.outputs import CamelOutput, Free, Name
-from mneme_mcp.text import Item, day, lay_out, one_line
+from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _SCOPES = {
@@ -123,17 +123,14 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
 
 
 def _within_budget(found: RecallOutput, budget: int, pending: int) -> Reply:
-    laid = lay_out([_item(n, result) for n, result in enumerate(found.results, 1)], budget)
-    found.omitted = laid.omitted
-    found.results = found.results[: len(laid.lines)]
-    for result, body in zip(found.results, laid.bodies, strict=True):
+    items = [_item(place, result) for place, result in enumerate(found.results, 1)]
+    waiting = f"({counted(pending, 'memory', 'memories')} waiting for an embedding: by words only.)"
+    shown = listing("Memories, the best first:", items, budget, notes=[waiting] if pending else [])
+    found.omitted = shown.omitted
+    found.results = found.results[: len(shown.bodies)]
+    for result, body in zip(found.results, shown.bodies, strict=True):
         result.text = body
-    lines = [f'Memories on "{one_line(found.query)[:80]}", the best first:', *laid.lines]
-    if laid.omitted:
-        lines.append(f"({laid.omitted} more did not fit {budget} tokens; raise tokenBudget.)")
-    if pending:
-        lines.append(f"({pending} memories are still being embedded and found by words only.)")
-    return Reply("\n".join(lines), found)
+    return Reply(shown.text, found)
 
 
 def _item(place: int, result: Recalled) -> Item:

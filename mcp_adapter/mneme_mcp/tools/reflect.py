@@ -17,7 +17,7 @@ from mneme_mcp.arguments import (
 )
 from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.spelling import to_camel, to_snake
-from mneme_mcp.text import Item, counted, day, lay_out
+from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TIMEOUT_S = 300.0
@@ -166,16 +166,11 @@ def _within_budget(found: ReflectOutput, budget: int) -> Reply:
         Item(" ".join(filter(None, [f"{n}.", _sure(one.confidence)])), one.summary)
         for n, one in enumerate(found.insights, 1)
     ]
-    laid = lay_out(items, budget)
-    lines = [head, *laid.lines]
-    if not items:
-        lines.append("No findings.")
-    found.omitted = laid.omitted
-    found.insights = found.insights[: len(laid.lines)]
-    if laid.omitted:
-        lines.append(f"({laid.omitted} more did not fit {budget} tokens; raise tokenBudget.)")
-    lines += [f"Note: {note}" for note in looked.notes]
-    return Reply("\n".join(lines), found)
+    notes = [f"Note: {note}" for note in looked.notes]
+    shown = listing(head if items else f"{head} no findings.", items, budget, notes=notes)
+    found.omitted = shown.omitted
+    found.insights = found.insights[: len(shown.bodies)]
+    return Reply(shown.text, found)
 
 
 def _sure(confidence: float) -> str:

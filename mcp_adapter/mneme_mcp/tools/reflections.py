@@ -252,9 +252,8 @@ async def summary(call: Call, given: SummaryArguments) -> Reply:
     )
     if not output.total_reflections:
         return Reply(f"No reflections found for the project {given.project_id}.", output)
-    lines = [
-        f"{counted(output.total_reflections, 'reflection')}, {output.success_rate:.0%} successes."
-    ]
+    total = counted(output.total_reflections, "reflection")
+    lines = [f"{total}, {output.success_rate:.0%} successes."]
     lines += _themes("What fails:", failures) + _themes("What works:", strategies)
     return Reply("\n".join(lines), output)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, SnakeArguments, Time, TokenBudget
 from mneme_mcp.outputs import Name, SnakeOutput
-from mneme_mcp.text import Item, day, fit, lay_out
+from mneme_mcp.text import Item, day, fit, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _PLACES = {
@@ -314,12 +314,14 @@ async def search(call: Call, given: SearchArguments) -> Reply:
             "was summarised: when it ends, or is handed over with sleep."
         )
         return Reply(found.message, found)
-    laid = lay_out([_item(n, one) for n, one in enumerate(results, 1)], given.token_budget)
-    found.results, found.omitted = results[: len(laid.lines)], laid.omitted
-    for result, body in zip(found.results, laid.bodies, strict=True):
+    items = [_item(place, one) for place, one in enumerate(results, 1)]
+    shown = listing(
+        "Sessions, the best first:", items, given.token_budget, more="raise token_budget"
+    )
+    found.results, found.omitted = results[: len(shown.bodies)], shown.omitted
+    for result, body in zip(found.results, shown.bodies, strict=True):
         result.summary = body
-    more = [f"({laid.omitted} more did not fit; raise token_budget.)"] if laid.omitted else []
-    return Reply("\n".join(["Sessions, the best first:", *laid.lines, *more]), found)
+    return Reply(shown.text, found)
 
 
 def _item(place: int, one: FoundSession) -> Item:
