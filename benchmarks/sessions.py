@@ -1,6 +1,6 @@
 """Context over many sessions, measured through gRPC: GetContext, WakeUp, Sleep, the timeline.
 
-    python -m benchmarks.sessions [--sessions 10000] [--calls 300]
+    python -m benchmarks.sessions [--sessions 10000] [--calls 300] [--data FOLDER]
 
 Fills a server of its own with sessions of a few kinds of work in twenty projects, every fifth with
 a handover, the others ended with their events; waits until all are summarised and embedded; then
@@ -43,6 +43,10 @@ _AREAS = {
     "infrastructure": ["database migrations", "blue-green deploys", "log rotation", "backups"],
     "data": ["the nightly import", "duplicate customers", "time zones", "the CSV export"],
 }
+_FIRST = ["al", "ber", "cor", "dan", "el", "fer", "gil", "har", "is", "jon", "kar", "lin", "mor"]
+_LAST = ["ta", "mann", "low", "rick", "dero", "sen", "vik", "hara", "lotte", "nova", "qua", "ster"]
+_NAMES = [first + last for first in _FIRST for last in _LAST]
+_PLACES = ["staging", "production", "review", "the canary", "the tests", "the pipeline"]
 _VERBS = ["Fixed", "Implemented", "Tested", "Rewrote", "Investigated", "Documented", "Reviewed"]
 _WHYS = ["customers complained", "it was slow", "the audit asked for it", "it broke on Monday"]
 
@@ -51,13 +55,15 @@ def work(rng: random.Random) -> tuple[str, str]:
     """Return an area and a sentence on what was done in it."""
     area = rng.choice(list(_AREAS))
     what, why = rng.choice(_AREAS[area]), rng.choice(_WHYS)
-    return area, f"{rng.choice(_VERBS)} {what} of ticket {rng.randrange(10_000)} because {why}"
+    who = f"{rng.choice(_NAMES)} and {rng.choice(_NAMES)}"
+    where = f"ticket {rng.randrange(10_000)} in {rng.choice(_PLACES)}"
+    return area, f"{rng.choice(_VERBS)} {what} for {who}, {where}, because {why}"
 
 
 def topic(rng: random.Random) -> str:
     """Return a topic that was as good as certainly not asked before."""
     area = rng.choice(list(_AREAS))
-    return f"{rng.choice(_AREAS[area])} in {area}, ticket {rng.randrange(100_000)}"
+    return f"{rng.choice(_AREAS[area])} in {area} for {rng.choice(_NAMES)}"
 
 
 def fill(client: MnemeClient, number: int) -> None:
@@ -94,7 +100,7 @@ def fill(client: MnemeClient, number: int) -> None:
 
 @contextmanager
 def server(folder: Path) -> Iterator[MnemeClient]:
-    """Run a server of its own, and lend a client of a tenant in it."""
+    """Run a server of its own, and lend a client of a tenant in it; the tenant may exist."""
     key = "mn_" + secrets.token_urlsafe(24)
     environment = {
         **os.environ,
@@ -118,7 +124,7 @@ def server(folder: Path) -> Iterator[MnemeClient]:
             raise SystemExit("the server did not start")
         address = line.removeprefix("serving on ").strip()
         with MnemeClient(address, api_key=key) as admin:
-            admin.create_tenant("benchmark")
+            admin.create_tenant("benchmark")  # The same tenant again changes nothing.
             secret = admin.create_api_key("benchmark", "benchmark").secret
         with MnemeClient(address, api_key=secret, timeout=120.0) as client:
             yield client
@@ -183,11 +189,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure context over many sessions.")
     parser.add_argument("--sessions", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--data", type=Path, help="keep the sessions here, and use them again")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder, server(Path(folder) / "data") as client:
+    with tempfile.TemporaryDirectory() as folder:
+        return run(given.data or Path(folder) / "data", given)
+
+
+def run(data: Path, given: argparse.Namespace) -> int:
+    """Measure on the sessions in a folder, which are made if need be."""
+    with server(data) as client:
         started = time.perf_counter()
-        prepare(client, given.sessions)
+        if client.search_sessions("ticket", limit=1).searched_count < given.sessions:
+            prepare(client, given.sessions)
         print(f"{given.sessions:,} sessions in {time.perf_counter() - started:.0f} s",
               file=sys.stderr)  # fmt: skip
         figures = measure(client, given.calls)

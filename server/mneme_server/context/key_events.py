@@ -1,8 +1,8 @@
-"""The events that tell what happened in a session."""
+"""The events that tell what happened in sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mneme_server.context.model import KeyEvent, PastSession
 from mneme_server.context.ports import ContextUnit
@@ -20,33 +20,45 @@ _CHARS = 300
 def key_events(
     unit: ContextUnit,
     index: CorpusIndex,
-    past: PastSession,
+    sessions: Sequence[PastSession],
     vector: Matrix,
-    recalled: Sequence[str],
-) -> list[KeyEvent]:
-    """Return the session's events most like a topic's vector (d,), then its errors, in time.
+    recalled: Mapping[str, Sequence[str]],
+) -> dict[str, list[KeyEvent]]:
+    """Return each session's events most like a topic's vector (d,), then its errors, in time.
 
     Args:
         unit: the transaction.
         index: the tenant's index.
-        past: the session.
+        sessions: the sessions.
         vector: the topic's.
-        recalled: the session's events that recall found for the topic, the best first.
+        recalled: by session, the events that recall found for the topic, the best first.
     """
-    ids = list(recalled[:_SIMILAR])
-    if len(ids) < _SIMILAR:
-        filter_ = DocumentFilter(scopes=frozenset({Scope.EVENT}), session_id=past.session.id)
-        hits = index.search_dense(vector, MAX_KEY_EVENTS, index.select(filter_), exact=False)
-        ids += source_ids(unit, index, hits.rows)
-    ids = list(dict.fromkeys(filter(None, ids)))
-    similar = unit.events.by_ids(ids)
-    chosen = {key: similar[key] for key in ids[:_SIMILAR] if key in similar}
-    errors = (
-        unit.summaries.errors_of(past.session.id, MAX_KEY_EVENTS)
-        if past.session.error_count
-        else ()
-    )
-    for event in [*errors, *(similar[key] for key in ids[_SIMILAR:] if key in similar)]:
+    wanted: dict[str, list[str]] = {}
+    for past in sessions:
+        ids = list(recalled[past.session.id][:_SIMILAR])
+        if len(ids) < min(_SIMILAR, past.session.event_count):
+            ids += _nearest(unit, index, past.session.id, vector)
+        wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
+    stored = unit.events.by_ids([key for ids in wanted.values() for key in ids])
+    failed = [past.session.id for past in sessions if past.session.error_count]
+    errors = unit.summaries.errors_of(failed, MAX_KEY_EVENTS)
+    return {
+        session_id: _chosen([stored[key] for key in ids if key in stored], errors.get(session_id))
+        for session_id, ids in wanted.items()
+    }
+
+
+def _nearest(
+    unit: ContextUnit, index: CorpusIndex, session_id: str, vector: Matrix
+) -> Sequence[str]:
+    filter_ = DocumentFilter(scopes=frozenset({Scope.EVENT}), session_id=session_id)
+    hits = index.search_dense(vector, MAX_KEY_EVENTS, index.select(filter_), exact=False)
+    return source_ids(unit, index, hits.rows)
+
+
+def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[KeyEvent]:
+    chosen = {event.id: event for event in similar[:_SIMILAR]}
+    for event in [*(errors or ()), *similar[_SIMILAR:]]:
         if len(chosen) < MAX_KEY_EVENTS:
             chosen.setdefault(event.id, event)
     in_time = sorted(chosen.values(), key=lambda event: (event.timestamp_us, event.sequence))

@@ -37,8 +37,8 @@ class SummaryRepository(Protocol):
         """Return when the session's last event was recorded; None without events."""
         ...
 
-    def errors_of(self, session_id: str, limit: int) -> Sequence[Event]:
-        """Return a session's latest errors."""
+    def errors_of(self, session_ids: Collection[str], limit: int) -> Mapping[str, Sequence[Event]]:
+        """Return the latest errors of each session, up to `limit`, the latest first."""
         ...
 
     def sessions_of(self, doc_ids: Sequence[int]) -> Mapping[int, str]:

@@ -22,8 +22,9 @@ from mneme_server.recall.search import Recall, Recalled, RecallQuery
 
 RELEVANCE_WEIGHT = 0.7
 RECENCY_WEIGHT = 0.3
-_SESSIONS = 100
-_EVENTS = 200
+_SESSIONS = 40
+"""Summaries that are looked at, at least: recency may lift one that is less relevant."""
+_EVENTS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class GetContext:
             EmbeddingError: the embedding backend failed.
         """
         now = now_us()
-        candidates = self._candidates(tenant_id, topic, scope)
+        candidates = self._candidates(tenant_id, topic, scope, max(_SESSIONS, 2 * limit))
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
                 sessions = unit.sessions.get_many(list(candidates))
@@ -102,10 +103,12 @@ class GetContext:
         prompt = prompt_of(topic, found, lessons, reflections, now)
         return FoundContext(found, lessons, reflections, total, prompt)
 
-    def _candidates(self, tenant_id: str, topic: str, scope: SessionScope) -> dict[str, _Candidate]:
+    def _candidates(
+        self, tenant_id: str, topic: str, scope: SessionScope, limit: int
+    ) -> dict[str, _Candidate]:
         """Return what recall finds, by session; what does not bear on the topic is left out."""
         candidates: dict[str, _Candidate] = {}
-        for found in self._recalled(tenant_id, topic, scope, Scope.SESSION, _SESSIONS):
+        for found in self._recalled(tenant_id, topic, scope, Scope.SESSION, limit):
             candidates[found.document.source_id] = _Candidate(found.score, found.similarity)
         for found in self._recalled(tenant_id, topic, scope, Scope.EVENT, _EVENTS):
             candidate = candidates.setdefault(found.document.session_id, _Candidate(0.0))
@@ -133,17 +136,10 @@ class GetContext:
         if not found:
             return []
         (vector,) = self.embedder.embed([topic])  # Recall has embedded it: it is in the cache.
+        recalled = {key: candidate.event_ids for key, candidate in candidates.items()}
         with memory.read() as unit:
-            return [
-                replace(
-                    one,
-                    key_events=key_events(
-                        unit, memory.index, one.past, vector,
-                        candidates[one.past.session.id].event_ids,
-                    ),
-                )
-                for one in found
-            ]  # fmt: skip
+            chosen = key_events(unit, memory.index, [one.past for one in found], vector, recalled)
+        return [replace(one, key_events=chosen[one.past.session.id]) for one in found]
 
 
 @dataclass(frozen=True, slots=True)

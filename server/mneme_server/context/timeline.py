@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from mneme_server.context.model import PastSession, SessionScope
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import (
@@ -15,10 +17,13 @@ from mneme_server.context.sessions import (
     vectors_of,
 )
 from mneme_server.context.waking import MIN_SIMILARITY
-from mneme_server.corpus.ports import CorpusIndex, Matrix
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Session
 from mneme_server.learn.ports import TextEmbedder
+
+_GATHERED = 5_000
+_NO_ROWS: Rows = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +68,20 @@ class GetTimeline:
             known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
             vectors = vectors_of(unit, self.embedder, [_text(past) for past in told])
-            linked = {
-                past.session.id: _links(unit, memory.index, past.session, vector, links)
+            found = [
+                _earlier(memory.index, past.session, vector, links)
                 for past, vector in zip(told, vectors, strict=True)
-            }
+            ]
+            rows = np.concatenate([near for near, _ in found]) if found else _NO_ROWS
+            names = dict(zip(rows.tolist(), source_ids(unit, memory.index, rows), strict=True))
+        linked = {
+            past.session.id: [
+                Link(names[row], score)
+                for row, score in zip(near.tolist(), scores.tolist(), strict=True)
+                if names[row] not in ("", past.session.id)
+            ]
+            for past, (near, scores) in zip(told, found, strict=True)
+        }
         return [
             TimelineEntry(known[session.id], linked.get(session.id, ()))
             for session in sessions
@@ -79,16 +94,18 @@ def _text(past: PastSession) -> str:
     return past.summary.text
 
 
-def _links(
-    unit: ContextUnit, index: CorpusIndex, session: Session, vector: Matrix, links: int
-) -> list[Link]:
+def _earlier(
+    index: CorpusIndex, session: Session, vector: Matrix, links: int
+) -> tuple[Rows, Scores]:
+    """Return the rows of the sessions that one goes back to, with their cosines."""
     scope = SessionScope(project=session.project)
     earlier = before(index.select(document_filter(scope)), index, session.started_us)
-    hits = index.search_dense(vector, links, earlier, exact=False)
-    near = hits.scores >= MIN_SIMILARITY
-    rows, scores = hits.rows[near], hits.scores[near]
-    return [
-        Link(key, float(score))
-        for key, score in zip(source_ids(unit, index, rows), scores, strict=True)
-        if key and key != session.id
-    ]
+    if earlier.count > _GATHERED:
+        rows, cosines = index.search_dense(vector, links, earlier, exact=False)
+    else:  # To look at each of a few is faster than to search among all for them.
+        rows = np.flatnonzero(earlier.mask)
+        cosines = np.nan_to_num(index.similarities(vector, rows), nan=-1.0)
+        best = np.lexsort((-index.columns.doc_id[rows], -cosines))[:links]
+        rows, cosines = rows[best], cosines[best]
+    near = cosines >= MIN_SIMILARITY
+    return rows[near], cosines[near]

@@ -117,21 +117,25 @@ class SqlSummaries:
         )
         return self._connection.execute(query).scalar_one_or_none()
 
-    def errors_of(self, session_id: str, limit: int) -> Sequence[Event]:
-        query = (
-            select(events)
-            .where(
-                events.c.tenant_id == self._tenant_id,
-                events.c.session_id == session_id,
-                or_(
-                    events.c.event_type.in_([int(kind) for kind in ERROR_TYPES]),
-                    events.c.severity >= int(Severity.ERROR),
-                ),
-            )
-            .order_by(events.c.sequence.desc())
-            .limit(limit)
+    def errors_of(self, session_ids: Collection[str], limit: int) -> dict[str, list[Event]]:
+        is_error = or_(
+            events.c.event_type.in_([int(kind) for kind in ERROR_TYPES]),
+            events.c.severity >= int(Severity.ERROR),
         )
-        return [event_of(row) for row in self._connection.execute(query)]
+        found: dict[str, list[Event]] = {}
+        for session_id in session_ids:
+            query = (
+                select(events)
+                .where(
+                    events.c.tenant_id == self._tenant_id,
+                    events.c.session_id == session_id,
+                    is_error,
+                )
+                .order_by(events.c.sequence.desc())
+                .limit(limit)
+            )
+            found[session_id] = [event_of(row) for row in self._connection.execute(query)]
+        return found
 
     def sessions_of(self, doc_ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
