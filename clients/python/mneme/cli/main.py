@@ -17,6 +17,7 @@ from mneme.cli import (
     knowledge,
     lessons,
     recall,
+    reflect,
     reflections,
     sessions,
     sleep,
@@ -36,7 +37,7 @@ def build() -> App:
         pretty_exceptions_enable=False,
     )
     app.callback()(settings_callback)
-    for single in (recall, context, wake_up, sleep, agents, status, importing, knowledge):
+    for single in (recall, reflect, context, wake_up, sleep, agents, status, importing, knowledge):
         single.register(app)
     for name, group in (
         ("lessons", lessons.app),
