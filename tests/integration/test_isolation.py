@@ -21,6 +21,7 @@ from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import reflect_service_pb2 as reflect_pb
 from support.api import METHODS, Api, failure_of, grpc, refused
 from support.contexts import get_context, sleep, wake_up
 from support.making import (
@@ -522,6 +523,25 @@ def _(world: World) -> None:
             lambda asked, field=field: context_pb.GetTimelineRequest(**{field: asked}),
         )
         assert found == [""], field
+
+
+@isolates("mneme.v1.ReflectService/Reflect")
+def _(world: World) -> None:
+    for analysis in range(1, 6):
+        request = reflect_pb.ReflectRequest(analysis=analysis)  # type: ignore[arg-type]
+        mine, lonely = (api.reflect.Reflect(request) for api in (world.ours, world.alone))
+        assert mine == lonely
+        assert (mine.metadata.sessions_analyzed, mine.metadata.events_analyzed) == (1, 3)
+        assert OTHER not in str(mine)
+        for field in ("agent_id", "user_id", "project", "tags"):
+            answer = answered_as_absent(
+                world.ours,
+                "mneme.v1.ReflectService/Reflect",
+                lambda asked, field=field, analysis=analysis: reflect_pb.ReflectRequest(
+                    analysis=analysis, **{field: [asked] if field == "tags" else asked}
+                ),
+            )
+            assert "sessions_analyzed" not in answer[0], field
 
 
 @isolates("mneme.v1.AdminService/GetStats")

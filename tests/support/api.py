@@ -22,6 +22,8 @@ from mneme.v1 import (
     learn_service_pb2_grpc,
     recall_service_pb2,
     recall_service_pb2_grpc,
+    reflect_service_pb2,
+    reflect_service_pb2_grpc,
 )
 
 SERVICES = tuple(
@@ -31,6 +33,7 @@ SERVICES = tuple(
         recall_service_pb2,
         learn_service_pb2,
         context_service_pb2,
+        reflect_service_pb2,
         admin_service_pb2,
     )
     for service in module.DESCRIPTOR.services_by_name.values()
@@ -135,6 +138,7 @@ class Api:
         self.recall = recall_service_pb2_grpc.RecallServiceStub(self.channel)
         self.learn = learn_service_pb2_grpc.LearnServiceStub(self.channel)
         self.context = context_service_pb2_grpc.ContextServiceStub(self.channel)
+        self.reflect = reflect_service_pb2_grpc.ReflectServiceStub(self.channel)
         self.admin = admin_service_pb2_grpc.AdminServiceStub(self.channel)
 
     def call(self, rpc: str, request: Message | bytes) -> list[Message]:

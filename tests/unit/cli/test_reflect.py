@@ -95,26 +95,9 @@ def test_error_patterns_are_a_table_with_error_count_first_and_last_seen(
     assert result.lines[0] == "200 sessions, 5,398 events, 2026-03-01 12:00 to 2026-03-10 12:00"
     assert result.lines[2] == "73 errors; the 1 most frequent of 9 patterns"
     assert result.lines[3].split("  ")[0] == "#"
-    assert result.lines[4].split() == [
-        *[
-            "1",
-            "payment",
-            "amount",
-            "does",
-            "not",
-            "add",
-            "up,",
-            "total",
-            "is",
-            "<num>",
-            "book",
-            "24",
-            "13",
-            "45",
-            "%",
-        ],
-        *["2026-03-01", "2026-03-04"],
-    ]
+    assert " ".join(result.lines[4].split()) == (
+        "1 payment amount does not add up, total is <num> book 24 13 45 % 2026-03-01 2026-03-04"
+    )
     assert "search → calculate  9.4× (3.0–29.1)  11 of 96  1.2 %  <0.001" in result.lines[-1]
     assert result.err == "Note: 12 pairs were tested\n"
 
