@@ -29,7 +29,7 @@ $(SETUP): pyproject.toml
 		|| { echo "Python's venv module is missing: apt install python3-venv"; exit 1; }
 	@echo "Installing into $(VENV); the first time takes a few minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[server,dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[server,mcp,dev]'
 	@touch $@
 
 model: $(SETUP)
@@ -53,7 +53,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py
+	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py scripts/parity.py
 	$(BIN)/lint-imports
 
 lint-proto: $(SETUP) breaking check-generate
@@ -74,9 +74,11 @@ breaking: $(SETUP)
 generate: $(SETUP) ## Generate the Python code of the API, and the tables of the documentation
 	$(BIN)/python scripts/generate.py
 	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/parity.py
 
 check-generate: $(SETUP) ## Check that what is generated is up to date
 	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python scripts/parity.py --check
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
 	$(BIN)/python scripts/generate.py "$$fresh" && \
 	for package in mneme/v1 mneme/_generated buf; do \

@@ -103,9 +103,7 @@ def test_an_export_needs_none_of_the_seats_of_watchers(edge: Edge, client: Clien
         stream.cancel()
 
 
-def test_an_export_that_ends_while_the_server_drains_ends_well(
-    edge: Edge, client: Client
-) -> None:
+def test_an_export_that_ends_while_the_server_drains_ends_well(edge: Edge, client: Client) -> None:
     may_end = threading.Event()
 
     def export(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:

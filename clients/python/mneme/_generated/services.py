@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, event, learn, recall
+from mneme._generated import admin, context, event, learn, recall, reflect
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
+from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
+from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
 
 if TYPE_CHECKING:
     import grpc
@@ -19,7 +21,9 @@ RPCS = (
     *admin.RPCS,
     *event.RPCS,
     *learn.RPCS,
+    *context.RPCS,
     *recall.RPCS,
+    *reflect.RPCS,
 )
 
 
@@ -27,7 +31,9 @@ class SyncServices(
     admin.AdminMethods,
     event.EventMethods,
     learn.LearnMethods,
+    context.ContextMethods,
     recall.RecallMethods,
+    reflect.ReflectMethods,
 ):
     """The methods of all services."""
 
@@ -36,7 +42,9 @@ class AsyncServices(
     admin.AsyncAdminMethods,
     event.AsyncEventMethods,
     learn.AsyncLearnMethods,
+    context.AsyncContextMethods,
     recall.AsyncRecallMethods,
+    reflect.AsyncReflectMethods,
 ):
     """The methods of all services."""
 
@@ -48,7 +56,9 @@ class Stubs:
         self.admin = AdminServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.context = ContextServiceStub(channel)
         self.recall = RecallServiceStub(channel)
+        self.reflect = ReflectServiceStub(channel)
 
 
 class AsyncStubs:
@@ -58,4 +68,6 @@ class AsyncStubs:
         self.admin = AdminServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.context = ContextServiceStub(channel)
         self.recall = RecallServiceStub(channel)
+        self.reflect = ReflectServiceStub(channel)
