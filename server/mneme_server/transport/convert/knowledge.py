@@ -13,7 +13,7 @@ from mneme_server.learn.knowledge_model import (
     KnowledgeEntry,
     KnowledgeType,
 )
-from mneme_server.transport.convert.time import optional_time, to_timestamp
+from mneme_server.transport.convert.time import stored_time, to_timestamp
 
 
 def new_entry(request: pb.LogKnowledgeRequest) -> KnowledgeEntry:
@@ -33,7 +33,7 @@ def new_entry(request: pb.LogKnowledgeRequest) -> KnowledgeEntry:
         lesson=request.lesson,
         success_rate=request.success_rate,
         tags=tuple(sorted(set(request.tags))),
-        timestamp_us=optional_time(request, "timestamp") or 0,
+        timestamp_us=stored_time(request, "timestamp") or 0,
     )
 
 
