@@ -30,7 +30,7 @@ from mneme_server.reflect.prices import read_prices
 
 ENV_PREFIX = "MNEME_"
 
-_OTHER_WORKERS = 3
+_OTHER_WORKERS = 4
 
 
 class SettingsError(Exception):
@@ -95,14 +95,14 @@ class Settings(BaseSettings):
         None, description="certificate authority, PEM; clients must show a certificate of it"
     )
 
-    workers: int = Field(32, ge=5, le=1024, description="threads; each serves one call at a time")
+    workers: int = Field(32, ge=6, le=1024, description="threads; each serves one call at a time")
     max_streams: int = Field(
         8,
         ge=1,
         description="streams that stay open (WatchEvents) served at once; one tenant gets half",
     )
     max_uploads: int = Field(
-        12,
+        8,
         ge=1,
         description="streams of requests (StreamEvents) served at once; one tenant gets half",
     )
@@ -189,10 +189,11 @@ class Settings(BaseSettings):
 
     @property
     def max_slow_embeddings(self) -> int:
-        """Calls that may wait for a slow embedder: half of the workers that streams leave, so that
-        the other half serves what needs no embedding.
+        """Calls that may wait for a slow embedder: a quarter of the workers that watches and
+        uploads leave. Exports and streams without a key may take a quarter each, so that another
+        is left for what needs no embedding.
         """
-        return max(1, (self.workers - self.max_streams - self.max_uploads) // 2)
+        return max(1, (self.workers - self.max_streams - self.max_uploads) // 4)
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -210,7 +211,7 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"MNEME_MAX_STREAMS={self.max_streams} and MNEME_MAX_UPLOADS={self.max_uploads}"
                 f" would leave less than {_OTHER_WORKERS} of MNEME_WORKERS={self.workers}: exports,"
-                " reflection and other calls need one each"
+                " reflection, calls that wait for the embedder and other calls need one each"
             )
         return self
 

@@ -44,7 +44,7 @@ def stuck() -> Stuck:
 def server(stuck: Stuck, tmp_path: Path) -> Iterator[LocalServer]:
     with (
         mock.patch.object(app, "_embedder", return_value=stuck),
-        local_server(tmp_path / "data", workers=12, max_streams=4, max_uploads=4) as server,
+        local_server(tmp_path / "data", workers=16, max_streams=4, max_uploads=4) as server,
     ):
         yield server
         stuck.answers.set()

@@ -121,7 +121,7 @@ def test_nothing_is_missed_while_many_write_at_once(api: Api) -> None:
 def test_beyond_its_seats_the_server_refuses_streams_and_still_answers_calls(
     tmp_path: Path,
 ) -> None:
-    with local_server(tmp_path / "data", max_streams=4, workers=8, max_uploads=1) as server:
+    with local_server(tmp_path / "data", max_streams=4, workers=9, max_uploads=1) as server:
         api = server.keys.tenant()
         with watching(api) as first, watching(api):
             with refused() as failure:

@@ -64,8 +64,8 @@ class ServerOptions:
         listen: `host:port` or `unix:path`; port 0 picks a free one.
         workers: threads; each serves one call at a time.
         max_streams: long-lived streams at once; each holds a thread, as the other streams do.
-        max_uploads: client streams at once. Exports get a quarter of the threads that are left,
-            reflection a sixth; each at least one.
+        max_uploads: client streams at once. Of the threads that are left, exports get a quarter
+            and streams without a key another.
         max_message_bytes: the largest message, in and out.
         auth_required: whether a call must carry a key.
         tls: certificates; None serves plaintext.
@@ -167,12 +167,12 @@ class GrpcServer:
 
 
 def _seats(options: ServerOptions) -> dict[StreamKind, int]:
-    left = options.workers - options.max_streams - options.max_uploads
+    quarter = max(1, (options.workers - options.max_streams - options.max_uploads) // 4)
     return {
         StreamKind.WATCH: options.max_streams,
         StreamKind.UPLOAD: options.max_uploads,
-        StreamKind.DOWNLOAD: max(1, left // 4),
-        StreamKind.PUBLIC: max(1, left // 6),
+        StreamKind.DOWNLOAD: quarter,
+        StreamKind.PUBLIC: quarter,
     }
 
 

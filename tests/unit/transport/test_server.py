@@ -118,7 +118,9 @@ def test_reflection_lists_and_describes_every_service_without_a_key(
     )
 
     def ask(**request: Any) -> Any:
-        return next(reflect(iter([reflection_pb2.ServerReflectionRequest(**request)]), timeout=10))
+        requests = iter([reflection_pb2.ServerReflectionRequest(**request)])
+        (answer,) = reflect(requests, timeout=10)
+        return answer
 
     names = [s.name for s in ask(list_services="").list_services_response.service]
     assert {
