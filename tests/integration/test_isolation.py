@@ -19,9 +19,11 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
+from mneme.v1 import reflection_pb2 as reflection_pb
 from support.api import METHODS, Api, failure_of, grpc, refused
 from support.contexts import get_context, sleep, wake_up
 from support.making import (
@@ -118,7 +120,26 @@ def theirs(server: LocalServer) -> Api:
         category=OTHER, project=OTHER, tags=[OTHER],
     )  # fmt: skip
     sleep(theirs, OTHER, "The payment was refused by the bank", files=[OTHER])
+    theirs.learn.StoreReflection(_reflection(OTHER))
+    theirs.learn.LogKnowledge(_entry(OTHER))
     return theirs
+
+
+def _reflection(name: str) -> reflection_pb.StoreReflectionRequest:
+    """Return a reflection whose every id and name is this one."""
+    return reflection_pb.StoreReflectionRequest(
+        reflection_id=name, session_id=name, project=name, agent_id=name, tags=[name],
+        task_description=_TOPIC, outcome=reflection_pb.OUTCOME_FAILURE,
+        what_did_not_work=["retrying at once"], next_strategy=name,
+    )  # fmt: skip
+
+
+def _entry(name: str) -> knowledge_pb.LogKnowledgeRequest:
+    """Return an entry whose every id and name is this one."""
+    return knowledge_pb.LogKnowledgeRequest(
+        entry_id=name, repo=name, agent_id=name, tags=[name], context=_TOPIC, lesson=name,
+        type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
+    )  # fmt: skip
 
 
 ALL_SCOPES = (
@@ -451,6 +472,97 @@ def _(world: World) -> None:
     assert answer == []
 
 
+@isolates("mneme.v1.LearnService/StoreReflection")
+def _(world: World) -> None:
+    # The id is free here, and an attempt at the other's task in the other's session is the first.
+    request = _reflection(OTHER)
+    request.ClearField("tags")
+    request.applied_reflection_ids.append(ABSENT)
+    stored = world.ours.learn.StoreReflection(request).reflection
+    assert (stored.attempt_number, list(stored.tags)) == (1, [])
+
+
+def _reflection_filters() -> dict[str, Callable[[str], reflection_pb.ReflectionFilter]]:
+    fields = ("session_id", "project", "agent_id", "tags")
+    return {
+        field: lambda asked, field=field: reflection_pb.ReflectionFilter(  # type: ignore[misc]
+            **{field: [asked] if field == "tags" else asked}
+        )
+        for field in fields
+    }
+
+
+@isolates("mneme.v1.LearnService/ListReflections")
+def _(world: World) -> None:
+    answer = world.ours.learn.ListReflections(reflection_pb.ListReflectionsRequest())
+    assert (list(answer.reflections), answer.total_size, answer.prompt) == ([], 0, "")
+    for filter_ in _reflection_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/ListReflections",
+            lambda asked, f=filter_: reflection_pb.ListReflectionsRequest(filter=f(asked)),
+        )
+        assert found == [""]
+
+
+@isolates("mneme.v1.LearnService/SearchReflections")
+def _(world: World) -> None:
+    world.ours.learn.StoreReflection(_reflection("mine"))
+    request = reflection_pb.SearchReflectionsRequest(task_description=_TOPIC)
+    answer = world.ours.learn.SearchReflections(request)
+    assert [found.reflection.id for found in answer.results] == ["mine"]
+    assert answer.searched_count == 1
+    for filter_ in _reflection_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/SearchReflections",
+            lambda asked, f=filter_: reflection_pb.SearchReflectionsRequest(
+                task_description=_TOPIC, filter=f(asked)
+            ),
+        )
+        assert found == [""]
+
+
+@isolates("mneme.v1.LearnService/SummarizeReflections")
+def _(world: World) -> None:
+    request = reflection_pb.SummarizeReflectionsRequest()
+    mine = world.ours.learn.SummarizeReflections(request)
+    assert (mine.total_reflections, list(mine.recent_lessons)) == (0, [])
+    assert (mine.metrics.store_count, mine.metrics.cross_session_reuse) == (0, 0)
+    for field in ("project", "session_id"):
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/SummarizeReflections",
+            lambda asked, field=field: reflection_pb.SummarizeReflectionsRequest(**{field: asked}),
+        )
+        assert "total_reflections" not in found[0]
+
+
+@isolates("mneme.v1.LearnService/LogKnowledge")
+def _(world: World) -> None:
+    # The other tenant has logged another line under this id; here it is free.
+    request = _entry(OTHER)
+    request.lesson = "mine"
+    assert not world.ours.learn.LogKnowledge(request).duplicate
+
+
+@isolates("mneme.v1.LearnService/QueryKnowledge")
+def _(world: World) -> None:
+    world.ours.learn.LogKnowledge(_entry("mine"))
+    answer = world.ours.learn.QueryKnowledge(knowledge_pb.QueryKnowledgeRequest(query=_TOPIC))
+    assert [found.entry.id for found in answer.entries] == ["mine"]
+    assert OTHER not in answer.markdown
+    for field in ("repo", "tags"):
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/QueryKnowledge",
+            lambda asked, field=field: knowledge_pb.QueryKnowledgeRequest(
+                query=_TOPIC, **{field: [asked] if field == "tags" else asked}
+            ),
+        )
+        assert "entries" not in found[0]
+
+
 _CONTEXT = "mneme.v1.ContextService"
 _TOPIC = "the payment was refused by the bank"
 
@@ -493,7 +605,7 @@ def _(world: World) -> None:
             lambda asked, field=field: context_pb.WakeUpRequest(**{field: asked}),
         )
     sleep(world.ours, "mine", "The payment was refused by the bank")
-    woken = wake_up(world.ours, min_similarity=-1.0)
+    woken = wake_up(world.ours, min_similarity=0.0)
     assert (list(woken.related), woken.sessions_considered) == ([], 1)
 
 

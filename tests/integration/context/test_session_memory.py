@@ -76,7 +76,7 @@ def test_its_narrative_reads_well_to_a_stranger(api: Api) -> None:
 
 def test_related_sessions_are_scored_by_likeness_recency_and_importance(api: Api) -> None:
     _five_sessions(api)
-    related = wake_up(api, project="shop", min_similarity=-1.0).related
+    related = wake_up(api, project="shop", min_similarity=0.0).related
     assert len(related) == 4
     assert [r.score for r in related] == sorted((r.score for r in related), reverse=True)
     weights = {"auth-1": 3, "auth-2": 1, "bill-1": 2, "bill-2": 1}

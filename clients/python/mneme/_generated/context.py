@@ -202,7 +202,7 @@ class ContextMethods(SyncCaller):
             project: The project; empty: that of the last handover.
             limit: Related sessions at most: 1 to 50; 0 means 5.
             agent_id: Of this agent; empty: of all.
-            min_similarity: Leave out related sessions below this similarity, -1 to 1; unset:
+            min_similarity: Leave out related sessions below this similarity, 0 to 1; unset:
                 0.35, about where unrelated summaries end under the default model.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -484,7 +484,7 @@ class AsyncContextMethods(AsyncCaller):
             project: The project; empty: that of the last handover.
             limit: Related sessions at most: 1 to 50; 0 means 5.
             agent_id: Of this agent; empty: of all.
-            min_similarity: Leave out related sessions below this similarity, -1 to 1; unset:
+            min_similarity: Leave out related sessions below this similarity, 0 to 1; unset:
                 0.35, about where unrelated summaries end under the default model.
             timeout: seconds for the call, retries included; None: the client's.
 

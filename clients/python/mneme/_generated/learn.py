@@ -793,8 +793,8 @@ class LearnMethods(SyncCaller):
             type: Of this kind.
             tags: With all of these labels.
             limit: Entries at most: 1 to 100; 0 means 5.
-            token_budget: Tokens that `markdown` may take: 50 to 100,000; 0 means 500. Counted
-                on the safe side of common tokenizers: one for each four letters or digits of a
+            token_budget: Tokens that `markdown` may take: 1 to 100,000; 0 means 500. Counted on
+                the safe side of common tokenizers: one for each four letters or digits of a
                 word, or part of four, and one for each other visible character. Entries that do
                 not fit are left out, the worst first.
             timeout: seconds for the call, retries included; None: the client's.
@@ -1434,8 +1434,8 @@ class AsyncLearnMethods(AsyncCaller):
             type: Of this kind.
             tags: With all of these labels.
             limit: Entries at most: 1 to 100; 0 means 5.
-            token_budget: Tokens that `markdown` may take: 50 to 100,000; 0 means 500. Counted
-                on the safe side of common tokenizers: one for each four letters or digits of a
+            token_budget: Tokens that `markdown` may take: 1 to 100,000; 0 means 500. Counted on
+                the safe side of common tokenizers: one for each four letters or digits of a
                 word, or part of four, and one for each other visible character. Entries that do
                 not fit are left out, the worst first.
             timeout: seconds for the call, retries included; None: the client's.

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, context, event, learn, recall, reflect
+from mneme._generated import admin, event, learn, context, recall, reflect
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
-from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
+from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
 from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
 

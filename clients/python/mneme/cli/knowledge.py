@@ -95,7 +95,7 @@ def query(
     tag: Tags = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 5,
     tokens: Annotated[
-        int, typer.Option(min=50, max=100_000, help="Tokens that the text may take.")
+        int, typer.Option(min=1, max=100_000, help="Tokens that the text may take.")
     ] = 500,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="The text for a context window.")
