@@ -164,8 +164,9 @@ def test_sessions_are_ranked_by_relevance_and_recency(api: Api) -> None:
     summarised(api, "new", "old")
     new, old = get_context(api, "rotating database passwords").sessions
     assert (new.session_id, old.session_id) == ("new", "old")
-    # Equal texts are equally relevant; what is left is 0.3 of recency, 1 and 1 / (1 + 90 / 30).
-    assert new.relevance_score - old.relevance_score == pytest.approx(0.3 * 0.75, abs=0.02)
+    # Equal texts are about equally relevant, but for the copy that recall puts back a little;
+    # what is left is 0.3 of recency, 1 and 1 / (1 + 90 / 30).
+    assert new.relevance_score - old.relevance_score == pytest.approx(0.3 * 0.75, abs=0.05)
 
 
 def test_a_limit_is_kept_and_all_sessions_are_counted(api: Api) -> None:
