@@ -16,6 +16,7 @@ from pydantic import AnyUrl
 
 from mneme_mcp import prompts, resources, toolsets
 from mneme_mcp.access import Access
+from mneme_mcp.stdio import standard_streams
 from mneme_mcp.tool import MnemeTool
 
 _ABOUT = "The memory of AI agents: recall, lessons, reflection, handovers between sessions."
@@ -73,6 +74,12 @@ class MnemeServer(MCPServer[Any]):
             return await super().read_resource(uri, context)
         finally:
             resources.CURRENT.reset(token)
+
+    async def run_stdio_async(self) -> None:
+        """Serve over standard input and output, until the input ends."""
+        async with standard_streams() as (incoming, outgoing):
+            server = self._lowlevel_server
+            await server.run(incoming, outgoing, server.create_initialization_options())
 
     def _unknown(self, name: str) -> str:
         home = toolsets.home_of(name)
