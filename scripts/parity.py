@@ -29,7 +29,8 @@ _HEAD = """\
 
 Written by `scripts/parity.py` from `tests/contract/parity.toml`; tests check each name against the
 clients. Python's methods are those of `MnemeClient`, and the same on `AsyncMnemeClient`;
-TypeScript's are those of what `createMneme()` returns. MCP names are tools, or resources (`mneme://…`); see the [MCP guide](guides/mcp.md).
+TypeScript's are those of what `createMneme()` returns. MCP names are tools, or resources
+(`mneme://…`); see the [MCP guide](guides/mcp.md).
 """
 
 
