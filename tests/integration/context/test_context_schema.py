@@ -38,8 +38,8 @@ def test_sessions_of_before_are_queued_for_their_summaries(tmp_path: Path) -> No
     with database.write() as connection:
         connection.execute(
             text(
-                f"INSERT INTO sessions ({columns}) VALUES ('t', 'old', '', '', '', '', '[]', '{{}}',"
-                " 2, 1, 0, 0, 0, 0, 0, 0, 0, '', 1)"
+                f"INSERT INTO sessions ({columns}) VALUES ('t', 'old', '', '', '', '', '[]',"
+                " '{}', 2, 1, 0, 0, 0, 0, 0, 0, 0, '', 1)"
             )
         )
     database.close()
