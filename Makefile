@@ -72,7 +72,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py scripts/parity.py
+	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py scripts/parity.py scripts/agents_day.py
 	$(BIN)/lint-imports
 
 lint-typescript: $(if $(NODE),$(NODE_SETUP))
@@ -120,6 +120,7 @@ format: $(SETUP) setup-typescript ## Format Python, TypeScript and proto files
 
 bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.mcp
 
 clean: ## Remove .venv, the exported model and what tools cached
 	rm -rf $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
