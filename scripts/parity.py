@@ -21,15 +21,16 @@ from mneme.client import MnemeClient
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests/contract/parity.toml"
 PAGE = ROOT / "docs/parity.md"
-TYPESCRIPT = ROOT / "clients/typescript"
+TYPESCRIPT = ROOT / "clients/typescript/src/gen/calls.ts"
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEAD = """\
 # Every RPC, and how to reach it
 
 Written by `scripts/parity.py` from `tests/contract/parity.toml`; tests check each name against the
-clients. Python's methods are those of `MnemeClient`, and the same on `AsyncMnemeClient`. MCP names
-are tools, or resources (`mneme://…`); see the [MCP guide](guides/mcp.md).
+clients. Python's methods are those of `MnemeClient`, and the same on `AsyncMnemeClient`;
+TypeScript's are those of what `createMneme()` returns. MCP names are tools, or resources
+(`mneme://…`); see the [MCP guide](guides/mcp.md).
 """
 
 
@@ -80,16 +81,15 @@ def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
         service,
         method,
         tuple(said.get("python", methods)),
-        said.get("typescript", typescript_name(service, method)),
+        said.get("typescript", typescript_name(method)),
         _reached(said, "cli"),
         _reached(said, "mcp"),
     )
 
 
-def typescript_name(service: str, method: str) -> str:
-    """The method of the TypeScript client: the service without its suffix, then the RPC."""
-    name = service.removesuffix("Service")
-    return f"{name[0].lower()}{name[1:]}.{method[0].lower()}{method[1:]}"
+def typescript_name(method: str) -> str:
+    """The method of the TypeScript client."""
+    return f"{method[0].lower()}{method[1:]}"
 
 
 def _reached(said: Mapping[str, Any], how: str) -> tuple[str, ...] | str:
@@ -103,15 +103,13 @@ def page() -> str:
     """The page."""
     parts = [_HEAD]
     service = ""
-    with_typescript = TYPESCRIPT.exists()
-    columns = ["RPC", "Python", *(["TypeScript"] if with_typescript else []), "CLI", "MCP"]
+    columns = ["RPC", "Python", "TypeScript", "CLI", "MCP"]
     for row in rows():
         if row.service != service:
             service = row.service
             parts.append(f"\n## {service}\n")
             parts.append(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
-        cells = [f"`{row.method}`", _code(row.python)]
-        cells += [f"`{row.typescript}`"] if with_typescript else []
+        cells = [f"`{row.method}`", _code(row.python), f"`{row.typescript}`"]
         cells += [_code(row.cli), _code(row.mcp)]
         parts.append(f"| {' | '.join(cells)} |")
     return "\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""What a tool may be called with: models that take the names of the seeds in either spelling.
+"""What a tool may be called with: models that take names in either spelling.
 
 A model's JSON schema shows one spelling, its own; `session_id` and `sessionId` are both accepted.
 Names that a tool does not know are refused, because a filter that is silently ignored answers

@@ -87,4 +87,7 @@ async def serve(
     name = f"[{host}]" if ":" in host else host
     print(f"serving on http://{name}:{listening.getsockname()[1]}{PATH}", flush=True)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
-    await uvicorn.Server(config).serve(sockets=[listening])
+    try:
+        await uvicorn.Server(config).serve(sockets=[listening])
+    finally:
+        await server.aclose()

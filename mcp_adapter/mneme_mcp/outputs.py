@@ -74,13 +74,13 @@ class Output(BaseModel):
 
 
 class CamelOutput(Output):
-    """An answer with camelCase names, as the tools that the seeds wrote in TypeScript give."""
+    """An answer with camelCase names: of the `agentlens_*` and `reflection_*` tools."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
 
 class SnakeOutput(Output):
-    """An answer with snake_case names, as the others give."""
+    """An answer with snake_case names: of the other tools."""
 
 
 Free = Annotated[dict[str, Any], Field(description="Free JSON.")]

@@ -16,6 +16,7 @@ from pydantic import AnyUrl
 
 from mneme_mcp import prompts, resources, toolsets
 from mneme_mcp.access import Access
+from mneme_mcp.stdio import standard_streams
 from mneme_mcp.tool import MnemeTool
 
 _ABOUT = "The memory of AI agents: recall, lessons, reflection, handovers between sessions."
@@ -51,6 +52,7 @@ class MnemeServer(MCPServer[Any]):
             tools=[MnemeTool.of(spec, access) for spec in specs],
             log_level="WARNING",
         )
+        self._access = access
         self._chosen = tuple(chosen)
         self._shown = [spec.name for spec in specs]
         resources.register(self, access)
@@ -73,6 +75,19 @@ class MnemeServer(MCPServer[Any]):
             return await super().read_resource(uri, context)
         finally:
             resources.CURRENT.reset(token)
+
+    async def run_stdio_async(self) -> None:
+        """Serve over standard input and output, until the input ends."""
+        try:
+            async with standard_streams() as (incoming, outgoing):
+                server = self._lowlevel_server
+                await server.run(incoming, outgoing, server.create_initialization_options())
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections to the Mneme server."""
+        await self._access.clients.aclose()
 
     def _unknown(self, name: str) -> str:
         home = toolsets.home_of(name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 # One token for each four letters or digits of a word, or part of four, and one for each other
 # visible character: the server's own count, on the safe side of common tokenizers.
@@ -127,6 +128,38 @@ def fit(text: str, budget: int, more: str) -> str:
             break
         kept.append(line)
     return "\n".join([*kept, notice])
+
+
+def shorten(value: Any, budget: int) -> Any:
+    """JSON whose prose takes no more than a budget: the longest texts are cut first.
+
+    Texts of one word (ids, names, times) stay, and so does the structure.
+    """
+    most = budget
+    while most > _LEAST_TOKENS and sum(min(n, most) for n in _prose(value)) > budget:
+        most = most * 3 // 4
+    return _shortened(value, most)
+
+
+def _prose(value: Any) -> Iterator[int]:
+    """The tokens of each text of several words."""
+    if isinstance(value, str):
+        if " " in value:
+            yield count_tokens(value)
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _prose(inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _prose(item)
+
+
+def _shortened(value: Any, most: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, most) if " " in value else value
+    if isinstance(value, Mapping):
+        return {name: _shortened(inner, most) for name, inner in value.items()}
+    return [_shortened(item, most) for item in value] if isinstance(value, list) else value
 
 
 def paragraphs(parts: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ from mneme_mcp.arguments import Arguments, explain
 from mneme_mcp.errors import FAILURES, Place, last_name
 from mneme_mcp.errors import explain as explain_failure
 from mneme_mcp.outputs import Output
+from mneme_mcp.text import shorten
 
 ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
 ResultT = TypeVar("ResultT")
@@ -40,10 +41,12 @@ class Reply:
     Args:
         text: for the agent's context.
         data: the same in structured form.
+        budget: tokens that the structured form's prose may take; None: it is whole.
     """
 
     text: str
     data: Output
+    budget: int | None = None
 
 
 class Call:
@@ -191,7 +194,8 @@ class MnemeTool(Tool):
             raise
         except Exception as error:
             raise UnexpectedToolError(f"{spec.name}: {BUG}") from error
+        data = reply.data.dump()
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
-            structured_content=reply.data.dump(),
+            structured_content=data if reply.budget is None else shorten(data, reply.budget),
         )

@@ -116,14 +116,8 @@ def test_the_resources_that_the_table_names_are_served() -> None:
 
 @pytest.mark.skipif(not TYPESCRIPT.exists(), reason="there is no TypeScript client here")
 def test_the_typescript_client_has_the_methods_that_the_table_names() -> None:
-    sources = "\n".join(
-        file.read_text()
-        for file in TYPESCRIPT.rglob("*.ts")
-        if "node_modules" not in file.parts and "dist" not in file.parts
-    )
-    for row in ROWS:
-        method = row.typescript.rpartition(".")[2]
-        assert re.search(rf"\b{method}\b", sources), row.typescript
+    made = set(re.findall(r"^  (\w+): \{$", TYPESCRIPT.read_text(), re.MULTILINE))
+    assert {row.typescript for row in ROWS} <= made
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -99,7 +99,7 @@ async def context(call: Call, given: ContextArguments) -> Reply:
         hint = " that passes the filters; try with fewer of them." if filtered else "."
         return Reply(NOTHING + hint, found)
     text = fit(answer["prompt"], given.token_budget, "raise tokenBudget or lower limit")
-    return Reply(text, found)
+    return Reply(text, found, given.token_budget)
 
 
 TOOLS = (

@@ -243,7 +243,7 @@ async def query(call: Call, given: QueryArguments) -> Reply:
         found.next_page_token = ""  # The next page would begin after what did not fit.
     found.events, found.omitted = found.events[: len(shown.bodies)], shown.omitted
     more = f"\n(More with pageToken {found.next_page_token})" if found.next_page_token else ""
-    return Reply(shown.text + more, found)
+    return Reply(shown.text + more, found, given.token_budget)
 
 
 def event_item(event: EventOutput, with_session: bool = True) -> Item:

@@ -199,7 +199,8 @@ def _reply(
     if not reflections:
         output.message = nothing
         return Reply(nothing, output)
-    return Reply(fit(prompt, given.token_budget, "raise tokenBudget or lower limit"), output)
+    text = fit(prompt, given.token_budget, "raise tokenBudget or lower limit")
+    return Reply(text, output, given.token_budget)
 
 
 class SummaryArguments(CamelArguments):

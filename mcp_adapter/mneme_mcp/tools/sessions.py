@@ -236,7 +236,8 @@ async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
     woken = WakeUpOutput.model_validate(
         answer | {"last_session_summary": summary.get("summary", "")}
     )
-    return Reply(fit(answer["narrative"], given.token_budget, "raise token_budget"), woken)
+    text = fit(answer["narrative"], given.token_budget, "raise token_budget")
+    return Reply(text, woken, given.token_budget)
 
 
 class SearchArguments(SnakeArguments):

@@ -55,6 +55,12 @@ class LearnedBeside:
         self, tenant_id: str, topic: str, scope: SessionScope, limit: int
     ) -> Sequence[FoundReflection]:
         """Return the reflections on the project and of the agent that bear on a topic."""
+        stored = DocumentFilter(
+            scopes=frozenset({Scope.REFLECTION}), project=scope.project, agent_id=scope.agent_id
+        )
+        with self.tenants.open(tenant_id) as memory:
+            if not memory.index.select(stored).count:
+                return ()  # A search is counted, which costs a write to the disk.
         filter_ = ReflectionFilter(project=scope.project, agent_id=scope.agent_id)
         found, _ = self.reflections.search(tenant_id, topic, filter_, limit=limit, min_score=0.0)
         return [one for one in found if (one.similarity or 0.0) >= RELEVANT_SIMILARITY]

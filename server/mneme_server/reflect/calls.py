@@ -142,9 +142,11 @@ class Grams:
         start = self.example[code]
         return tuple(names[i] for i in calls.tool[start : start + self.length])
 
-    def before_call(self) -> Ints:
+    def before_call(self, calls: Calls) -> Ints:
         """Return the sequence (c,) that ends just before each call, in its session."""
-        return _shifted(self.code, self.length)
+        before = _shifted(self.code, self.length)
+        before[self.length :][calls.session[self.length :] != calls.session[: -self.length]] = NONE
+        return before
 
     def up_to_call(self) -> Ints:
         """Return the sequence (c,) that ends with each call."""

@@ -133,7 +133,7 @@ def _moments(pattern: _Pattern, calls: Calls, gram: Grams, params: ErrorParams) 
         hit[pattern.after] = True
         return Moments(calls.session, gram.up_to_call(), hit)
     hit[pattern.calls] = True
-    moments = Moments(calls.session, gram.before_call(), hit)
+    moments = Moments(calls.session, gram.before_call(calls), hit)
     if params.baseline == "same_tool":
         same = calls.tool == pattern.tool
         return Moments(*(values[same] for values in moments))

@@ -95,7 +95,7 @@ def _before_errors(grams: list[Grams], calls: Calls, params: SequenceParams) -> 
     found = []
     for gram in grams:
         if fails.any():
-            moments = Moments(calls.session, gram.before_call(), fails)
+            moments = Moments(calls.session, gram.before_call(calls), fails)
             found.append(
                 after_sequences(gram, "call_fails", moments, min_sessions=params.min_support)
             )

@@ -140,7 +140,9 @@ class SqlSummaries:
     def sessions_of(self, doc_ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
         for some in chunks(doc_ids):
-            query = select(documents.c.doc_id, documents.c.source_id).where(
+            # With the time, which no index holds: SQLite would read a whole index that holds the
+            # rest rather than look up these rows.
+            query = select(documents.c.doc_id, documents.c.source_id, documents.c.timestamp).where(
                 documents.c.tenant_id == self._tenant_id, documents.c.doc_id.in_(some)
             )
             found |= {row.doc_id: row.source_id for row in self._connection.execute(query)}

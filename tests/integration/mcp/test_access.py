@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -154,20 +153,6 @@ async def test_a_web_page_cannot_reach_a_local_adapter(
             json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
         )
     assert answer.status_code in (403, 421)
-
-
-async def test_an_adapter_for_other_machines_must_be_told_its_names() -> None:
-    import subprocess
-
-    done = subprocess.run(
-        [sys.executable, "-m", "mneme_mcp", "--http", "0.0.0.0:0"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "--allowed-host" in done.stderr
 
 
 async def test_a_toolset_that_is_not_chosen_is_not_listed_and_says_how_to_choose_it(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_mcp.text import Item, count_tokens, cut, fit, listing
+from mneme_mcp.text import Item, count_tokens, cut, fit, listing, shorten
 from mneme_server.learn.knowledge_model import count_tokens as count_by_server
 
 WORDS = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=2000)
@@ -60,3 +60,21 @@ def test_a_long_text_keeps_whole_lines_and_says_where_the_rest_is() -> None:
 
 def test_a_text_that_fits_is_left_alone() -> None:
     assert fit("one\ntwo", 50, "raise tokenBudget") == "one\ntwo"
+
+
+def test_structured_answers_lose_their_longest_texts_first_and_no_ids() -> None:
+    long_id = "x" * 4000
+    whole = {"id": long_id, "short": "a few words", "long": "many words " * 500, "items": ["a b"]}
+    shown = shorten(whole, 100)
+    assert shown["id"] == long_id
+    assert shown["short"] == "a few words"
+    assert shown["items"] == ["a b"]
+    assert shown["long"].endswith("…")
+    assert count_tokens(shown["long"]) <= 100
+
+
+def test_a_structured_answer_that_fits_is_left_alone() -> None:
+    assert shorten({"a": "two words", "b": [1, None, True]}, 100) == {
+        "a": "two words",
+        "b": [1, None, True],
+    }

@@ -27,7 +27,7 @@ def random_calls(
         for step in range(int(rng.integers(length // 2, length + length // 2))):
             tool = str(rng.choice(TOOLS, p=liking))
             failed = rng.random() < rate
-            message = f"could not {tool} number {rng.integers(1e6)}" if failed else ""
+            message = f"could not {tool} number {rng.integers(1_000_000)}" if failed else ""
             record.call(session, tool, number * 600.0 + step, error=message)
     return record
 

@@ -76,7 +76,7 @@ class Record:
         if "payload" in fields:
             fields["payload"] = json.dumps(fields["payload"], sort_keys=True)
         severity = Severity.ERROR if kind in _ERRORS else Severity.INFO
-        given = {"agent": row.agent_id, "severity": severity} | fields
+        given: dict[str, Any] = {"agent": row.agent_id, "severity": severity} | fields
         number = len(self.events) + 1
         kept = Kept(session, int(kind), round(at * 1e6), number, number, **given)
         self.events.append(kept)

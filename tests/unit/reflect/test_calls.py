@@ -111,6 +111,22 @@ def test_sequences_are_counted_within_sessions() -> None:
     assert found == {"a": 3, "b": 4, "ab": 3, "ba": 1, "aba": 1, "bab": 1}
 
 
+def test_what_came_before_a_call_is_of_its_own_session() -> None:
+    record = Record()
+    for session in ("one", "two"):
+        for at, tool in enumerate("ab"):
+            record.add(session, CALL, at, name=tool)
+    calls, history = calls_of(record)
+    (single, double) = grams_of(calls, range(1, 3))
+    names = [
+        single.tools(calls, history.names, c) if c != NONE else ()
+        for c in single.before_call(calls)
+    ]
+    assert names == [(), ("a",), (), ("a",)]
+    assert list(double.before_call(calls)) == [NONE] * 4
+    assert [int(code) for code in double.up_to_call()] == [NONE, 0, NONE, 0]
+
+
 def test_a_record_without_calls_has_no_sequences() -> None:
     record = Record()
     record.add("s", EventType.MESSAGE, 0, text="hello")

@@ -90,7 +90,9 @@ def planted(seed: int, baseline: float = 0.02) -> Record:
         for step in range(15):
             tool = str(rng.choice(TOOLS))
             risk = 0.5 if (before, tool) == ("refund", "pay") else baseline
-            message = f"no money left in account {rng.integers(1e6)}" if rng.random() < risk else ""
+            message = (
+                f"no money left in account {rng.integers(1_000_000)}" if rng.random() < risk else ""
+            )
             record.call(f"s{number:03d}", tool, number * 100.0 + step, error=message)
             before = tool
     return record

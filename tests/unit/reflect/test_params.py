@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.reflect.params import (
     ComparisonParams,
@@ -27,7 +28,13 @@ def test_without_parameters_the_documented_defaults_hold() -> None:
 
 
 def test_parameters_are_taken_as_given() -> None:
-    given = {"tool": "pay", "min_count": 2, "window": 5, "examples": 0, "baseline": "same_tool"}
+    given: JsonObject = {
+        "tool": "pay",
+        "min_count": 2,
+        "window": 5,
+        "examples": 0,
+        "baseline": "same_tool",
+    }
     assert error_params(given) == ErrorParams("pay", 2, 5, 0, "same_tool")
     assert sequence_params({"min_length": 5}).max_length == 5
     assert comparison_params({"recent_days": 0.5}).recent_days == 0.5

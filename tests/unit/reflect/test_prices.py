@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from mneme_server.reflect.prices import Price, read_prices
-from mneme_server.settings import Settings, SettingsError, load_settings
+from mneme_server.settings import SettingsError, load_settings
 
 
 def test_prices_are_read_from_json_and_from_files(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_prices_are_read_from_json_and_from_files(tmp_path: Path) -> None:
 
 def test_there_are_no_prices_by_default() -> None:
     assert read_prices(None).prices == {}
-    assert Settings().model_prices is None
+    assert load_settings({}, None).model_prices is None
 
 
 def test_a_dated_version_has_the_price_of_its_model_unless_it_has_its_own() -> None:

@@ -37,7 +37,7 @@ class Tenants:
 
 @pytest.mark.parametrize("analysis", Analysis)
 def test_every_analysis_answers_an_empty_record(analysis: Analysis) -> None:
-    found = Reflect(Tenants(Record()))("t", analysis, HistoryFilter(), {}, 10)  # type: ignore[arg-type]
+    found = Reflect(Tenants(Record()))("t", analysis, HistoryFilter(), {}, 10)
     assert (found.scope.sessions, found.scope.events, found.insights) == (0, 0, ())
     assert (found.scope.first_us, found.scope.truncated) == (None, False)
 
@@ -45,7 +45,7 @@ def test_every_analysis_answers_an_empty_record(analysis: Analysis) -> None:
 @pytest.mark.parametrize("analysis", Analysis)
 def test_the_answer_says_what_was_looked_at(analysis: Analysis) -> None:
     record = random_calls(1, sessions=12)
-    found = Reflect(Tenants(record))("t", analysis, HistoryFilter(), {}, 10)  # type: ignore[arg-type]
+    found = Reflect(Tenants(record))("t", analysis, HistoryFilter(), {}, 10)
     assert (found.scope.sessions, found.scope.events) == (12, len(record.events))
     assert found.scope.first_us == min(event.time for event in record.events)
     assert found.scope.last_us == max(event.time for event in record.events)
@@ -54,14 +54,14 @@ def test_the_answer_says_what_was_looked_at(analysis: Analysis) -> None:
 def test_a_wrong_parameter_is_told_before_anything_is_read() -> None:
     tenants = Tenants(Record())
     with pytest.raises(InvalidArgument):
-        Reflect(tenants)("t", Analysis.COST_ANALYSIS, HistoryFilter(), {"x": 1}, 10)  # type: ignore[arg-type]
+        Reflect(tenants)("t", Analysis.COST_ANALYSIS, HistoryFilter(), {"x": 1}, 10)
     assert not tenants.opened.acquire(blocking=False)
 
 
 def test_more_analyses_than_may_run_at_once_are_told_when_to_come_back() -> None:
     tenants = Tenants(Record())
     tenants.go_on.clear()
-    reflect = Reflect(tenants, patience_s=0.01)  # type: ignore[arg-type]
+    reflect = Reflect(tenants, patience_s=0.01)
 
     def run() -> None:
         reflect("t", Analysis.COST_ANALYSIS, HistoryFilter(), {}, 10)
@@ -85,5 +85,5 @@ def test_a_session_without_events_counts_where_it_started_in_range() -> None:
     record.session("before", at=1)
     record.add("spoke", EventType.MESSAGE, 12, text="hello")
     filter_ = HistoryFilter(start_us=5_000_000, end_us=20_000_000)
-    found = Reflect(Tenants(record))("t", Analysis.COST_ANALYSIS, filter_, {}, 10)  # type: ignore[arg-type]
+    found = Reflect(Tenants(record))("t", Analysis.COST_ANALYSIS, filter_, {}, 10)
     assert (found.scope.sessions, found.scope.events) == (2, 1)

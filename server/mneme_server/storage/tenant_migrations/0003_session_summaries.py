@@ -55,6 +55,9 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("summary_queue_by_time", "summary_queue", ["tenant_id", "due_at"])
+    # Recall asks for a handful of documents by number: without this SQLite, which knows nothing of
+    # how many rows a tenant has, reads all of them.
+    op.create_index("documents_by_id", "documents", ["tenant_id", "doc_id"])
     op.create_index("sessions_by_project", "sessions", ["tenant_id", "project", "started_at"])
     # Sessions of before get their summaries, too; those that are active when they fall idle.
     op.execute(
