@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, event, learn, context, recall, reflect
+from mneme._generated import admin, context, event, learn, recall, reflect
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
+from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
-from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
 from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 RPCS = (
     *admin.RPCS,
+    *context.RPCS,
     *event.RPCS,
     *learn.RPCS,
-    *context.RPCS,
     *recall.RPCS,
     *reflect.RPCS,
 )
@@ -29,9 +29,9 @@ RPCS = (
 
 class SyncServices(
     admin.AdminMethods,
+    context.ContextMethods,
     event.EventMethods,
     learn.LearnMethods,
-    context.ContextMethods,
     recall.RecallMethods,
     reflect.ReflectMethods,
 ):
@@ -40,9 +40,9 @@ class SyncServices(
 
 class AsyncServices(
     admin.AsyncAdminMethods,
+    context.AsyncContextMethods,
     event.AsyncEventMethods,
     learn.AsyncLearnMethods,
-    context.AsyncContextMethods,
     recall.AsyncRecallMethods,
     reflect.AsyncReflectMethods,
 ):
@@ -54,9 +54,9 @@ class Stubs:
 
     def __init__(self, channel: grpc.Channel) -> None:
         self.admin = AdminServiceStub(channel)
+        self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
-        self.context = ContextServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
 
@@ -66,8 +66,8 @@ class AsyncStubs:
 
     def __init__(self, channel: aio.Channel) -> None:
         self.admin = AdminServiceStub(channel)
+        self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
-        self.context = ContextServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
