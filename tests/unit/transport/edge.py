@@ -28,6 +28,8 @@ from mneme.v1 import (
     learn_service_pb2_grpc,
     recall_service_pb2,
     recall_service_pb2_grpc,
+    reflect_service_pb2,
+    reflect_service_pb2_grpc,
 )
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys, NewKey
@@ -55,6 +57,7 @@ SERVICES: dict[str, tuple[ServiceDescriptor, Callable[[Any, grpc.Server], None]]
         ("RecallService", recall_service_pb2, recall_service_pb2_grpc),
         ("LearnService", learn_service_pb2, learn_service_pb2_grpc),
         ("ContextService", context_service_pb2, context_service_pb2_grpc),
+        ("ReflectService", reflect_service_pb2, reflect_service_pb2_grpc),
         ("AdminService", admin_service_pb2, admin_service_pb2_grpc),
     ]
 }
