@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import get_args
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
+from mneme_server.allocator import limit_arenas
 from mneme_server.common.errors import MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
@@ -43,13 +45,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
+    limit_arenas()  # Before what follows starts threads.
     from mneme_server.app import serve
     from mneme_server.transport.listening import ListenError
 
     try:
-        return serve(settings)
+        code = serve(settings)
     except ListenError as error:
         return _complain(str(error), _FAILED)
+    _leave_threads_behind(code)
+    return code
+
+
+def _leave_threads_behind(code: int) -> None:
+    """End the process if threads would keep it alive: a call that outlasted the shutdown.
+
+    Everything is written and closed by now; the interpreter would wait for them without end.
+    """
+    if any(t is not threading.main_thread() and not t.daemon for t in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _reindex(settings: Settings, arguments: Mapping[str, str]) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from buf.validate import validate_pb2
 from google.protobuf import descriptor_pb2
 from google.protobuf.message_factory import GetMessageClass
 from grpc_tools import protoc
@@ -115,6 +117,40 @@ def test_everything_in_the_api_is_documented(
         if place not in _documented(file)
     ]
     assert not missing
+
+
+def _upper_limit(options: Any) -> float | None:
+    """Return the largest number, or number of seconds, that a field's rules allow."""
+    rules = options.Extensions[validate_pb2.field]
+    kind = rules.WhichOneof("type")
+    if kind not in ("int32", "int64", "double", "duration"):
+        return None
+    bounds = getattr(rules, kind)
+    name = bounds.WhichOneof("less_than")
+    if name is None:
+        return None
+    limit = getattr(bounds, name)
+    return float(limit.seconds if kind == "duration" else limit)
+
+
+def test_every_upper_limit_of_a_number_is_told(
+    files: list[descriptor_pb2.FileDescriptorProto],
+) -> None:
+    untold, checked = [], 0
+    for file in files:
+        places, comments = _elements(file), _documented(file)
+        for message in file.message_type:
+            for field in message.field:
+                limit = _upper_limit(field.options)
+                if limit is None:
+                    continue
+                checked += 1
+                name = f"{message.name}.{field.name}"
+                told = {f"{limit:,.0f}", f"{limit:g}", f"10^{math.log10(limit):.0f}"}
+                if not any(form in comments[places[name]] for form in told):
+                    untold.append((name, limit))
+    assert checked
+    assert not untold
 
 
 @every_rpc

@@ -324,3 +324,14 @@ def test_one_id_twice_in_an_import_is_one_lesson_or_a_conflict(api: Api) -> None
     with refused() as failure:
         bring_in(api, other, learn_pb.Lesson(id="2", title="t", content="third"))
     assert failure.field == "lessons[1].id"
+
+
+def test_lessons_too_long_for_one_answer_are_fewer_than_asked_for(api: Api) -> None:
+    context = {"log": "word " * 10_000}
+    for n in range(12):
+        lesson(api, f"word {n}", "\N{PILE OF POO}" * 60_000, context=context)
+    request = learn_pb.SearchLessonsRequest(query="word", limit=100)
+    answer = api.learn.SearchLessons(request)
+    assert 0 < len(answer.results) < 12
+    assert answer.searched_count == 12
+    assert answer.ByteSize() < 4 * 1024 * 1024

@@ -319,3 +319,19 @@ def test_an_old_memory_is_found_among_many_newer_ones(api: Api) -> None:
     answer = recall(api, "where is the key hidden?")
     assert ids_of(answer)[0] == "key"
     assert answer.searched_count == 1_501
+
+
+def test_long_texts_are_cut_so_that_any_client_can_take_the_answer(server: LocalServer) -> None:
+    api = server.keys.tenant("long")
+    character = "\N{PILE OF POO}"  # Four bytes.
+    long = [event("word " + character * 60_000, id=f"{n}") for n in range(100)]
+    for start in range(0, 100, 25):
+        record(api, *long[start : start + 25])
+    record(api, event("word " + "x" * 8_187, id="as long as may be"))
+    answer = recall(api, "word", mode=LEXICAL, limit=100)
+    assert len(answer.results) == 100
+    assert answer.ByteSize() < 4 * 1024 * 1024
+    for result in answer.results:
+        assert result.text_truncated == (result.source_id != "as long as may be")
+        assert len(result.text) == 8_192
+        assert result.text.startswith("word ")

@@ -18,6 +18,7 @@ from mneme_server.embedding.port import Embedder
 _RETRY_AFTER_S = 1.0
 _PATIENCE_S = 1.0
 _LOOK_EVERY_S = 0.25
+_CLOSE_S = 10.0
 
 
 _EmbedBatch: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -157,13 +158,19 @@ class MicroBatcher:
         return np.concatenate([piece.rows for piece in pieces if piece.rows is not None])
 
     def close(self) -> None:
-        """Refuse new calls, finish those queued, then close the embedder."""
+        """Refuse new calls, finish those queued, then close the embedder.
+
+        A batch that takes longer than 10 s, as a backend that hangs does, is left behind, and the
+        embedder open.
+        """
         with self._state:
             self._closed = True
             self._state.notify_all()
+        until = time.monotonic() + _CLOSE_S
         for worker in self._workers:
-            worker.join()
-        self._embedder.close()
+            worker.join(max(0.0, until - time.monotonic()))
+        if not any(worker.is_alive() for worker in self._workers):
+            self._embedder.close()
 
     def _admit(self, count: int, priority: Priority) -> None:
         if self._closed:

@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from google.protobuf.message import Message
@@ -92,19 +92,12 @@ class Pages:
         key: Callable[[_Row], tuple[int | float | str, ...]],
     ) -> tuple[list[_Message], str]:
         """Return the messages of a page, as `cut` does, but no more than an answer can carry."""
-        messages: list[_Message] = []
-        room = _PAGE_BYTES
-        for row in rows[: self.size]:
-            message = convert(row)
-            room -= message.ByteSize()
-            if messages and room < 0:
-                break
-            messages.append(message)
+        messages = fitting(convert(row) for row in rows[: self.size])
         more = len(messages) < len(rows)
         return messages, self._token_after(key(rows[len(messages) - 1])) if more else ""
 
     def _token_after(self, key: tuple[int | float | str, ...]) -> str:
-        key_json = json.dumps(key, separators=(",", ":")).encode()
+        key_json = json.dumps(key, ensure_ascii=False, separators=(",", ":")).encode()
         # A multiple of three bytes needs no padding by "=", which is clumsy in URLs and shells.
         key_json += b" " * (-(_DIGEST_BYTES + len(key_json)) % 3)
         return base64.urlsafe_b64encode(self._digest(key_json) + key_json).decode()
@@ -118,6 +111,18 @@ class Pages:
         digest.update(b"\0" + filters.SerializeToString(deterministic=True))
         digest.update(b"\0" + key_json)
         return digest.digest()[:_DIGEST_BYTES]
+
+
+def fitting(messages: Iterable[_Message]) -> list[_Message]:
+    """Return as many of the first messages as an answer can carry, at least one if there is one."""
+    taken: list[_Message] = []
+    room = _PAGE_BYTES
+    for message in messages:
+        room -= message.ByteSize()
+        if taken and room < 0:
+            break
+        taken.append(message)
+    return taken
 
 
 def _refused() -> InvalidArgument:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import structlog
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -21,6 +22,7 @@ from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication
 from mneme_server.transport.interceptors.errors import map_errors
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
+from mneme_server.transport.interceptors.running import RunningCalls
 from mneme_server.transport.interceptors.streams import StreamSlots
 from mneme_server.transport.interceptors.telemetry import telemetry
 from mneme_server.transport.interceptors.validation import check_rules
@@ -30,8 +32,13 @@ from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Pipeline
 from mneme_server.transport.reflection import add_reflection, reflection_services
 
+_log = structlog.get_logger(__name__)
+
 _WAITING_PER_WORKER = 64
 """Calls that may wait for each worker; beyond that gRPC refuses at once."""
+
+_GRACE_S = 2.0
+"""How long calls that were cut off may take to notice it."""
 
 _KEEPALIVE_MS = 60_000
 _KEEPALIVE_TIMEOUT_MS = 20_000
@@ -97,10 +104,12 @@ class GrpcServer:
         self._options = options
         names = [service.descriptor.full_name for service in services]
         self.streams = StreamSlots(_seats(options))
+        self._running = RunningCalls()
         self._health = Health(names)
         pipeline = Pipeline(
             methods_of([service.descriptor for service in services], reflection_services()),
             layers=[
+                self._running.layer,
                 telemetry(metrics),
                 skip_abandoned,
                 map_errors,
@@ -147,13 +156,17 @@ class GrpcServer:
     def stop(self, drain_s: float) -> None:
         """Take no more calls, let those in flight end, and cut off what is left after `drain_s`.
 
-        Returns when no worker runs any more.
+        Returns when no worker runs any more, or soon after `drain_s`: a call that does not notice
+        that it was cut off is named in the log and left behind.
         """
         self._health.shut_down()
         stopped: threading.Event = self._server.stop(drain_s)
         self.streams.end_all()
-        stopped.wait()
-        self._pool.shutdown(wait=True)
+        stopped.wait(drain_s + _GRACE_S)
+        left = self._running.wait(_GRACE_S)
+        if left:
+            _log.warning("calls still run after the drain; they are left behind", methods=left)
+        self._pool.shutdown(wait=not left, cancel_futures=True)
 
     def wait(self) -> None:
         """Wait until the server has stopped."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.common import deadline
+from mneme_server.embedding import batcher as batcher_module
 from mneme_server.embedding.batcher import MicroBatcher, Priority
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.local import LocalEmbedder
@@ -315,6 +316,21 @@ def test_closing_finishes_what_is_queued_and_refuses_what_comes_later(
     assert embedder.closed
     assert not workers & set(threading.enumerate())
     batcher.close()
+
+
+def test_a_batch_that_hangs_does_not_hold_up_closing(
+    callers: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batcher_module, "_CLOSE_S", 0.05)
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=2)
+    hanging = occupy(batcher, embedder, callers)
+    batcher.close()
+    assert not embedder.closed
+    embedder.gate.set()
+    assert hanging.result(WAIT_S).shape == (1, 32)
+    batcher.close()
+    assert embedder.closed
 
 
 def test_closing_the_background_view_leaves_the_batcher_open() -> None:

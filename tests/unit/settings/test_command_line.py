@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import platform
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from mneme_server import __main__ as command_line
+from mneme_server import app
 from mneme_server.__main__ import main
 from mneme_server.settings import Settings, flag_of, load_settings, variable_of
 
@@ -84,3 +89,57 @@ def test_wrong_usage_ends_with_code_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as done:
         main(arguments)
     assert done.value.code == 2
+
+
+def test_the_process_ends_although_a_thread_of_a_call_runs_on() -> None:
+    script = (
+        "import threading, mneme_server.__main__ as main\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"
+        "print('written')\n"
+        "main._leave_threads_behind(3)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (3, "written\n")
+
+
+def test_serving_begins_with_the_limits_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(command_line, "limit_arenas", lambda: done.append("limited"))
+    monkeypatch.setattr(command_line, "_leave_threads_behind", lambda code: None)
+    monkeypatch.setattr(app, "serve", lambda settings: done.append("served") or 0)
+    assert main(["serve"]) == 0
+    assert done == ["limited", "served"]
+
+
+_ARENAS_OF_MANY_THREADS = """
+import ctypes, os, tempfile, threading
+from mneme_server.allocator import limit_arenas
+assert limit_arenas()
+together = threading.Barrier(16)
+def allocate():
+    together.wait()
+    kept = [bytes(1000 + n) for n in range(2000)]
+    together.wait()
+threads = [threading.Thread(target=allocate) for _ in range(16)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+file, path = tempfile.mkstemp()
+stream = ctypes.c_void_p(libc.fdopen(file, b"w"))
+assert libc.malloc_info(0, stream) == 0
+libc.fclose(stream)
+print(open(path).read().count("<heap nr="))
+os.unlink(path)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has these arenas")
+def test_many_threads_share_two_arenas_of_memory() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", _ARENAS_OF_MANY_THREADS],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert 1 <= int(found.stdout) <= 2

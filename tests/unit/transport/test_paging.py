@@ -100,3 +100,14 @@ def test_a_token_with_a_key_of_another_shape_is_refused() -> None:
 def test_a_token_travels_in_a_url_as_it_is(number: int, text: str) -> None:
     _, token = Pages(pb.ListSessionsRequest(), 1).cut([(number, text)] * 2, lambda last: last)
     assert token.replace("-", "").replace("_", "").isalnum()
+
+
+@pytest.mark.parametrize("character", ["x", '"', "\\", "é", "\N{PILE OF POO}"])
+def test_a_token_after_the_longest_id_is_no_longer_than_a_request_may_carry(
+    character: str,
+) -> None:
+    longest = character * 200
+    rows = [(2**62, longest), (2**62, longest + "x")]
+    _, token = Pages(pb.ListSessionsRequest(), 1).cut(rows, lambda last: last)
+    assert len(token) <= 2_000
+    assert Pages(pb.ListSessionsRequest(page_token=token), 1).after(int, str) == rows[0]

@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import grpc
 import pytest
+import structlog
 from grpc_reflection.v1alpha import reflection_pb2
 from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme_server.transport import server as server_module
 from mneme_server.transport.call import Call, current_call
 from mneme_server.transport.interceptors import streams as streams_module
 from mneme_server.transport.methods import methods_of
@@ -292,6 +294,32 @@ def test_a_call_that_outlasts_the_drain_is_cut_off(edge: Edge, client: Client) -
     may_end.set()
     stopping.join(10)
     assert not stopping.is_alive()
+
+
+def test_a_call_that_never_notices_its_end_does_not_hold_up_the_shutdown(
+    edge: Edge, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_GRACE_S", 0.1)
+    began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def stuck(request: Any, context: grpc.ServicerContext) -> Any:
+        began.set()
+        may_end.wait(20)
+        ended.set()
+        return pb.GetSessionResponse()
+
+    edge.on(GET, stuck)
+    caller = threading.Thread(target=client.code, args=(GET, REQUEST))
+    caller.start()
+    assert began.wait(10)
+    assert edge.server is not None
+    with structlog.testing.capture_logs() as logged:
+        edge.server.stop(0.1)
+    assert not ended.is_set()
+    (warning,) = [line for line in logged if line["log_level"] == "warning"]
+    assert warning["methods"] == ["/mneme.v1.EventService/GetSession"]
+    may_end.set()
+    caller.join(10)
 
 
 class Context:

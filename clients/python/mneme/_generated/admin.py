@@ -200,7 +200,8 @@ class AdminMethods(SyncCaller):
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key.
+        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
+        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
 
         Args:
             tenant_id: The tenant. Required.
@@ -380,8 +381,9 @@ class AdminMethods(SyncCaller):
         timeout: float | None = None,
     ) -> BackupResponse:
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the files
-        into the tenant's folder; indexes are rebuilt from them.
+        server's backup folder. To restore it, stop the server and put the file
+        as mneme.db into the tenant's folder, as its only content: `index/` and
+        what else is there must be removed. The indexes are rebuilt from it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -504,7 +506,8 @@ class AsyncAdminMethods(AsyncCaller):
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key.
+        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
+        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
 
         Args:
             tenant_id: The tenant. Required.
@@ -684,8 +687,9 @@ class AsyncAdminMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> BackupResponse:
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the files
-        into the tenant's folder; indexes are rebuilt from them.
+        server's backup folder. To restore it, stop the server and put the file
+        as mneme.db into the tenant's folder, as its only content: `index/` and
+        what else is there must be removed. The indexes are rebuilt from it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)

@@ -592,7 +592,7 @@ class EventMethods(SyncCaller):
 
         Scope: read.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
 
         Args:
             session_id: Of this session.
@@ -1106,7 +1106,7 @@ class AsyncEventMethods(AsyncCaller):
 
         Scope: read.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
 
         Args:
             session_id: Of this session.

@@ -340,7 +340,7 @@ class LearnMethods(SyncCaller):
         timeout: float | None = None,
     ) -> SearchLessonsResponse:
         """Searches lessons by meaning and words, and counts the access of each one
-        returned.
+        found.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
@@ -981,7 +981,7 @@ class AsyncLearnMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> SearchLessonsResponse:
         """Searches lessons by meaning and words, and counts the access of each one
-        returned.
+        found.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.

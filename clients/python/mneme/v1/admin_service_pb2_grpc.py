@@ -109,7 +109,8 @@ class AdminServiceServicer:
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key.
+        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
+        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -159,8 +160,9 @@ class AdminServiceServicer:
 
     def Backup(self, request, context):
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the files
-        into the tenant's folder; indexes are rebuilt from them.
+        server's backup folder. To restore it, stop the server and put the file
+        as mneme.db into the tenant's folder, as its only content: `index/` and
+        what else is there must be removed. The indexes are rebuilt from it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)

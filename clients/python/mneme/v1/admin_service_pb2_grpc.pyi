@@ -53,7 +53,8 @@ class AdminServiceStub:
 
     Scope: admin.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) for the tenant of the calling key.
+    (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
+    UNAVAILABLE with RetryInfo while calls of the tenant are still running.
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -83,8 +84,9 @@ class AdminServiceStub:
     """
     Backup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]
     """Copies a tenant's database, consistent while it is in use, into the
-    server's backup folder. To restore it, stop the server and put the files
-    into the tenant's folder; indexes are rebuilt from them.
+    server's backup folder. To restore it, stop the server and put the file
+    as mneme.db into the tenant's folder, as its only content: `index/` and
+    what else is there must be removed. The indexes are rebuilt from it.
 
     Scope: admin.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -116,7 +118,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
 
     Scope: admin.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) for the tenant of the calling key.
+    (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
+    UNAVAILABLE with RetryInfo while calls of the tenant are still running.
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -146,8 +149,9 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """
     Backup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]  # type: ignore[assignment]
     """Copies a tenant's database, consistent while it is in use, into the
-    server's backup folder. To restore it, stop the server and put the files
-    into the tenant's folder; indexes are rebuilt from them.
+    server's backup folder. To restore it, stop the server and put the file
+    as mneme.db into the tenant's folder, as its only content: `index/` and
+    what else is there must be removed. The indexes are rebuilt from it.
 
     Scope: admin.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -194,7 +198,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key.
+        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
+        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
         """
 
     @_abc_1.abstractmethod
@@ -254,8 +259,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.BackupResponse, _abc.Awaitable[_admin_service_pb2.BackupResponse]]:
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the files
-        into the tenant's folder; indexes are rebuilt from them.
+        server's backup folder. To restore it, stop the server and put the file
+        as mneme.db into the tenant's folder, as its only content: `index/` and
+        what else is there must be removed. The indexes are rebuilt from it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)

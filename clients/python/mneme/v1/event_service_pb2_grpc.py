@@ -207,7 +207,7 @@ class EventServiceServicer:
 
         Scope: read.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

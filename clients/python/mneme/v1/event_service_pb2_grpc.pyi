@@ -113,7 +113,7 @@ class EventServiceStub:
 
     Scope: read.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-    RetryInfo.
+    RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
     """
     VerifyEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]
     """Walks the hash chains and names the first broken event of each session
@@ -208,7 +208,7 @@ class EventServiceAsyncStub(EventServiceStub):
 
     Scope: read.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-    RetryInfo.
+    RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
     """
     VerifyEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]  # type: ignore[assignment]
     """Walks the hash chains and names the first broken event of each session
@@ -354,7 +354,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
         """
 
     @_abc_1.abstractmethod

@@ -156,7 +156,7 @@ class LearnServiceServicer:
 
     def SearchLessons(self, request, context):
         """Searches lessons by meaning and words, and counts the access of each one
-        returned.
+        found.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.

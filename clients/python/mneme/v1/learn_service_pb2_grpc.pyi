@@ -65,7 +65,7 @@ class LearnServiceStub:
     """
     SearchLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.SearchLessonsRequest, _learn_service_pb2.SearchLessonsResponse]
     """Searches lessons by meaning and words, and counts the access of each one
-    returned.
+    found.
 
     Scope: read.
     Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
@@ -179,7 +179,7 @@ class LearnServiceAsyncStub(LearnServiceStub):
     """
     SearchLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.SearchLessonsRequest, _learn_service_pb2.SearchLessonsResponse]  # type: ignore[assignment]
     """Searches lessons by meaning and words, and counts the access of each one
-    returned.
+    found.
 
     Scope: read.
     Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
@@ -314,7 +314,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.SearchLessonsResponse, _abc.Awaitable[_learn_service_pb2.SearchLessonsResponse]]:
         """Searches lessons by meaning and words, and counts the access of each one
-        returned.
+        found.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.

@@ -109,7 +109,7 @@ class ScoreTerm(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[float] = ..., contribution: _Optional[float] = ...) -> None: ...
 
 class RecallResult(_message.Message):
-    __slots__ = ("source_type", "source_id", "score", "similarity", "text", "timestamp", "session_id", "agent_id", "metadata", "terms")
+    __slots__ = ("source_type", "source_id", "score", "similarity", "text", "timestamp", "session_id", "agent_id", "metadata", "terms", "text_truncated")
     SOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +120,7 @@ class RecallResult(_message.Message):
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_TRUNCATED_FIELD_NUMBER: _ClassVar[int]
     source_type: Scope
     source_id: str
     score: float
@@ -130,7 +131,8 @@ class RecallResult(_message.Message):
     agent_id: str
     metadata: _struct_pb2.Struct
     terms: _containers.RepeatedCompositeFieldContainer[ScoreTerm]
-    def __init__(self, source_type: _Optional[_Union[Scope, str]] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ...) -> None: ...
+    text_truncated: bool
+    def __init__(self, source_type: _Optional[_Union[Scope, str]] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
     __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped")

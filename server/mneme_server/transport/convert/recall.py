@@ -14,6 +14,8 @@ from mneme_server.transport.convert.json import struct_of_object
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
 _DEFAULT_LIMIT = 10
+_TEXT_CHARACTERS = 8_192
+"""So much of a text is answered: a hundred of them then fit a message of 4 MiB."""
 
 
 def recall_query(request: pb.RecallRequest) -> RecallQuery:
@@ -83,7 +85,8 @@ def _result(recalled: Recalled) -> pb.RecallResult:
         source_id=document.source_id,
         score=recalled.score,
         similarity=recalled.similarity,
-        text=document.text,
+        text=document.text[:_TEXT_CHARACTERS],
+        text_truncated=len(document.text) > _TEXT_CHARACTERS,
         timestamp=to_timestamp(document.timestamp_us),
         session_id=document.session_id,
         agent_id=document.agent_id,

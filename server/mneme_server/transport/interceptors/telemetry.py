@@ -17,7 +17,7 @@ _log = structlog.get_logger()
 
 
 def telemetry(metrics: Metrics) -> Layer:
-    """Return the layer that counts, times and logs calls. It must be the outermost."""
+    """Return the layer that counts, times and logs calls. It must be outside those that refuse."""
 
     @contextmanager
     def observe(call: Call) -> Iterator[None]:

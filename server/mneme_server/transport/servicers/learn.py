@@ -19,7 +19,7 @@ from mneme_server.learn.reflections import Reflections
 from mneme_server.transport.call import current_caller
 from mneme_server.transport.convert import knowledge, reflections
 from mneme_server.transport.convert import lessons as convert
-from mneme_server.transport.paging import Pages
+from mneme_server.transport.paging import Pages, fitting
 from mneme_server.transport.validation import validate
 
 _DEFAULT_LIMIT = 10
@@ -78,7 +78,8 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             min_score=request.min_score,
         )
         return pb.SearchLessonsResponse(
-            results=[convert.found_lesson(lesson) for lesson in found], searched_count=searched
+            results=fitting(convert.found_lesson(lesson) for lesson in found),
+            searched_count=searched,
         )
 
     def UpdateLesson(

@@ -1,0 +1,35 @@
+"""Which calls are being served."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mneme_server.transport.call import Call
+
+
+class RunningCalls:
+    """The calls that hold a worker now."""
+
+    def __init__(self) -> None:
+        self._state = threading.Condition()
+        self._calls: set[Call] = set()
+
+    @contextmanager
+    def layer(self, call: Call) -> Iterator[None]:
+        """Count the call as running. It must be the outermost layer."""
+        with self._state:
+            self._calls.add(call)
+        try:
+            yield
+        finally:
+            with self._state:
+                self._calls.discard(call)
+                self._state.notify_all()
+
+    def wait(self, seconds: float) -> Sequence[str]:
+        """Wait until no call runs, so long at most; return the methods that still do."""
+        with self._state:
+            self._state.wait_for(lambda: not self._calls, seconds)
+            return sorted(call.method.path for call in self._calls)
