@@ -22,7 +22,7 @@ from mneme_server.reflect.ports import Column, EventFact, HistoryFilter, Session
 from mneme_server.storage.rows import chunks, decode_tags, equal_where_given
 from mneme_server.storage.tables import events, session_tags, sessions
 
-_CHUNK = 20_000
+_CHUNK = 10_000
 """Rows that are in memory as objects at the same time."""
 _MESSAGE_END = 2_000
 _SHOWN = 2_000
