@@ -21,14 +21,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mneme import MnemeClient
+from mneme.errors import AlreadyExistsError
 
 BUDGET_MS = 30.0
 """GetContext and WakeUp, p95, over 10,000 sessions."""
 
+_BUDGETED = ("GetContext", "WakeUp")
 _PROJECTS = 20
 _HANDED_OVER = 5
 _EVENTS = 4
@@ -124,7 +126,8 @@ def server(folder: Path) -> Iterator[MnemeClient]:
             raise SystemExit("the server did not start")
         address = line.removeprefix("serving on ").strip()
         with MnemeClient(address, api_key=key) as admin:
-            admin.create_tenant("benchmark")  # The same tenant again changes nothing.
+            with suppress(AlreadyExistsError):
+                admin.create_tenant("benchmark")
             secret = admin.create_api_key("benchmark", "benchmark").secret
         with MnemeClient(address, api_key=secret, timeout=120.0) as client:
             yield client
@@ -177,8 +180,8 @@ def measure(client: MnemeClient, calls: int) -> dict[str, dict[str, float]]:
         ),
         "Sleep": timed(
             max(10, calls // 3),
-            lambda number: client.sleep(
-                f"new-{number}", project=project(), progress=[work(rng)[1]]
+            lambda _: client.sleep(
+                f"new-{secrets.token_hex(6)}", project=project(), progress=[work(rng)[1]]
             ),
         ),
     }
@@ -210,8 +213,8 @@ def run(data: Path, given: argparse.Namespace) -> int:
     else:
         for what, measured in figures.items():
             print(f"{what:<26} p50 {measured['p50_ms']:6.1f} ms  p95 {measured['p95_ms']:6.1f} ms")
-    met = all(figures[what]["p95_ms"] <= BUDGET_MS for what in figures if what[0] in "GW"
-              and "Timeline" not in what)  # fmt: skip
+    budgeted = [found for what, found in figures.items() if what.startswith(_BUDGETED)]
+    met = all(found["p95_ms"] <= BUDGET_MS for found in budgeted)
     return 0 if met else 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mneme_server.context.model import KeyEvent, PastSession
 from mneme_server.context.ports import ContextUnit
-from mneme_server.context.sessions import source_ids
+from mneme_server.context.sessions import nearest, source_ids
 from mneme_server.context.words import cut
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows
@@ -36,17 +36,17 @@ def key_events(
         vector: the topic's.
         recalled: by session, the events that recall found for the topic, the best first.
     """
-    nearest = {
+    similar = {
         past.session.id: _nearest(index, past.session.id, vector)
         for past in sessions
         if len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
     }
-    rows = np.concatenate([_NO_ROWS, *nearest.values()])
+    rows = np.concatenate([_NO_ROWS, *similar.values()])
     names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
     wanted: dict[str, list[str]] = {}
     for past in sessions:
         ids = list(recalled[past.session.id][:_SIMILAR])
-        ids += [names[row] for row in nearest.get(past.session.id, _NO_ROWS).tolist()]
+        ids += [names[row] for row in similar.get(past.session.id, _NO_ROWS).tolist()]
         wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
     stored = unit.events.by_ids([key for ids in wanted.values() for key in ids])
     failed = [past.session.id for past in sessions if past.session.error_count]
@@ -59,7 +59,8 @@ def key_events(
 
 def _nearest(index: CorpusIndex, session_id: str, vector: Matrix) -> Rows:
     filter_ = DocumentFilter(scopes=frozenset({Scope.EVENT}), session_id=session_id)
-    return index.search_dense(vector, MAX_KEY_EVENTS, index.select(filter_), exact=False).rows
+    rows, _ = nearest(index, vector, index.select(filter_), MAX_KEY_EVENTS)
+    return rows
 
 
 def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[KeyEvent]:

@@ -22,9 +22,9 @@ from mneme_server.recall.search import Recall, Recalled, RecallQuery
 
 RELEVANCE_WEIGHT = 0.7
 RECENCY_WEIGHT = 0.3
-_SESSIONS = 40
+_SESSIONS = 25
 """Summaries that are looked at, at least: recency may lift one that is less relevant."""
-_EVENTS = 60
+_EVENTS = 40
 
 
 @dataclass(frozen=True, slots=True)

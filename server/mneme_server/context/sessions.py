@@ -10,11 +10,12 @@ from mneme_server.common.clock import MICROSECONDS
 from mneme_server.context.model import PastSession, SessionScope
 from mneme_server.context.ports import ContextUnit
 from mneme_server.corpus.document import DocumentFilter, Scope
-from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Selection
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, Selection
 from mneme_server.learn.ports import TextEmbedder
 
 DAY_US = 86_400 * MICROSECONDS
 DECAY_DAYS = 30.0
+_GATHERED = 5_000
 
 
 def recency(at_us: int, now_us: int) -> float:
@@ -61,6 +62,19 @@ def source_ids(unit: ContextUnit, index: CorpusIndex, rows: Rows) -> list[str]:
     doc_ids = [int(doc_id) for doc_id in index.columns.doc_id[rows]]
     known = unit.summaries.sessions_of(doc_ids)
     return [known.get(doc_id, "") for doc_id in doc_ids]
+
+
+def nearest(
+    index: CorpusIndex, vector: Matrix, selection: Selection, limit: int
+) -> tuple[Rows, Scores]:
+    """Return the selected rows nearest to a vector (d,), the best first, with their cosines."""
+    if selection.count > _GATHERED:
+        return index.search_dense(vector, limit, selection, exact=False)
+    # To look at each of a few is faster than to search among all for them.
+    rows = np.flatnonzero(selection.mask)
+    cosines = np.nan_to_num(index.similarities(vector, rows), nan=-1.0)
+    best = np.lexsort((-index.columns.doc_id[rows], -cosines))[:limit]
+    return rows[best], cosines[best]
 
 
 def latest(unit: ContextUnit, index: CorpusIndex, scope: SessionScope, limit: int) -> list[str]:

@@ -13,6 +13,7 @@ from mneme_server.context.sessions import (
     before,
     document_filter,
     load,
+    nearest,
     source_ids,
     vectors_of,
 )
@@ -22,7 +23,6 @@ from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Session
 from mneme_server.learn.ports import TextEmbedder
 
-_GATHERED = 5_000
 _NO_ROWS: Rows = np.empty(0, np.int64)
 
 
@@ -100,12 +100,6 @@ def _earlier(
     """Return the rows of the sessions that one goes back to, with their cosines."""
     scope = SessionScope(project=session.project)
     earlier = before(index.select(document_filter(scope)), index, session.started_us)
-    if earlier.count > _GATHERED:
-        rows, cosines = index.search_dense(vector, links, earlier, exact=False)
-    else:  # To look at each of a few is faster than to search among all for them.
-        rows = np.flatnonzero(earlier.mask)
-        cosines = np.nan_to_num(index.similarities(vector, rows), nan=-1.0)
-        best = np.lexsort((-index.columns.doc_id[rows], -cosines))[:links]
-        rows, cosines = rows[best], cosines[best]
+    rows, cosines = nearest(index, vector, earlier, links)
     near = cosines >= MIN_SIMILARITY
     return rows[near], cosines[near]

@@ -45,6 +45,7 @@ _NUMBERS: dict[Column, Any] = {
 }
 _CODED = (Column.AGENT, Column.NAME, Column.MODEL)
 _MEMORY_OF_MESSAGES = 20_000
+_NEVER = np.iinfo(np.int64).max
 
 
 class Codes(dict[str, int]):
@@ -135,31 +136,18 @@ class _Loader:
         self._parts: dict[Column, list[Array]] = {column: [] for column in columns}
 
     def load(self) -> History:
-        rows = list(self._reader.sessions(self._filter))
-        places = {row.id: i for i, row in enumerate(rows)}
+        known = _Known(self._reader, self._filter)
+        places = {session_id: i for i, session_id in enumerate(known.ids)}
         for chunk in self._reader.scan(self._filter, self._columns):
             self._take(dict(zip(self._columns, chunk, strict=True)), places)
         columns = {column: self._joined(column) for column in self._columns}
         session, time = columns.pop(Column.SESSION), columns[Column.TIME]
-        first = np.full(len(rows), np.iinfo(np.int64).max)
-        np.minimum.at(first, session, time)
-        kept, start = self._kept(rows, first)
-        # Ties by id, so that the same record always gives the same order.
-        order = sorted(range(len(kept)), key=lambda i: (start[i], rows[kept[i]].id))
-        chosen = [kept[i] for i in order]
-        renumbered = np.full(len(rows), NONE, np.int32)
-        renumbered[chosen] = np.arange(len(chosen), dtype=np.int32)
+        sessions, renumbered = known.looked_at(session, time)
         session = renumbered[session]
         by_session = np.lexsort((columns[Column.SEQUENCE], time, session))
+        del time
         history = History(
-            sessions=Sessions(
-                ids=[rows[i].id for i in chosen],
-                outcome=np.array(
-                    [outcome_of(rows[i].status, rows[i].metadata_json) for i in chosen], np.int8
-                ),
-                start_us=np.array([start[i] for i in order], np.int64),
-                tags=[rows[i].tags for i in chosen],
-            ),
+            sessions=sessions,
             session=session[by_session],
             columns={},
             agents=self._codes[Column.AGENT].texts,
@@ -167,6 +155,7 @@ class _Loader:
             models=self._codes[Column.MODEL].texts,
             templates=[],
         )
+        # One column at a time: the unsorted one is gone before the next is sorted.
         for column in list(columns):
             history.columns[column] = columns.pop(column)[by_session]
         if Column.MESSAGE in history.columns:
@@ -194,20 +183,51 @@ class _Loader:
         parts = self._parts.pop(column)
         return np.concatenate(parts) if parts else np.empty(0, _NUMBERS.get(column, np.int32))
 
-    def _kept(self, rows: Sequence[Any], first: Ints) -> tuple[list[int], list[int]]:
-        """Return the sessions that count, as places in `rows`, and when each began."""
-        filter_, unseen = self._filter, np.iinfo(np.int64).max
-        low = -unseen if filter_.start_us is None else filter_.start_us
-        high = unseen if filter_.end_us is None else filter_.end_us
-        kept, start = [], []
-        for place, (row, seen) in enumerate(zip(rows, first.tolist(), strict=True)):
-            if seen != unseen:
-                kept.append(place)
-                start.append(seen)
-            elif low <= row.started_us < high and filter_.agent_id in ("", row.agent_id):
-                kept.append(place)
-                start.append(row.started_us)
-        return kept, start
+
+class _Known:
+    """The sessions of the filter, at whatever time. Their metadata is read for the outcome only."""
+
+    def __init__(self, reader: HistoryReader, filter_: HistoryFilter) -> None:
+        self.ids: list[str] = []
+        self._outcomes: list[int] = []
+        self._started: list[int] = []
+        self._tags: list[tuple[str, ...]] = []
+        self._in_range: list[bool] = []
+        shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+        low = -_NEVER if filter_.start_us is None else filter_.start_us
+        high = _NEVER if filter_.end_us is None else filter_.end_us
+        for row in reader.sessions(filter_):
+            self.ids.append(row.id)
+            self._outcomes.append(outcome_of(row.status, row.metadata_json))
+            self._started.append(row.started_us)
+            self._tags.append(shared.setdefault(row.tags, row.tags))
+            self._in_range.append(
+                low <= row.started_us < high and filter_.agent_id in ("", row.agent_id)
+            )
+
+    def looked_at(self, session: Ints, time: Ints) -> tuple[Sessions, Array]:
+        """Return the sessions that count, and for each known one its number among them, or `NONE`.
+
+        Args:
+            session: the events' sessions (n,), as places in `ids`.
+            time: the events' times (n,).
+        """
+        start = np.full(len(self.ids), _NEVER)
+        np.minimum.at(start, session, time)
+        silent = start == _NEVER
+        start[silent] = np.array(self._started, np.int64)[silent]
+        kept = np.flatnonzero(~silent | np.array(self._in_range, bool)).tolist()
+        # Ties by id, so that the same record always gives the same order.
+        kept.sort(key=lambda place: (start[place], self.ids[place]))
+        renumbered = np.full(len(self.ids), NONE, np.int32)
+        renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+        sessions = Sessions(
+            ids=[self.ids[place] for place in kept],
+            outcome=np.array([self._outcomes[place] for place in kept], np.int8),
+            start_us=start[kept],
+            tags=[self._tags[place] for place in kept],
+        )
+        return sessions, renumbered
 
 
 class _Templates(dict[str | None, int]):

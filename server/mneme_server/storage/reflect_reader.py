@@ -22,7 +22,7 @@ from mneme_server.reflect.ports import Column, EventFact, HistoryFilter, Session
 from mneme_server.storage.rows import chunks, decode_tags, equal_where_given
 from mneme_server.storage.tables import events, session_tags, sessions
 
-_CHUNK = 20_000
+_CHUNK = 10_000
 """Rows that are in memory as objects at the same time."""
 _MESSAGE_END = 2_000
 _SHOWN = 2_000
@@ -60,10 +60,10 @@ def _message() -> ColumnElement[str]:
     )
 
 
-def _by_row(query: Select[Any]) -> Select[Any]:
-    """Return the query as it reads the table by its own order: every index begins with the tenant,
-    and SQLite would go through all of one."""
-    return query.with_hint(events, "NOT INDEXED", "sqlite")
+# Every index begins with the tenant, and in a tenant's own file all rows have the same. SQLite does
+# not know that, and would go through the whole of an index; the plus keeps it from using one for
+# this condition.
+_tenant_without_index: ColumnElement[str] = literal_column("+events.tenant_id", String)
 
 
 _COLUMNS: Mapping[Column, ColumnElement[Any]] = {
@@ -109,20 +109,20 @@ class SqlHistory:
     def scan(
         self, filter_: HistoryFilter, columns: Sequence[Column]
     ) -> Iterator[Sequence[Sequence[Any]]]:
+        by_session = bool(filter_.user_id or filter_.project or filter_.tags)
+        by_time = filter_.start_us is not None or filter_.end_us is not None
+        tenant = events.c.tenant_id if by_session or by_time else _tenant_without_index
         query = select(*(_COLUMNS[column] for column in columns)).select_from(events)
-        query = query.where(events.c.tenant_id == self._tenant_id)
+        query = query.where(tenant == self._tenant_id)
         query = query.where(*equal_where_given(events.c, filter_, ("agent_id",)))
         if filter_.start_us is not None:
             query = query.where(events.c.timestamp >= filter_.start_us)
         if filter_.end_us is not None:
             query = query.where(events.c.timestamp < filter_.end_us)
-        if filter_.user_id or filter_.project or filter_.tags:
+        if by_session:
             query = query.where(
                 events.c.session_id.in_(self._sessions(select(sessions.c.id), filter_))
             )
-        elif filter_.start_us is None and filter_.end_us is None:
-            # All of the table: in its own order, not by way of an index.
-            query = _by_row(query)
         # The rows come straight from the driver: objects for a million rows would cost seconds.
         result = self._connection.execute(query)
         cursor = result.cursor
@@ -136,9 +136,9 @@ class SqlHistory:
     def payloads(self, cursors: Sequence[int]) -> Iterator[tuple[int, str]]:
         for some in chunks(cursors, _PAYLOADS_AT_ONCE):
             query = select(events.c.cursor, events.c.payload).where(
-                events.c.tenant_id == self._tenant_id, events.c.cursor.in_(some)
+                _tenant_without_index == self._tenant_id, events.c.cursor.in_(some)
             )
-            for row in self._connection.execute(_by_row(query.order_by(events.c.cursor))):
+            for row in self._connection.execute(query.order_by(events.c.cursor)):
                 yield row.cursor, row.payload
 
     def facts(self, cursors: Sequence[int]) -> Mapping[int, EventFact]:
@@ -150,8 +150,9 @@ class SqlHistory:
                 func.substr(events.c.text, 1, _SHOWN).label("shown"),
                 func.substr(_message(), 1, _SHOWN).label("message"),
                 events.c.input_tokens, events.c.output_tokens,
-            ).where(events.c.tenant_id == self._tenant_id, events.c.cursor.in_(some))  # fmt: skip
-            for row in self._connection.execute(_by_row(query)):
+            )  # fmt: skip
+            query = query.where(_tenant_without_index == self._tenant_id, events.c.cursor.in_(some))
+            for row in self._connection.execute(query):
                 found[row.cursor] = EventFact(*row[1:])
         return found
 
