@@ -207,9 +207,6 @@ documents = Table(
     _text("tags"),
     UniqueConstraint("tenant_id", "scope", "source_id", name="documents_source"),
     Index("documents_by_session", "tenant_id", "session_id", "position"),
-    # The row's own number would do, but SQLite reads the whole tenant through another index when
-    # it is asked for a handful of numbers and the tenant, as recall does.
-    Index("documents_by_id", "tenant_id", "doc_id"),
     sqlite_autoincrement=True,
 )
 
