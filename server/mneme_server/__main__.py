@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return command(settings, arguments)
     except (MnemeError, EmbeddingError) as error:
-        return _complain(error.message, _FAILED)
+        return _complain(str(error), _FAILED)
 
 
 def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:

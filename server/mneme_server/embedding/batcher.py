@@ -152,6 +152,7 @@ class MicroBatcher:
             # tracebacks.
             raise EmbeddingError(
                 call.error.message,
+                detail=call.error.detail,
                 retryable=call.error.retryable,
                 retry_after_s=call.error.retry_after_s,
             ) from call.error
@@ -344,7 +345,7 @@ class _BackgroundView:
 def _as_embedding_error(error: Exception) -> EmbeddingError:
     if isinstance(error, EmbeddingError):
         return error
-    wrapped = EmbeddingError(f"the embedder failed: {type(error).__name__}: {error}")
+    wrapped = EmbeddingError("the embedder failed", detail=f"{type(error).__name__}: {error}")
     wrapped.__cause__ = error
     return wrapped
 

@@ -4,15 +4,22 @@
 class EmbeddingError(Exception):
     """A text could not be embedded.
 
-    `retryable` tells whether the same call may succeed later, `retry_after_s` (seconds) when the
-    backend said so.
+    `message` is for any caller. `detail` is for whoever runs the server, who sees both in
+    `str(error)`: where the backend is, what the system said. `retryable` tells whether the same
+    call may succeed later, `retry_after_s` (seconds) when the backend said so.
     """
 
     def __init__(
-        self, message: str, *, retryable: bool = False, retry_after_s: float | None = None
+        self,
+        message: str,
+        *,
+        detail: str = "",
+        retryable: bool = False,
+        retry_after_s: float | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(f"{message} ({detail})" if detail else message)
         self.message = message
+        self.detail = detail
         self.retryable = retryable
         self.retry_after_s = retry_after_s
 

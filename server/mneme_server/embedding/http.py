@@ -105,16 +105,20 @@ class JsonHttpClient:
             response = self._client.post(self._base_url + path, json=body)
         except httpx2.TimeoutException:
             return EmbeddingError(
-                f"{self._service} at {self._base_url} did not answer in time", retryable=True
+                f"{self._service} did not answer in time",
+                detail=f"at {self._base_url}",
+                retryable=True,
             )
         except httpx2.ConnectError as error:
             return EmbeddingError(
-                f"cannot connect to {self._service} at {self._base_url}: {error}; is it running?",
+                f"cannot connect to {self._service}",
+                detail=f"at {self._base_url}: {error}; is it running?",
                 retryable=True,
             )
         except (httpx2.HTTPError, RuntimeError) as error:  # RuntimeError: closed by another thread
             return EmbeddingError(
-                f"the connection to {self._service} at {self._base_url} failed: {error}",
+                f"the connection to {self._service} failed",
+                detail=f"at {self._base_url}: {error}",
                 retryable=True,
             )
         if response.is_success:
@@ -133,12 +137,12 @@ class JsonHttpClient:
             answer = json.loads(response.content)
         except ValueError as error:
             raise EmbeddingError(
-                f"{self._service} at {self._base_url} answered with something "
-                f"that is not JSON: {error}"
+                f"{self._service} answered with something that is not JSON",
+                detail=f"at {self._base_url}: {error}",
             ) from error
         if not isinstance(answer, dict):
             raise EmbeddingError(
-                f"{self._service} at {self._base_url} answered with no JSON object"
+                f"{self._service} answered with no JSON object", detail=f"at {self._base_url}"
             )
         return answer
 

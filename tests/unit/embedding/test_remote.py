@@ -353,3 +353,12 @@ def test_closing_ends_a_wait_between_attempts(server: ScriptedServer, kind: str)
 def test_a_base_url_that_is_none_is_refused_at_once(kind: str, url: str) -> None:
     with pytest.raises(ValueError, match="base URL"):
         embedder_for(kind, url)
+
+
+@pytest.mark.parametrize("kind", ["openai", "ollama"])
+def test_the_message_for_callers_does_not_say_where_the_backend_is(kind: str) -> None:
+    with pytest.raises(EmbeddingError) as failed:
+        embedder_for(kind, "http://127.0.0.1:1", policy=IMPATIENT).embed(["x"])
+    assert "127.0.0.1" not in failed.value.message
+    assert "http://127.0.0.1:1" in failed.value.detail
+    assert failed.value.detail in str(failed.value)

@@ -161,3 +161,15 @@ def test_an_error_in_the_middle_of_a_stream_comes_after_the_answers_before_it(
         seen.extend(answer.cursor for answer in stream)
     assert failed.value.code() is StatusCode.UNAVAILABLE
     assert (seen, stream.code()) == (["1", "2"], StatusCode.UNAVAILABLE)
+
+
+def test_where_the_embedding_backend_is_stays_in_the_log(edge: Edge, client: Client) -> None:
+    error = EmbeddingError("no answer", detail="at http://10.0.0.7:11434", retryable=True)
+    edge.raises(GET, error)
+    with capture_logs() as logged:
+        refusal = client.refusal(GET, REQUEST)
+    assert refusal.message == "no answer"
+    assert "10.0.0.7" not in str(refusal.info)
+    (warning,) = [line for line in logged if line["log_level"] == "warning"]
+    assert warning["error"] == "no answer (at http://10.0.0.7:11434)"
+    assert warning["request_id"] == refusal.info.metadata["request_id"]

@@ -77,3 +77,26 @@ def test_forgetting_idle_keys_does_not_refill_busy_ones() -> None:
     assert buckets.take("busy", 1) == 0
     assert buckets.take("one more", 1) == 0
     assert buckets.take("busy", 1) > 0
+
+
+class Counting(TokenBuckets):
+    """Counts how often it goes through all of its buckets."""
+
+    sweeps = 0
+
+    def _sweep(self, now: float) -> None:
+        self.sweeps += 1
+        super()._sweep(now)
+
+
+def test_however_many_keys_are_in_use_few_calls_go_through_all_of_them() -> None:
+    clock = Clock()
+    buckets = Counting(clock)
+    for n in range(50_000):
+        assert buckets.take(f"key {n}", 60) == 0
+    assert buckets.sweeps <= 3
+    clock.now += 61
+    for n in range(50_000):
+        buckets.take(f"new key {n}", 60)
+    assert buckets.sweeps <= 5
+    assert len(buckets._buckets) <= 50_000  # Those of the first round are gone.

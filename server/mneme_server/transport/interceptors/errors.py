@@ -10,6 +10,7 @@ import grpc
 import structlog
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
+from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.transport.call import Call
 from mneme_server.transport.errors import DETAILS_KEY, internal_outcome, outcome_of
 
@@ -25,6 +26,9 @@ def map_errors(call: Call) -> Iterator[None]:
         if isinstance(error, grpc.RpcError):
             # The request stream broke off: the caller is gone and nobody hears an answer.
             raise
+        if isinstance(error, EmbeddingError) and error.detail:
+            # Where the backend is, is no business of the tenants'.
+            _log.warning("embedding failed", error=str(error), request_id=call.request_id)
         outcome = outcome_of(error, call.request_id)
         if outcome is None:
             call.error_id = secrets.token_hex(8)

@@ -11,7 +11,7 @@ from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.transport.call import Call
 from mneme_server.transport.pipeline import Layer
 
-_MAX_BUCKETS = 10_000
+_SWEPT_FROM = 10_000
 _MINUTE_S = 60.0
 
 
@@ -26,14 +26,14 @@ class TokenBuckets:
         self._clock = clock
         self._lock = threading.Lock()
         self._buckets: dict[str, tuple[float, float]] = {}
+        self._sweep_at = _SWEPT_FROM
 
     def take(self, key_id: str, per_minute: int) -> float:
         """Take one token; return 0, or the seconds until there is one."""
         now = self._clock()
         with self._lock:
-            if key_id not in self._buckets and len(self._buckets) >= _MAX_BUCKETS:
-                # Every bucket that nobody touched for a minute is full, as a new one is.
-                self._buckets = {k: b for k, b in self._buckets.items() if now - b[1] < _MINUTE_S}
+            if key_id not in self._buckets and len(self._buckets) >= self._sweep_at:
+                self._sweep(now)
             tokens, filled_at = self._buckets.get(key_id, (float(per_minute), now))
             rate = per_minute / _MINUTE_S
             tokens = min(float(per_minute), tokens + (now - filled_at) * rate)
@@ -42,6 +42,15 @@ class TokenBuckets:
                 return (1 - tokens) / rate
             self._buckets[key_id] = (tokens - 1, now)
             return 0.0
+
+    def _sweep(self, now: float) -> None:
+        """Forget what nobody touched for a minute: such a bucket is full, as a new one is.
+
+        The next sweep waits until there are twice as many as are left, so that however many keys
+        are in use, sweeping costs a constant time a call.
+        """
+        self._buckets = {k: b for k, b in self._buckets.items() if now - b[1] < _MINUTE_S}
+        self._sweep_at = max(_SWEPT_FROM, 2 * len(self._buckets))
 
 
 def rate_limit(buckets: TokenBuckets) -> Layer:
