@@ -145,7 +145,10 @@ class Grams:
     def before_call(self, calls: Calls) -> Ints:
         """Return the sequence (c,) that ends just before each call, in its session."""
         before = _shifted(self.code, self.length)
-        before[self.length :][calls.session[self.length :] != calls.session[: -self.length]] = NONE
+        # Where the calls are fewer than the sequence is long, both sides are empty.
+        begun = max(len(calls) - self.length, 0)
+        elsewhere = calls.session[self.length :] != calls.session[:begun]
+        before[self.length :][elsewhere] = NONE
         return before
 
     def up_to_call(self) -> Ints:
@@ -155,7 +158,7 @@ class Grams:
 
 def _shifted(code: Ints, by: int) -> Ints:
     moved = np.full_like(code, NONE)
-    moved[by:] = code[: len(code) - by] if by else code
+    moved[by:] = code[: max(len(code) - by, 0)]
     return moved
 
 

@@ -127,6 +127,16 @@ def test_what_came_before_a_call_is_of_its_own_session() -> None:
     assert [int(code) for code in double.up_to_call()] == [NONE, 0, NONE, 0]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_fewer_calls_than_a_sequence_is_long_are_no_trouble(count: int) -> None:
+    record = Record()
+    for number in range(count):
+        record.add("s", CALL, number, name="a")
+    calls, _ = calls_of(record)
+    for gram in grams_of(calls, range(1, 7)):
+        assert len(gram.before_call(calls)) == len(gram.up_to_call()) == count
+
+
 def test_a_record_without_calls_has_no_sequences() -> None:
     record = Record()
     record.add("s", EventType.MESSAGE, 0, text="hello")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,3 +89,18 @@ def test_a_session_without_events_counts_where_it_started_in_range() -> None:
     filter_ = HistoryFilter(start_us=5_000_000, end_us=20_000_000)
     found = Reflect(Tenants(record))("t", Analysis.COST_ANALYSIS, filter_, {}, 10)
     assert (found.scope.sessions, found.scope.events) == (2, 1)
+
+
+@pytest.mark.parametrize("analysis", Analysis)
+def test_times_at_the_ends_of_the_calendar_are_no_trouble(analysis: Analysis) -> None:
+    record = Record()
+    for at in (-62_135_596_800.0, 0.0, 253_402_300_799.0):  # The years 1 to 9999.
+        record.call(f"s{at}", "pay", at, error="too late")
+        record.add(f"s{at}", EventType.LLM_RESPONSE, at, cost=1.0, duration=5, model="m")
+    found = Reflect(Tenants(record))("t", analysis, HistoryFilter(), {}, 10)
+    assert found.scope.sessions == 3
+
+
+def test_a_server_that_never_reflects_does_not_import_scipy() -> None:
+    code = "import mneme_server.app, sys; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
