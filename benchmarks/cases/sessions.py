@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks import sessions
 from benchmarks.context import FULL, Context
 from benchmarks.report import Row, Verdict, at_most, milliseconds
-
-from benchmarks import sessions
 
 _FULL_SESSIONS, _QUICK_SESSIONS = 10_000, 500
 

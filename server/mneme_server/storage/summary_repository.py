@@ -32,7 +32,7 @@ from mneme_server.context.model import (
 from mneme_server.events.model import ERROR_TYPES, Event, EventType, Session, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.storage.event_repositories import event_of, session_of
-from mneme_server.storage.rows import chunks, equal_where_given
+from mneme_server.storage.rows import chunks, equal_where_given, unindexed
 from mneme_server.storage.tables import (
     documents,
     events,
@@ -143,7 +143,7 @@ class SqlSummaries:
             # With the time, which no index holds: SQLite would read a whole index that holds the
             # rest rather than look up these rows.
             query = select(documents.c.doc_id, documents.c.source_id, documents.c.timestamp).where(
-                documents.c.tenant_id == self._tenant_id, documents.c.doc_id.in_(some)
+                unindexed(documents.c.tenant_id) == self._tenant_id, documents.c.doc_id.in_(some)
             )
             found |= {row.doc_id: row.source_id for row in self._connection.execute(query)}
         return found
