@@ -5,6 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup-done
 
+# The TypeScript client is built and tested where Node.js 20 and npm are; nothing else needs them.
+TYPESCRIPT := clients/typescript
+NODE := $(shell command -v npm >/dev/null && \
+	node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null && echo yes)
+NODE_SETUP := $(TYPESCRIPT)/node_modules/.setup-done
+
 # Where the exported embedding model is kept; shared by the demo, the tests and `make serve`.
 export MNEME_MODEL_DIR ?= $(CURDIR)/.cache/models
 
@@ -12,13 +18,13 @@ export MNEME_MODEL_DIR ?= $(CURDIR)/.cache/models
 MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git rev-parse --verify --quiet main 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo picture serve test lint lint-python lint-proto breaking \
-	generate check-generate format bench clean
+.PHONY: help setup setup-typescript model demo picture serve test test-typescript lint lint-python \
+	lint-typescript lint-proto breaking generate check-generate format bench clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(SETUP) model ## Create .venv and prepare the embedding model; seconds when nothing changed
+setup: $(SETUP) setup-typescript model ## Create .venv and prepare the embedding model; seconds when nothing changed
 
 $(SETUP): pyproject.toml
 	@command -v $(PYTHON) >/dev/null \
@@ -29,7 +35,16 @@ $(SETUP): pyproject.toml
 		|| { echo "Python's venv module is missing: apt install python3-venv"; exit 1; }
 	@echo "Installing into $(VENV); the first time takes a few minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[server,dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[server,mcp,dev]'
+	@touch $@
+
+# Without it Python's part is whole, so that a registry that is out of reach stops nobody else.
+setup-typescript:
+	@$(if $(NODE),$(MAKE) --no-print-directory $(NODE_SETUP) \
+		|| echo "The TypeScript client is not set up; npm's message is above.",:)
+
+$(NODE_SETUP): $(TYPESCRIPT)/package-lock.json
+	@cd $(TYPESCRIPT) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 model: $(SETUP)
@@ -46,15 +61,22 @@ serve: setup ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data
 
 test: setup ## Run every test
 	$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory test-typescript
 
-lint: lint-python lint-proto ## Check style, types, the rule of dependencies and the API
+test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client
+	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20 is missing")
+
+lint: lint-python lint-typescript lint-proto ## Check style, types, the rule of dependencies and the API
 
 lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py
+	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py scripts/parity.py scripts/agents_day.py
 	$(BIN)/lint-imports
+
+lint-typescript: $(if $(NODE),$(NODE_SETUP))
+	@$(if $(NODE),cd $(TYPESCRIPT) && npm run lint,echo "TypeScript: skipped, Node.js 20 is missing")
 
 lint-proto: $(SETUP) breaking check-generate
 	$(BIN)/buf lint
@@ -71,27 +93,36 @@ breaking: $(SETUP)
 		$(BIN)/buf breaking --against "$$before"; \
 	fi
 
-generate: $(SETUP) ## Generate the Python code of the API, and the tables of the documentation
+generate: $(SETUP) setup-typescript ## Generate the code of the API, and the tables of the documentation
 	$(BIN)/python scripts/generate.py
 	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/parity.py
 
-check-generate: $(SETUP) ## Check that what is generated is up to date
+check-generate: $(SETUP) setup-typescript ## Check that what is generated is up to date
 	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python scripts/parity.py --check
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
-	$(BIN)/python scripts/generate.py "$$fresh" && \
+	$(BIN)/python scripts/generate.py "$$fresh" "$$fresh"/typescript && \
 	for package in mneme/v1 mneme/_generated buf; do \
 		diff -r -x __pycache__ clients/python/$$package "$$fresh"/$$package \
 			|| { echo "clients/python/$$package is not what proto/ gives: make generate"; exit 1; }; \
-	done && echo "generated code is up to date"
+	done && \
+	if [ -d "$$fresh"/typescript ]; then \
+		diff -r $(TYPESCRIPT)/src/gen "$$fresh"/typescript \
+			|| { echo "$(TYPESCRIPT)/src/gen is not what proto/ gives: make generate"; exit 1; }; \
+	fi && echo "generated code is up to date"
 
-format: $(SETUP) ## Format Python and proto files
+format: $(SETUP) setup-typescript ## Format Python, TypeScript and proto files
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 	$(BIN)/buf format -w proto
+	@$(if $(wildcard $(NODE_SETUP)),cd $(TYPESCRIPT) && npm run format)
 
 bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.mcp
 
 clean: ## Remove .venv, the exported model and what tools cached
+	rm -rf $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,10 +1,13 @@
-"""Generate the Python code of the API from proto/.
+"""Generate the code of the API from proto/, for Python and TypeScript.
 
 `buf build` compiles the schemas into one image; grpc_tools' protoc runs the
 plugins on it (buf's built-in protoc does not cover grpc_python), and clientgen
-writes the methods of the two clients from the same image. Works offline.
+writes the methods of the clients from the same image. Works offline. The
+TypeScript code needs `npm ci` in clients/typescript, and is left as it is
+without.
 
-Usage: python scripts/generate.py [OUT_DIR]     (default: clients/python)
+Usage: python scripts/generate.py [PYTHON_DIR [TYPESCRIPT_DIR]]
+       (default: clients/python clients/typescript/src/gen)
 """
 
 from __future__ import annotations
@@ -17,40 +20,45 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
+import google.rpc  # type: ignore[import-untyped]
 from clientgen.description import describe
 from clientgen.render import write
+from clientgen.typescript import write as write_typescript
 from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sysconfig.get_path("scripts"))
+PYTHON = ROOT / "clients/python"
+TYPESCRIPT = ROOT / "clients/typescript/src/gen"
+PROTOC_GEN_ES = ROOT / "clients/typescript/node_modules/.bin/protoc-gen-es"
 
 
-def generate(out: Path) -> None:
+def schemas() -> list[str]:
+    """The schemas that code is made of, relative to their roots."""
+    own = sorted(p.relative_to(ROOT / "proto") for p in (ROOT / "proto").rglob("*.proto"))
+    return [*map(str, own), "buf/validate/validate.proto"]
+
+
+def build(image: Path) -> None:
+    """Compile the schemas into one image, comments included."""
+    subprocess.run([BIN / "buf", "build", "-o", image], cwd=ROOT, check=True)
+
+
+def generate_python(image: Path, out: Path) -> None:
     """Write the generated packages mneme.v1, mneme._generated and buf.validate below `out`."""
-    schemas = [
-        *sorted(p.relative_to(ROOT / "proto") for p in (ROOT / "proto").rglob("*.proto")),
-        Path("buf/validate/validate.proto"),
-    ]
     for package in ("mneme/v1", "mneme/_generated", "buf"):
         shutil.rmtree(out / package, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        image = Path(scratch) / "image.binpb"
-        subprocess.run([BIN / "buf", "build", "-o", image], cwd=ROOT, check=True)
-        arguments = [
-            "protoc",
-            f"--descriptor_set_in={image}",
-            f"-I{files('grpc_tools') / '_proto'}",
-            f"--plugin=protoc-gen-mypy_grpc={BIN / 'protoc-gen-mypy_grpc'}",
-            f"--python_out={out}",
-            f"--pyi_out={out}",
-            f"--grpc_python_out={out}",
-            f"--mypy_grpc_out={out}",
-            *map(str, schemas),
-        ]
-        if protoc.main(arguments) != 0:
-            raise SystemExit("protoc failed; its message is above")
-        write(describe(image.read_bytes()), out / "mneme/_generated")
+    run_protoc(
+        f"--descriptor_set_in={image}",
+        f"--plugin=protoc-gen-mypy_grpc={BIN / 'protoc-gen-mypy_grpc'}",
+        f"--python_out={out}",
+        f"--pyi_out={out}",
+        f"--grpc_python_out={out}",
+        f"--mypy_grpc_out={out}",
+        *schemas(),
+    )
+    write(describe(image.read_bytes()), out / "mneme/_generated")
     # Schemas without services leave empty stubs; the API does not show them.
     for stub in out.rglob("*_pb2_grpc.py*"):
         if "Stub" not in stub.read_text():
@@ -61,5 +69,39 @@ def generate(out: Path) -> None:
         (out / package / "__init__.py").write_text(f'"""{docstring}"""\n')
 
 
+def generate_typescript(image: Path, out: Path) -> None:
+    """Write protobuf-es' modules, and the client's calls and enum names, into `out`."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    plugin = (
+        f"--plugin=protoc-gen-es={PROTOC_GEN_ES}",
+        f"--es_out={out}",
+        "--es_opt=target=ts,import_extension=js",
+    )
+    run_protoc(f"--descriptor_set_in={image}", *plugin, *schemas())
+    # The details of errors, from the package that the server takes them from too.
+    (googleapis,) = (Path(folder).parents[1] for folder in google.rpc.__path__)
+    run_protoc(f"-I{googleapis}", *plugin, "google/rpc/error_details.proto")
+    write_typescript(describe(image.read_bytes()), out)
+
+
+def run_protoc(*arguments: str) -> None:
+    """Run protoc; its own message tells what it did not like."""
+    if protoc.main(["protoc", f"-I{files('grpc_tools') / '_proto'}", *arguments]) != 0:
+        raise SystemExit("protoc failed; its message is above")
+
+
+def main(python: Path = PYTHON, typescript: Path = TYPESCRIPT) -> None:
+    """Generate both; the TypeScript code only where its plugin is installed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        image = Path(scratch) / "image.binpb"
+        build(image)
+        generate_python(image, python)
+        if PROTOC_GEN_ES.exists():
+            generate_typescript(image, typescript)
+        else:
+            print("TypeScript: left as it is; for new code run npm ci in clients/typescript")
+
+
 if __name__ == "__main__":
-    generate(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "clients/python")
+    main(*map(Path, sys.argv[1:]))

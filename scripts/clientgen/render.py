@@ -81,13 +81,14 @@ def _imports(service: Service, signatures: list[Signature]) -> list[str]:
     third_party = tuple(m for m in others if m.startswith("google."))
     own = tuple(m for m in others if not m.startswith("google."))
     for group in (standard, third_party, own):
-        block = [line for m in group if m in needed for line in _import(m, sorted(needed[m]))]
+        block = [line for m in group if m in needed for line in _import(m, needed[m])]
         if block:
             lines += [*block, ""]
     return lines[:-1]
 
 
-def _import(module: str, names: list[str]) -> list[str]:
+def _import(module: str, unordered: Iterable[str]) -> list[str]:
+    names = sorted(unordered, key=str.casefold)
     line = f"from {module} import {', '.join(names)}"
     if len(line) <= WIDTH:
         return [line]
@@ -220,11 +221,12 @@ def _docstring(
 
 def _services(api: Api) -> str:
     """The module that joins all services: the clients' bases, the stubs, the list of RPCs."""
-    names = [(s.short_name, s.name.removesuffix("Service"), s.name) for s in api.services]
+    services = sorted(api.services, key=lambda service: service.short_name)
+    names = [(s.short_name, s.name.removesuffix("Service"), s.name) for s in services]
     lines = ['"""All services, joined."""', "", HEADER, "from __future__ import annotations", ""]
     lines += ["from typing import TYPE_CHECKING", ""]
     lines += [f"from mneme._generated import {', '.join(short for short, _, _ in names)}"]
-    for service in api.services:
+    for service in services:
         stub_module = f"mneme.v1.{snake_module(service)}_pb2_grpc"
         lines += [f"from {stub_module} import {service.name}Stub"]
     lines += ["", "if TYPE_CHECKING:", f"{INDENT}import grpc", f"{INDENT}from grpc import aio"]
@@ -253,7 +255,7 @@ def _types(api: Api) -> str:
     public = {module: names for module, names in api.types.items() if names}
     lines = ['"""The messages and enums of the API."""', "", HEADER]
     for module, names in sorted(public.items()):
-        lines += _import(module, list(names))
+        lines += _import(module, names)
     lines += ["", "__all__ = ["]
     everything = sorted(name for names in public.values() for name in names)
     lines += [f'{INDENT}"{name}",' for name in everything]

@@ -30,5 +30,5 @@ REPEATABLE_WRITES = frozenset(
 )
 
 # Methods and parameters of the client itself.
-RESERVED_METHODS = frozenset({"address", "aclose", "close", "metadata", "raw"})
+RESERVED_METHODS = frozenset({"address", "aclose", "attempt", "close", "metadata", "raw"})
 RESERVED_PARAMETERS = frozenset({"self", "timeout"})

@@ -15,21 +15,31 @@ from filelock import FileLock, Timeout
 from mneme.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,
+    context_service_pb2,
+    context_service_pb2_grpc,
     event_service_pb2,
     event_service_pb2_grpc,
     learn_service_pb2,
     learn_service_pb2_grpc,
     recall_service_pb2,
     recall_service_pb2_grpc,
+    reflect_service_pb2,
+    reflect_service_pb2_grpc,
 )
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
-from mneme_server.common.clock import now_us
+from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.repeating import Repeating
+from mneme_server.context.beside import LearnedBeside
+from mneme_server.context.retrieval import GetContext, SearchSessions
+from mneme_server.context.sleeping import Sleep
+from mneme_server.context.timeline import GetTimeline
+from mneme_server.context.waking import WakeUp
+from mneme_server.context.worker import SummaryWorker
 from mneme_server.corpus.pipeline import EmbeddingPipeline
 from mneme_server.corpus.registry import TenantRegistry
 from mneme_server.embedding.batcher import MicroBatcher
@@ -39,10 +49,16 @@ from mneme_server.embedding.port import Embedder
 from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.sessions import EndSession, StartSession
+from mneme_server.events.summaries import SummarySchedule
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.index.settings import IndexSettings
+from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
+from mneme_server.learn.reflection_model import ReflectionLimits
+from mneme_server.learn.reflections import Reflections
 from mneme_server.recall.search import Recall
+from mneme_server.reflect.prices import read_prices
+from mneme_server.reflect.reflecting import Reflect
 from mneme_server.settings import Settings
 from mneme_server.storage.catalog import Catalog
 from mneme_server.storage.tenant_database import EmbeddingModel, Unit
@@ -51,9 +67,11 @@ from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
 from mneme_server.transport.server import GrpcServer, ServerOptions, Service, Tls
 from mneme_server.transport.servicers.admin import AdminServicer
+from mneme_server.transport.servicers.context import ContextServicer
 from mneme_server.transport.servicers.event import EventServicer
 from mneme_server.transport.servicers.learn import LearnServicer
 from mneme_server.transport.servicers.recall import RecallServicer
+from mneme_server.transport.servicers.reflect import ReflectServicer
 
 _log = structlog.get_logger(__name__)
 
@@ -92,12 +110,12 @@ class Memories:
                     self.model,
                     index_settings=IndexSettings(exact_limit=settings.exact_search_limit),
                     queue_limit=settings.embed_queue_limit,
-                    opened=self.catalog.tenants.mark_dirty,
+                    opened=self._opened,
                     wake=self._wake,
                 ),
                 max_open=settings.max_open_tenants,
                 idle_seconds=settings.tenant_idle_seconds,
-                on_closed=self.catalog.tenants.mark_clean,
+                on_closed=self._closed,
             )
             opened.callback(self.registry.close)
             self.pipeline = EmbeddingPipeline(
@@ -106,16 +124,36 @@ class Memories:
                 batch=settings.embed_batch,
             )
             opened.callback(self.pipeline.stop)
+            idle_us = int(settings.session_idle_seconds * MICROSECONDS)
+            self.summaries = SummaryWorker(
+                self.registry.open,
+                CachedEmbedder(self._batcher.background, cache),
+                idle_us=idle_us,
+            )
+            opened.callback(self.summaries.stop)
+            self.schedule = SummarySchedule(idle_us=idle_us, wake=self.summaries.wake)
             self._resources = opened.pop_all()
 
     def _wake(self, tenant_id: str) -> None:
         self.pipeline.wake(tenant_id)
 
+    def _opened(self, tenant_id: str) -> None:
+        self.catalog.tenants.mark_dirty(tenant_id)
+        # Whatever it was closed with: a backup that was put back may hold a queue.
+        self.summaries.wake(tenant_id)
+
+    def _closed(self, tenant_id: str) -> None:
+        if not self.summaries.is_waiting(tenant_id):
+            self.catalog.tenants.mark_clean(tenant_id)
+
     def start(self) -> None:
-        """Go on with the work that an earlier run left: tenants with queued embeddings."""
+        """Go on with the work that an earlier run left: tenants with queued embeddings or
+        summaries."""
         for tenant_id in self.catalog.tenants.dirty_tenants():
             self.pipeline.wake(tenant_id)
+            self.summaries.wake(tenant_id)
         self.pipeline.start()
+        self.summaries.start()
 
     def close(self) -> None:
         """Stop the work, write what must be kept and close every file."""
@@ -190,7 +228,10 @@ class Application:
 
     def _services(self, files: TenantFiles) -> Sequence[Service]:
         registry, embedder = self.memories.registry, self.memories.embedder
+        schedule = self.memories.schedule
         recall = Recall(registry, embedder)
+        reflections = Reflections(registry, embedder, recall, self._reflection_limits())
+        learned = LearnedBeside(registry, recall, reflections)
         info = ServerInfo(
             version=version("mneme"),
             embedding_model=self.memories.model.model_id,
@@ -202,9 +243,9 @@ class Application:
                 event_service_pb2.DESCRIPTOR.services_by_name["EventService"],
                 event_service_pb2_grpc.add_EventServiceServicer_to_server,
                 EventServicer(
-                    start_session=StartSession(registry),
-                    end_session=EndSession(registry),
-                    record_events=RecordEvents(registry),
+                    start_session=StartSession(registry, schedule),
+                    end_session=EndSession(registry, schedule),
+                    record_events=RecordEvents(registry, schedule),
                     read=ReadEvents(registry),
                     watch_events=WatchEvents(registry),
                     verify_events=VerifyEvents(registry),
@@ -218,7 +259,27 @@ class Application:
             Service(
                 learn_service_pb2.DESCRIPTOR.services_by_name["LearnService"],
                 learn_service_pb2_grpc.add_LearnServiceServicer_to_server,
-                LearnServicer(Lessons(registry, embedder, recall)),
+                LearnServicer(
+                    Lessons(registry, embedder, recall),
+                    reflections,
+                    Knowledge(registry, embedder, recall),
+                ),
+            ),
+            Service(
+                context_service_pb2.DESCRIPTOR.services_by_name["ContextService"],
+                context_service_pb2_grpc.add_ContextServiceServicer_to_server,
+                ContextServicer(
+                    get_context=GetContext(registry, embedder, recall, learned),
+                    sleep=Sleep(registry, embedder, schedule),
+                    wake_up=WakeUp(registry, embedder, learned),
+                    search_sessions=SearchSessions(registry, recall),
+                    get_timeline=GetTimeline(registry, embedder),
+                ),
+            ),
+            Service(
+                reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
+                reflect_service_pb2_grpc.add_ReflectServiceServicer_to_server,
+                ReflectServicer(Reflect(registry, read_prices(self._settings.model_prices))),
             ),
             Service(
                 admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
@@ -228,6 +289,12 @@ class Application:
                 ),
             ),
         ]
+
+    def _reflection_limits(self) -> ReflectionLimits:
+        return ReflectionLimits(
+            per_session=self._settings.reflections_per_session,
+            per_project=self._settings.reflections_per_project,
+        )
 
     def _show_gauges(self) -> None:
         open_tenants = self.memories.registry.open_tenants

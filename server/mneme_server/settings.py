@@ -26,6 +26,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings.sources import InitSettingsSource
 
 from mneme_server.common.address import is_loopback, is_unix, split_host_port
+from mneme_server.reflect.prices import read_prices
 
 ENV_PREFIX = "MNEME_"
 
@@ -50,6 +51,11 @@ def _check_metrics_listen(address: str) -> str:
     if address:
         split_host_port(address)
     return address
+
+
+def _check_prices(prices: str | None) -> str | None:
+    read_prices(prices)
+    return prices
 
 
 OptionalPath = Annotated[Path | None, BeforeValidator(_none_if_empty)]
@@ -152,6 +158,28 @@ class Settings(BaseSettings):
         ge=0,
         description="vectors of a tenant that are searched exactly; beyond it a graph (HNSW) is"
         " built",
+    )
+
+    session_idle_seconds: float = Field(
+        1800.0,
+        ge=1,
+        description="after this long without an event a session that was not ended is summarised"
+        " as it is",
+    )
+    reflections_per_session: int = Field(
+        20, ge=1, description="reflections kept of a session; beyond it the oldest leave"
+    )
+    reflections_per_project: int = Field(
+        100, ge=1, description="reflections kept of a project; beyond it the oldest leave"
+    )
+
+    model_prices: Annotated[
+        str | None, BeforeValidator(_none_if_empty), AfterValidator(_check_prices)
+    ] = Field(
+        None,
+        description="what tokens cost, for events that carry no cost: the path of a TOML or JSON"
+        ' file, or JSON itself, {"MODEL": {"input": 2.5, "output": 10}} in US dollars a million'
+        " tokens",
     )
 
     @property

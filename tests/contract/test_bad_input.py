@@ -25,9 +25,13 @@ from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
+from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import reflect_service_pb2 as reflect_pb
+from mneme.v1 import reflection_pb2 as reflection_pb
 from support.api import METHODS, Api, Failure, grpc, refused
 from support.descriptors import Leaf, leaves, rules_of
 from support.making import event, lesson, record, struct
@@ -54,6 +58,10 @@ def world(server: LocalServer) -> World:
         record(api, event("some words", f"session-{number}", id=f"event-{number}", agent_id="a"))
         record(api, event("more words", "session-0", agent_id=f"agent-{number}"))
         lesson(api, "A title", f"content {number}", lesson_id=f"lesson-{number}")
+        reflection = reflection_pb.StoreReflectionRequest(
+            session_id="session-0", task_description="a task", outcome=number + 1,
+        )  # fmt: skip
+        api.learn.StoreReflection(reflection)
         server.keys.admin.admin.CreateTenant(
             admin_pb.CreateTenantRequest(tenant_id=f"input-page-{number}")
         )
@@ -116,6 +124,42 @@ VALID: dict[str, Callable[[World], Message]] = {
         lessons=[learn_pb.Lesson(title="A title", content="imported")]
     ),
     "mneme.v1.LearnService/ExportLessons": lambda _: learn_pb.ExportLessonsRequest(),
+    "mneme.v1.LearnService/StoreReflection": lambda _: reflection_pb.StoreReflectionRequest(
+        session_id="session-0",
+        task_description="a task",
+        outcome=reflection_pb.OUTCOME_SUCCESS,
+    ),
+    "mneme.v1.LearnService/ListReflections": lambda _: reflection_pb.ListReflectionsRequest(),
+    "mneme.v1.LearnService/SearchReflections": lambda _: reflection_pb.SearchReflectionsRequest(
+        task_description="a task"
+    ),
+    "mneme.v1.LearnService/SummarizeReflections": (
+        lambda _: reflection_pb.SummarizeReflectionsRequest()
+    ),
+    "mneme.v1.LearnService/LogKnowledge": lambda _: knowledge_pb.LogKnowledgeRequest(
+        repo="repo",
+        type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
+        context="a task",
+        lesson="a lesson",
+    ),
+    "mneme.v1.LearnService/QueryKnowledge": lambda _: knowledge_pb.QueryKnowledgeRequest(
+        query="words"
+    ),
+    "mneme.v1.ContextService/GetContext": lambda _: context_pb.GetContextRequest(topic="words"),
+    "mneme.v1.ContextService/Sleep": lambda _: context_pb.SleepRequest(
+        session_id=_new("asleep"),
+        open_todos=[context_pb.Todo(content="to do")],
+        decisions=[context_pb.Decision(decision="decided")],
+        locked_contexts=[context_pb.LockedContext(label="label")],
+    ),
+    "mneme.v1.ContextService/WakeUp": lambda _: context_pb.WakeUpRequest(),
+    "mneme.v1.ContextService/SearchSessions": lambda _: context_pb.SearchSessionsRequest(
+        query="words"
+    ),
+    "mneme.v1.ContextService/GetTimeline": lambda _: context_pb.GetTimelineRequest(),
+    "mneme.v1.ReflectService/Reflect": lambda _: reflect_pb.ReflectRequest(
+        analysis=reflect_pb.ANALYSIS_ERROR_PATTERNS
+    ),
     "mneme.v1.AdminService/CreateTenant": lambda _: admin_pb.CreateTenantRequest(
         tenant_id=_new("input-made")
     ),
@@ -448,10 +492,9 @@ def test_a_filter_takes_any_time_as_that_of_the_earliest_or_latest_memory(
 
 
 def _items(answer: Any) -> int:
-    (items,) = (
-        value for f, value in answer.ListFields() if f.is_repeated
-    ) if any(f.is_repeated for f, _ in answer.ListFields()) else ((),)  # fmt: skip
-    return len(items)
+    """Return how many of what was asked for came: what the answer's first list holds."""
+    first = next(field for field in answer.DESCRIPTOR.fields if field.is_repeated)
+    return len(getattr(answer, first.name))
 
 
 _PAGED = sorted(rpc for rpc, m in METHODS.items() if "page_token" in m.input_type.fields_by_name)
@@ -506,6 +549,8 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListEvents": {"session_id": "session-0"},
     "ListLessons": {"filter": learn_pb.LessonFilter(category="general")},
     "ListApiKeys": {"include_revoked": True},
+    "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},
+    "GetTimeline": {"agent_id": "a"},
 }
 
 
@@ -555,6 +600,17 @@ MAY_BE_UNKNOWN = {
     "mneme.v1.LearnService/ListLessons": "its ids are filters",
     "mneme.v1.LearnService/SearchLessons": "its ids are filters",
     "mneme.v1.LearnService/ExportLessons": "its ids are filters",
+    "mneme.v1.LearnService/StoreReflection": "it makes the reflection",
+    "mneme.v1.LearnService/ListReflections": "its ids are filters",
+    "mneme.v1.LearnService/SearchReflections": "its ids are filters",
+    "mneme.v1.LearnService/SummarizeReflections": "its ids are filters",
+    "mneme.v1.LearnService/LogKnowledge": "it makes the entry, and agents need no declaration",
+    "mneme.v1.ContextService/GetContext": "its ids are filters",
+    "mneme.v1.ContextService/Sleep": "it opens the session",
+    "mneme.v1.ContextService/WakeUp": "its ids are filters",
+    "mneme.v1.ContextService/SearchSessions": "its ids are filters",
+    "mneme.v1.ContextService/GetTimeline": "its ids are filters",
+    "mneme.v1.ReflectService/Reflect": "its ids are filters",
     "mneme.v1.AdminService/CreateTenant": "it makes the tenant",
 }
 

@@ -126,8 +126,9 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 def test_every_variable_that_a_page_names_is_read_somewhere() -> None:
     read_by_server = {variable_of(name) for name in Settings.model_fields} | {"MNEME_CONFIG"}
     read_by_client = set()
-    for source in (ROOT / "clients/python/mneme").rglob("*.py"):
-        read_by_client |= set(_VARIABLE.findall(source.read_text()))
+    for folder in ("clients/python/mneme", "mcp_adapter/mneme_mcp"):
+        for source in (ROOT / folder).rglob("*.py"):
+            read_by_client |= set(_VARIABLE.findall(source.read_text()))
     for page in PAGES:
         named = set(_VARIABLE.findall(page.read_text()))
         assert named <= read_by_server | read_by_client, name_of(page)

@@ -17,10 +17,15 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
+from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import reflect_service_pb2 as reflect_pb
+from mneme.v1 import reflection_pb2 as reflection_pb
 from support.api import METHODS, Api, failure_of, grpc, refused
+from support.contexts import get_context, sleep, wake_up
 from support.making import (
     TOOL_CALL,
     at,
@@ -114,7 +119,27 @@ def theirs(server: LocalServer) -> Api:
         theirs, "Payments", "retry a refused payment once", lesson_id=OTHER, agent_id=OTHER,
         category=OTHER, project=OTHER, tags=[OTHER],
     )  # fmt: skip
+    sleep(theirs, OTHER, "The payment was refused by the bank", files=[OTHER])
+    theirs.learn.StoreReflection(_reflection(OTHER))
+    theirs.learn.LogKnowledge(_entry(OTHER))
     return theirs
+
+
+def _reflection(name: str) -> reflection_pb.StoreReflectionRequest:
+    """Return a reflection whose every id and name is this one."""
+    return reflection_pb.StoreReflectionRequest(
+        reflection_id=name, session_id=name, project=name, agent_id=name, tags=[name],
+        task_description=_TOPIC, outcome=reflection_pb.OUTCOME_FAILURE,
+        what_did_not_work=["retrying at once"], next_strategy=name,
+    )  # fmt: skip
+
+
+def _entry(name: str) -> knowledge_pb.LogKnowledgeRequest:
+    """Return an entry whose every id and name is this one."""
+    return knowledge_pb.LogKnowledgeRequest(
+        entry_id=name, repo=name, agent_id=name, tags=[name], context=_TOPIC, lesson=name,
+        type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
+    )  # fmt: skip
 
 
 ALL_SCOPES = (
@@ -445,6 +470,194 @@ def _(world: World) -> None:
         lambda asked: learn_pb.ExportLessonsRequest(filter=_filter("agent_id", asked)),
     )
     assert answer == []
+
+
+@isolates("mneme.v1.LearnService/StoreReflection")
+def _(world: World) -> None:
+    # The id is free here, and an attempt at the other's task in the other's session is the first.
+    request = _reflection(OTHER)
+    request.ClearField("tags")
+    request.applied_reflection_ids.append(ABSENT)
+    stored = world.ours.learn.StoreReflection(request).reflection
+    assert (stored.attempt_number, list(stored.tags)) == (1, [])
+
+
+def _reflection_filters() -> dict[str, Callable[[str], reflection_pb.ReflectionFilter]]:
+    fields = ("session_id", "project", "agent_id", "tags")
+    return {
+        field: lambda asked, field=field: reflection_pb.ReflectionFilter(  # type: ignore[misc]
+            **{field: [asked] if field == "tags" else asked}
+        )
+        for field in fields
+    }
+
+
+@isolates("mneme.v1.LearnService/ListReflections")
+def _(world: World) -> None:
+    answer = world.ours.learn.ListReflections(reflection_pb.ListReflectionsRequest())
+    assert (list(answer.reflections), answer.total_size, answer.prompt) == ([], 0, "")
+    for filter_ in _reflection_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/ListReflections",
+            lambda asked, f=filter_: reflection_pb.ListReflectionsRequest(filter=f(asked)),
+        )
+        assert found == [""]
+
+
+@isolates("mneme.v1.LearnService/SearchReflections")
+def _(world: World) -> None:
+    world.ours.learn.StoreReflection(_reflection("mine"))
+    request = reflection_pb.SearchReflectionsRequest(task_description=_TOPIC)
+    answer = world.ours.learn.SearchReflections(request)
+    assert [found.reflection.id for found in answer.results] == ["mine"]
+    assert answer.searched_count == 1
+    for filter_ in _reflection_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/SearchReflections",
+            lambda asked, f=filter_: reflection_pb.SearchReflectionsRequest(
+                task_description=_TOPIC, filter=f(asked)
+            ),
+        )
+        assert found == [""]
+
+
+@isolates("mneme.v1.LearnService/SummarizeReflections")
+def _(world: World) -> None:
+    request = reflection_pb.SummarizeReflectionsRequest()
+    mine = world.ours.learn.SummarizeReflections(request)
+    assert (mine.total_reflections, list(mine.recent_lessons)) == (0, [])
+    assert (mine.metrics.store_count, mine.metrics.cross_session_reuse) == (0, 0)
+    for field in ("project", "session_id"):
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/SummarizeReflections",
+            lambda asked, field=field: reflection_pb.SummarizeReflectionsRequest(**{field: asked}),
+        )
+        assert "total_reflections" not in found[0]
+
+
+@isolates("mneme.v1.LearnService/LogKnowledge")
+def _(world: World) -> None:
+    # The other tenant has logged another line under this id; here it is free.
+    request = _entry(OTHER)
+    request.lesson = "mine"
+    assert not world.ours.learn.LogKnowledge(request).duplicate
+
+
+@isolates("mneme.v1.LearnService/QueryKnowledge")
+def _(world: World) -> None:
+    world.ours.learn.LogKnowledge(_entry("mine"))
+    answer = world.ours.learn.QueryKnowledge(knowledge_pb.QueryKnowledgeRequest(query=_TOPIC))
+    assert [found.entry.id for found in answer.entries] == ["mine"]
+    assert OTHER not in answer.markdown
+    for field in ("repo", "tags"):
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/QueryKnowledge",
+            lambda asked, field=field: knowledge_pb.QueryKnowledgeRequest(
+                query=_TOPIC, **{field: [asked] if field == "tags" else asked}
+            ),
+        )
+        assert "entries" not in found[0]
+
+
+_CONTEXT = "mneme.v1.ContextService"
+_TOPIC = "the payment was refused by the bank"
+
+
+@isolates(f"{_CONTEXT}/GetContext")
+def _(world: World) -> None:
+    for api in (world.ours, world.alone):
+        answer = get_context(api, _TOPIC)
+        assert [found.session_id for found in answer.sessions] == ["session"]
+        assert [found.lesson.id for found in answer.lessons] == ["lesson"]
+        assert answer.total_sessions == 1
+        assert not answer.reflections
+    for field in ("user_id", "agent_id", "project"):
+        for asked in (OTHER, ABSENT):
+            answer = get_context(world.ours, _TOPIC, **{field: asked})
+            # Lessons are for whichever user asks; nobody else's are among them.
+            assert {found.lesson.id for found in answer.lessons} <= {"lesson"}
+            assert (list(answer.sessions), answer.total_sessions) == ([], 0)
+
+
+@isolates(f"{_CONTEXT}/Sleep")
+def _(world: World) -> None:
+    # The other tenant has handed this session over, for another project; here the id is free.
+    handover = sleep(world.ours, OTHER, "Mine", project="mine")
+    assert (handover.project, list(handover.files)) == ("mine", [])
+    assert wake_up(world.theirs).last_handover.project == OTHER
+
+
+@isolates(f"{_CONTEXT}/WakeUp")
+def _(world: World) -> None:
+    assert (
+        wake_up(world.ours)
+        == wake_up(world.alone)
+        == context_pb.WakeUpResponse(narrative=wake_up(world.alone).narrative)
+    )
+    for field in ("project", "agent_id"):
+        answered_as_absent(
+            world.ours,
+            f"{_CONTEXT}/WakeUp",
+            lambda asked, field=field: context_pb.WakeUpRequest(**{field: asked}),
+        )
+    sleep(world.ours, "mine", "The payment was refused by the bank")
+    woken = wake_up(world.ours, min_similarity=0.0)
+    assert (list(woken.related), woken.sessions_considered) == ([], 1)
+
+
+@isolates(f"{_CONTEXT}/SearchSessions")
+def _(world: World) -> None:
+    sleep(world.ours, "mine", "The payment was refused by the bank")
+    request = context_pb.SearchSessionsRequest(query=_TOPIC)
+    answer = world.ours.context.SearchSessions(request)
+    assert ([r.session.id for r in answer.results], answer.searched_count) == (["mine"], 1)
+    for field in ("user_id", "agent_id", "project"):
+        found = answered_as_absent(
+            world.ours,
+            f"{_CONTEXT}/SearchSessions",
+            lambda asked, field=field: context_pb.SearchSessionsRequest(
+                query=_TOPIC, **{field: asked}
+            ),
+        )
+        assert found == [""], field
+
+
+@isolates(f"{_CONTEXT}/GetTimeline")
+def _(world: World) -> None:
+    sleep(world.ours, "mine", "The payment was refused by the bank")
+    answer = world.ours.context.GetTimeline(context_pb.GetTimelineRequest())
+    assert {entry.session.id for entry in answer.entries} == {"session", "mine"}
+    assert not any(entry.related for entry in answer.entries)
+    for field in ("agent_id", "project"):
+        found = answered_as_absent(
+            world.ours,
+            f"{_CONTEXT}/GetTimeline",
+            lambda asked, field=field: context_pb.GetTimelineRequest(**{field: asked}),
+        )
+        assert found == [""], field
+
+
+@isolates("mneme.v1.ReflectService/Reflect")
+def _(world: World) -> None:
+    for analysis in range(1, 6):
+        request = reflect_pb.ReflectRequest(analysis=analysis)  # type: ignore[arg-type]
+        mine, lonely = (api.reflect.Reflect(request) for api in (world.ours, world.alone))
+        assert mine == lonely
+        assert (mine.metadata.sessions_analyzed, mine.metadata.events_analyzed) == (1, 3)
+        assert OTHER not in str(mine)
+        for field in ("agent_id", "user_id", "project", "tags"):
+            answer = answered_as_absent(
+                world.ours,
+                "mneme.v1.ReflectService/Reflect",
+                lambda asked, field=field, analysis=analysis: reflect_pb.ReflectRequest(
+                    analysis=analysis, **{field: [asked] if field == "tags" else asked}
+                ),
+            )
+            assert "sessions_analyzed" not in answer[0], field
 
 
 @isolates("mneme.v1.AdminService/GetStats")

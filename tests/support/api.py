@@ -14,17 +14,28 @@ from google.rpc import error_details_pb2, status_pb2
 from mneme.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,
+    context_service_pb2,
+    context_service_pb2_grpc,
     event_service_pb2,
     event_service_pb2_grpc,
     learn_service_pb2,
     learn_service_pb2_grpc,
     recall_service_pb2,
     recall_service_pb2_grpc,
+    reflect_service_pb2,
+    reflect_service_pb2_grpc,
 )
 
 SERVICES = tuple(
     service
-    for module in (event_service_pb2, recall_service_pb2, learn_service_pb2, admin_service_pb2)
+    for module in (
+        event_service_pb2,
+        recall_service_pb2,
+        learn_service_pb2,
+        context_service_pb2,
+        reflect_service_pb2,
+        admin_service_pb2,
+    )
     for service in module.DESCRIPTOR.services_by_name.values()
 )
 METHODS = {
@@ -126,6 +137,8 @@ class Api:
         self.events = event_service_pb2_grpc.EventServiceStub(self.channel)
         self.recall = recall_service_pb2_grpc.RecallServiceStub(self.channel)
         self.learn = learn_service_pb2_grpc.LearnServiceStub(self.channel)
+        self.context = context_service_pb2_grpc.ContextServiceStub(self.channel)
+        self.reflect = reflect_service_pb2_grpc.ReflectServiceStub(self.channel)
         self.admin = admin_service_pb2_grpc.AdminServiceStub(self.channel)
 
     def call(self, rpc: str, request: Message | bytes) -> list[Message]:

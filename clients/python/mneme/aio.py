@@ -10,6 +10,7 @@ from typing import Any
 
 from mneme._core.connection import TlsConfig, connection_of
 from mneme._generated.services import RPCS, AsyncServices, AsyncStubs
+from mneme.attempts import PAST_LESSONS, AsyncAttempt
 
 
 class AsyncMnemeClient(AsyncServices):
@@ -50,6 +51,36 @@ class AsyncMnemeClient(AsyncServices):
                 wait_for_ready=wait_for_ready,
                 options=options,
             )
+        )
+
+    def attempt(
+        self,
+        task: str,
+        *,
+        session_id: str,
+        project: str = "",
+        agent_id: str = "",
+        tags: Iterable[str] = (),
+        past_lessons: int = PAST_LESSONS,
+    ) -> AsyncAttempt:
+        """An attempt at a task, which loads past lessons and stores a reflection.
+
+        Args:
+            task: what is attempted, in words.
+            session_id: the session of the attempt.
+            project: the project; past lessons are those of the same project.
+            agent_id: the agent.
+            tags: labels of the reflection.
+            past_lessons: how many to load; 0: none.
+        """
+        return AsyncAttempt(
+            self,
+            task,
+            session_id=session_id,
+            project=project,
+            agent_id=agent_id,
+            tags=tuple(tags),
+            past_lessons=past_lessons,
         )
 
     @property

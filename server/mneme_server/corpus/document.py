@@ -71,7 +71,8 @@ class Document:
 class DocumentFilter:
     """Which documents may be found. Empty fields do not filter; given ones must all match.
 
-    `start_us` is inclusive, `end_us` exclusive. `tags` must all be present.
+    `start_us` is inclusive, `end_us` exclusive. `tags` must all be present,
+    `categories` name those that may be.
     """
 
     scopes: frozenset[Scope] = frozenset()
@@ -79,7 +80,7 @@ class DocumentFilter:
     session_id: str = ""
     user_id: str = ""
     project: str = ""
-    category: str = ""
+    categories: frozenset[str] = frozenset()
     importance: int = 0
     start_us: int | None = None
     end_us: int | None = None

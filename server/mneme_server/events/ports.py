@@ -113,6 +113,14 @@ class AgentRepository(Protocol):
         ...
 
 
+class SummaryRequests(Protocol):
+    """Where a session is queued for its summary, in the transaction that makes one necessary."""
+
+    def request(self, due_us: Mapping[str, int]) -> None:
+        """Queue sessions for these times; one that is queued for an earlier time stays so."""
+        ...
+
+
 class EventsUnit(CorpusUnit, Protocol):
     """One transaction, as far as events are concerned."""
 
@@ -129,4 +137,9 @@ class EventsUnit(CorpusUnit, Protocol):
     @property
     def agents(self) -> AgentRepository:
         """The tenant's agents."""
+        ...
+
+    @property
+    def summary_queue(self) -> SummaryRequests:
+        """The sessions whose summaries are to be made."""
         ...

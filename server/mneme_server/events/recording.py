@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
@@ -22,6 +22,7 @@ from mneme_server.events.model import (
 )
 from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
+from mneme_server.events.summaries import SummarySchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class RecordEvents:
     """Records batches of events."""
 
     tenants: Tenants[EventsUnit]
+    summaries: SummarySchedule = field(default_factory=SummarySchedule)
 
     def __call__(
         self,
@@ -55,8 +57,10 @@ class RecordEvents:
         with self.tenants.open(tenant_id) as memory:
             memory.require_room(sum(event.searchable for event in batch))
             with memory.write() as unit:
-                recording = _Recording(unit, recorded_us)
+                recording = _Recording(unit, recorded_us, self.summaries)
                 receipts = recording.record(new_events, batch)
+            if recording.summary_due_us is not None:
+                self.summaries.wake(tenant_id, recording.summary_due_us)
             if wait_indexed:
                 memory.wait_embedded(recording.doc_ids, time_left_s)
         return receipts
@@ -65,8 +69,10 @@ class RecordEvents:
 class _Recording:
     """One batch inside its transaction."""
 
-    def __init__(self, unit: EventsUnit, now: int) -> None:
+    def __init__(self, unit: EventsUnit, now: int, summaries: SummarySchedule) -> None:
         self.doc_ids: list[int] = []
+        self.summary_due_us: int | None = None
+        self._summaries = summaries
         self._unit = unit
         self._now = now
         self._sessions: dict[str, Session] = {}
@@ -77,6 +83,7 @@ class _Recording:
         chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
         known = self._unit.events.by_ids(chosen) if chosen else {}
         self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
+        ended = {s.id for s in self._sessions.values() if s.status != SessionStatus.ACTIVE}
         fresh: list[Event] = []
         receipts: list[Receipt] = []
         for index, (event, new) in enumerate(zip(batch, new_events, strict=True)):
@@ -90,7 +97,7 @@ class _Recording:
             known[event.id] = event
             receipts.append(Receipt(event.id, event.sequence, event.hash, False))
         if fresh:
-            self._store(fresh)
+            self._store(fresh, ended)
         return receipts
 
     def _append(self, event: Event) -> None:
@@ -127,8 +134,10 @@ class _Recording:
         agent.last_seen_us = max(agent.last_seen_us, seen_us)
         return agent
 
-    def _store(self, fresh: Sequence[Event]) -> None:
-        self._unit.sessions.save([self._sessions[key] for key in {e.session_id for e in fresh}])
+    def _store(self, fresh: Sequence[Event], ended: set[str]) -> None:
+        touched = [self._sessions[key] for key in {e.session_id for e in fresh}]
+        self._unit.sessions.save(touched)
+        self.summary_due_us = self._summaries.recorded(self._unit, touched, ended, self._now)
         self._unit.agents.add_activity(self._agents)
         self._unit.events.append(fresh)
         documents = [self._document(event) for event in fresh if event.searchable]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import now_us
@@ -11,6 +11,7 @@ from mneme_server.common.ids import new_id
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
+from mneme_server.events.summaries import SummarySchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class StartSession:
     """Starts sessions."""
 
     tenants: Tenants[EventsUnit]
+    summaries: SummarySchedule = field(default_factory=SummarySchedule)
 
     def __call__(self, tenant_id: str, new: NewSession) -> Session:
         """Start the session, or complete one that its events opened.
@@ -40,6 +42,7 @@ class StartSession:
             AlreadyExists: it was started with other content.
         """
         session_id = new.id or new_id()
+        due_us: int | None = None
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             known = unit.sessions.get(session_id)
             if known is not None and known.declared:
@@ -52,7 +55,10 @@ class StartSession:
                 unit.documents.set_session(
                     session.id, user_id=session.user_id, project=session.project, tags=session.tags
                 )
-            return session
+                due_us = self.summaries.session_changed(unit, session, now_us())
+        if due_us is not None:
+            self.summaries.wake(tenant_id, due_us)
+        return session
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class EndSession:
     """Ends sessions."""
 
     tenants: Tenants[EventsUnit]
+    summaries: SummarySchedule = field(default_factory=SummarySchedule)
 
     def __call__(
         self, tenant_id: str, session_id: str, status: SessionStatus, ended_us: int | None
@@ -70,6 +77,7 @@ class EndSession:
             NotFound: there is no such session.
             FailedPrecondition: it has ended with another status.
         """
+        due_us: int | None = None
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             session = unit.sessions.get(session_id)
             if session is None:
@@ -78,12 +86,15 @@ class EndSession:
                 ended = now_us() if ended_us is None else ended_us
                 session = replace(session, status=status, ended_us=ended)
                 unit.sessions.save([session])
+                due_us = self.summaries.session_changed(unit, session, now_us())
             elif session.status != status:
                 raise FailedPrecondition(
                     f"session {session_id} has ended with status {session.status.name}",
                     field="status",
                 )
-            return session
+        if due_us is not None:
+            self.summaries.wake(tenant_id, due_us)
+        return session
 
 
 def session_not_found(session_id: str) -> NotFound:

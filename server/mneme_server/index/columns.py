@@ -219,15 +219,17 @@ class DocumentTable:
             allowed = np.zeros(256, bool)
             allowed[[int(scope) for scope in wanted.scopes]] = True
             mask &= allowed[self.scope[:size]]
-        for codes, column, value in (
+        for known, column, value in (
             (self._sessions, self.session, wanted.session_id),
             (self._agents, self.agent, wanted.agent_id),
             (self._users, self.user, wanted.user_id),
             (self._projects, self.project, wanted.project),
-            (self._categories, self.category, wanted.category),
         ):
             if value:
-                mask &= column[:size] == codes.get(value, _NOBODY)
+                mask &= column[:size] == known.get(value, _NOBODY)
+        if wanted.categories:
+            codes = [self._categories.get(name, _NOBODY) for name in wanted.categories]
+            mask &= np.isin(self.category[:size], codes)
         if wanted.importance:
             mask &= self.importance[:size] == wanted.importance
         if wanted.start_us is not None:
@@ -268,7 +270,9 @@ class DocumentTable:
             self._link(row)
 
     def _link(self, row: int) -> None:
-        self._links.insert(row, int(self.session[row]), self.position, self.doc_id)
+        # What has no place in its session, such as its summary, comes before or after nothing.
+        session = int(self.session[row]) if self.position[row] else -1
+        self._links.insert(row, session, self.position, self.doc_id)
 
     def _write(self, rows: slice, documents: list[Document]) -> None:
         self.doc_id[rows] = [d.doc_id for d in documents]

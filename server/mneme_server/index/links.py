@@ -15,7 +15,8 @@ class SessionLinks:
     """A linked list of rows per session, ordered by (position, document id).
 
     Insertion at the end, the usual case, takes constant time; elsewhere it walks back from the end.
-    Rows with session -1 have no neighbours.
+    Rows with session -1 have no neighbours, nor have those at position 0: they belong to a session
+    without a place in it, as its summary does.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class SessionLinks:
 
     def insert(self, row: int, session: int, position: Int64s, doc_id: Int64s) -> None:
         """Put `row` in its place; `position` and `doc_id` are those of all rows."""
-        if session < 0:
+        if session < 0 or position[row] < 1:
             return
         place = (position[row], doc_id[row])
         before, after = self._last.get(session, NO_ROW), NO_ROW
@@ -64,7 +65,7 @@ class SessionLinks:
         """Link all rows of `session` that are live at once."""
         size = session.size
         previous, following = np.full_like(self.previous, NO_ROW), np.full_like(self.next, NO_ROW)
-        linked = np.flatnonzero(live[:size] & (session >= 0))
+        linked = np.flatnonzero(live[:size] & (session >= 0) & (position[:size] > 0))
         order = np.lexsort((doc_id[linked], position[linked], session[linked]))
         rows = linked[order]
         same = session[rows[1:]] == session[rows[:-1]]

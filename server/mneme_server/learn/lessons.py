@@ -240,7 +240,7 @@ def _document_filter(filter_: LessonFilter) -> DocumentFilter:
         scopes=frozenset({Scope.LESSON}),
         agent_id=filter_.agent_id,
         project=filter_.project,
-        category=filter_.category,
+        categories=frozenset({filter_.category} if filter_.category else ()),
         importance=int(filter_.importance or 0),
         tags=frozenset(filter_.tags),
         include_archived=filter_.include_archived,

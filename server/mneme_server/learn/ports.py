@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import CorpusUnit
+from mneme_server.events.outcome import Outcome
+from mneme_server.learn.knowledge_model import KnowledgeEntry
 from mneme_server.learn.model import Lesson, LessonFilter
+from mneme_server.learn.reflection_model import Reflection, ReflectionFilter, ReflectionLimits
+from mneme_server.learn.themes import Saying
 
 
 class LessonRepository(Protocol):
@@ -46,6 +50,97 @@ class LessonsUnit(CorpusUnit, Protocol):
     @property
     def lessons(self) -> LessonRepository:
         """The tenant's lessons."""
+        ...
+
+
+class ReflectionRepository(Protocol):
+    """The tenant's reflections."""
+
+    def get_many(self, reflection_ids: Collection[str]) -> dict[str, Reflection]:
+        """Return those that exist, by id."""
+        ...
+
+    def add(self, reflection: Reflection, sayings: Matrix) -> None:
+        """Insert a reflection with the vectors (n, d) of what worked, then of what did not."""
+        ...
+
+    def remove(self, reflection_ids: Collection[str]) -> None:
+        """Remove reflections with their sayings."""
+        ...
+
+    def attempts(self, session_id: str, task_key: str) -> int:
+        """Return the highest attempt number of a task in a session; 0 without any."""
+        ...
+
+    def beyond(self, newest: Reflection, limits: ReflectionLimits) -> Sequence[str]:
+        """Return the oldest reflections that `newest`'s session and project have too many."""
+        ...
+
+    def page(
+        self, filter_: ReflectionFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Reflection]:
+        """Return reflections, newest first, that come after the key (created_us, id)."""
+        ...
+
+    def count(self, filter_: ReflectionFilter) -> int:
+        """Return how many match."""
+        ...
+
+    def outcomes(self, filter_: ReflectionFilter) -> Mapping[Outcome, int]:
+        """Return how many of those that match ended how."""
+        ...
+
+    def sayings(
+        self, filter_: ReflectionFilter, *, worked: bool, outcomes: Collection[Outcome]
+    ) -> tuple[Sequence[Saying], Matrix]:
+        """Return what worked, or did not, in reflections with these outcomes, and the vectors."""
+        ...
+
+
+class CounterRepository(Protocol):
+    """Counts that outlive the rows they were taken from."""
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add to the counters."""
+        ...
+
+    def all(self) -> dict[str, int]:
+        """Return every counter."""
+        ...
+
+
+class ReflectionsUnit(CorpusUnit, Protocol):
+    """One transaction, as far as reflections are concerned."""
+
+    @property
+    def reflections(self) -> ReflectionRepository:
+        """The tenant's reflections."""
+        ...
+
+    @property
+    def counters(self) -> CounterRepository:
+        """The tenant's counters."""
+        ...
+
+
+class KnowledgeRepository(Protocol):
+    """The tenant's knowledge log."""
+
+    def get_many(self, entry_ids: Collection[str]) -> dict[str, KnowledgeEntry]:
+        """Return those that exist, by id."""
+        ...
+
+    def add(self, entry: KnowledgeEntry) -> None:
+        """Insert an entry."""
+        ...
+
+
+class KnowledgeUnit(CorpusUnit, Protocol):
+    """One transaction, as far as the knowledge log is concerned."""
+
+    @property
+    def knowledge(self) -> KnowledgeRepository:
+        """The tenant's knowledge log."""
         ...
 
 

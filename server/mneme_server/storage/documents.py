@@ -17,7 +17,8 @@ from mneme_server.storage.engine import Database
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, unindexed
 from mneme_server.storage.tables import documents, embedding_queue, vectors
 
-_STORED = np.dtype("<f4")
+STORED_VECTOR = np.dtype("<f4")
+"""How vectors lie in the database."""
 _PAGE = 1_000
 # Only what failed waits for a time: a clock that is set back must not stop the queue.
 _AT_ONCE = 0
@@ -162,7 +163,7 @@ class SqlEmbeddingQueue:
                 vectors.c.tenant_id == self._tenant_id, vectors.c.content_hash.in_(some)
             )
             for digest, vector in self._connection.execute(query):
-                found[by_hash[digest]] = np.frombuffer(vector, _STORED)
+                found[by_hash[digest]] = np.frombuffer(vector, STORED_VECTOR)
         return found
 
     def finish(self, embedded: Sequence[QueuedText], matrix: Matrix) -> None:
@@ -278,7 +279,7 @@ def insert_vectors(
         "SELECT seq FROM sqlite_sequence WHERE name = 'vectors'"
     ).first()
     first = 1 if row is None else int(row[0]) + 1
-    stored = np.ascontiguousarray(matrix, dtype=_STORED)
+    stored = np.ascontiguousarray(matrix, dtype=STORED_VECTOR)
     rows = [
         {
             "seq": first + index,
@@ -344,7 +345,7 @@ def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
     return VectorBatch(
         np.array([row.seq for row in rows], dtype=np.int64),
         np.array([row.doc_id for row in rows], dtype=np.int64),
-        np.frombuffer(joined, _STORED).reshape(len(rows), -1),
+        np.frombuffer(joined, STORED_VECTOR).reshape(len(rows), -1),
     )
 
 

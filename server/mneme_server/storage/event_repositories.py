@@ -43,7 +43,7 @@ class SqlSessions:
             sessions.c.tenant_id == self._tenant_id, sessions.c.id == session_id
         )
         row = self._connection.execute(query).first()
-        return None if row is None else _session(row)
+        return None if row is None else session_of(row)
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
         found: dict[str, Session] = {}
@@ -51,7 +51,7 @@ class SqlSessions:
             query = select(sessions).where(
                 sessions.c.tenant_id == self._tenant_id, sessions.c.id.in_(some)
             )
-            found |= {row.id: _session(row) for row in self._connection.execute(query)}
+            found |= {row.id: session_of(row) for row in self._connection.execute(query)}
         return found
 
     def save(self, saved: Collection[Session]) -> None:
@@ -81,7 +81,7 @@ class SqlSessions:
         if after is not None:
             query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
         query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
-        return [_session(row) for row in self._connection.execute(query)]
+        return [session_of(row) for row in self._connection.execute(query)]
 
     def count(self, filter_: SessionFilter) -> int:
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
@@ -133,7 +133,7 @@ class SqlEvents:
             query = select(events).where(
                 events.c.tenant_id == self._tenant_id, events.c.id.in_(some)
             )
-            found |= {row.id: _event(row) for row in self._connection.execute(query)}
+            found |= {row.id: event_of(row) for row in self._connection.execute(query)}
         return found
 
     def append(self, appended: Sequence[Event]) -> None:
@@ -154,14 +154,14 @@ class SqlEvents:
             query = query.where(key < tuple_(*after) if descending else key > tuple_(*after))
         order = (events.c.timestamp, events.c.cursor)
         query = query.order_by(*(column.desc() for column in order) if descending else order)
-        return [_event(row) for row in self._connection.execute(query.limit(limit))]
+        return [event_of(row) for row in self._connection.execute(query.limit(limit))]
 
     def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
         # By the primary key: what is new is little, whatever is looked for in it.
         conditions = self._conditions(filter_, unindexed(events.c.tenant_id))
         query = select(events).where(events.c.cursor > cursor, *conditions)
         query = query.order_by(events.c.cursor).limit(limit)
-        return [_event(row) for row in self._connection.execute(query)]
+        return [event_of(row) for row in self._connection.execute(query)]
 
     def last_cursor(self) -> int:
         query = select(events.c.cursor).where(unindexed(events.c.tenant_id) == self._tenant_id)
@@ -179,7 +179,7 @@ class SqlEvents:
             .order_by(events.c.sequence)
             .limit(limit)
         )
-        return [_event(row) for row in self._connection.execute(query)]
+        return [event_of(row) for row in self._connection.execute(query)]
 
     def _filtered(self, filter_: EventFilter) -> Select[Any]:
         return select(events).where(*self._conditions(filter_, events.c.tenant_id))
@@ -235,7 +235,8 @@ class SqlAgents:
         return [_agent(row) for row in self._connection.execute(query)]
 
 
-def _session(row: Row[Any]) -> Session:
+def session_of(row: Row[Any]) -> Session:
+    """Return the session of a row."""
     return Session(
         id=row.id,
         agent_id=row.agent_id,
@@ -286,7 +287,8 @@ def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
     }
 
 
-def _event(row: Row[Any]) -> Event:
+def event_of(row: Row[Any]) -> Event:
+    """Return the event of a row."""
     return Event(
         id=row.id,
         session_id=row.session_id,

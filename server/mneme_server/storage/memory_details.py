@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,10 +11,19 @@ from sqlalchemy import Connection, select
 from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.events.model import EventType, Severity
+from mneme_server.events.outcome import Outcome
+from mneme_server.learn.knowledge_model import KnowledgeType
 from mneme_server.learn.model import Importance
 from mneme_server.storage.documents import document_of, select_documents
 from mneme_server.storage.rows import chunks
-from mneme_server.storage.tables import documents, events, lessons
+from mneme_server.storage.tables import (
+    documents,
+    events,
+    knowledge,
+    lessons,
+    reflections,
+    session_summaries,
+)
 
 
 class SqlMemories:
@@ -64,6 +74,46 @@ class SqlMemories:
             for row in self._rows(query, columns, source_ids)
         }
 
+    def _reflection_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        columns = reflections.c
+        query = select(columns.id, columns.outcome, columns.attempt_number, columns.next_strategy)
+        return {
+            row.id: {
+                "outcome": Outcome(row.outcome).name,
+                "attempt_number": row.attempt_number,
+                "next_strategy": row.next_strategy,
+            }
+            for row in self._rows(query, columns, source_ids)
+        }
+
+    def _session_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        columns = session_summaries.c
+        named = (columns.outcome, columns.topics, columns.tools, columns.error_summary)
+        query = select(columns.session_id, *named).where(
+            columns.tenant_id == self._tenant_id, columns.session_id.in_(source_ids)
+        )
+        return {
+            row.session_id: {
+                "outcome": Outcome(row.outcome).name,
+                "topics": json.loads(row.topics),
+                "tools": dict(json.loads(row.tools)),
+                "error_summary": row.error_summary,
+            }
+            for row in self._connection.execute(query)
+        }
+
+    def _knowledge_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        columns = knowledge.c
+        query = select(columns.id, columns.repo, columns.type, columns.success_rate)
+        return {
+            row.id: {
+                "repo": row.repo,
+                "type": KnowledgeType(row.type).name,
+                "success_rate": row.success_rate,
+            }
+            for row in self._rows(query, columns, source_ids)
+        }
+
     def _rows(self, query: Any, columns: Any, source_ids: Sequence[str]) -> list[Any]:
         mine = query.where(columns.tenant_id == self._tenant_id, columns.id.in_(source_ids))
         return list(self._connection.execute(mine))
@@ -71,5 +121,8 @@ class SqlMemories:
 
 _DETAILS: dict[Scope, Callable[[SqlMemories, Sequence[str]], dict[str, JsonObject]]] = {
     Scope.EVENT: SqlMemories._event_details,
+    Scope.SESSION: SqlMemories._session_details,
     Scope.LESSON: SqlMemories._lesson_details,
+    Scope.REFLECTION: SqlMemories._reflection_details,
+    Scope.KNOWLEDGE: SqlMemories._knowledge_details,
 }

@@ -72,6 +72,7 @@ sessions = Table(
     Column("declared", Boolean, nullable=False),
     Index("sessions_by_start", "tenant_id", "started_at", "id"),
     Index("sessions_by_agent", "tenant_id", "agent_id", "started_at"),
+    Index("sessions_by_project", "tenant_id", "project", "started_at"),
 )
 
 session_tags = Table(
@@ -243,5 +244,140 @@ settings = Table(
     _tenant(),
     Column("key", Text, nullable=False, primary_key=True),
     _text("value"),
+    sqlite_with_rowid=False,
+)
+
+reflections = Table(
+    "reflections",
+    metadata,
+    _tenant(),
+    Column("id", Text, nullable=False, primary_key=True),
+    _text("session_id"),
+    _text("project"),
+    _text("agent_id"),
+    _text("task_description"),
+    # The task without case and spacing: attempts at the same task are counted by it.
+    _text("task_key"),
+    Column("attempt_number", Integer, nullable=False),
+    Column("outcome", SmallInteger, nullable=False),
+    _text("what_worked"),
+    _text("what_did_not_work"),
+    _text("next_strategy"),
+    _text("tags"),
+    _text("related_entity_ids"),
+    _text("applied_reflection_ids"),
+    _count("created_at"),
+    Index("reflections_by_session", "tenant_id", "session_id", "created_at", "id"),
+    Index("reflections_by_project", "tenant_id", "project", "created_at", "id"),
+    Index("reflections_by_time", "tenant_id", "created_at", "id"),
+)
+
+reflection_tags = Table(
+    "reflection_tags",
+    metadata,
+    _tenant(),
+    Column("tag", Text, nullable=False, primary_key=True),
+    Column("reflection_id", Text, nullable=False, primary_key=True),
+    ForeignKeyConstraint(
+        ["tenant_id", "reflection_id"],
+        ["reflections.tenant_id", "reflections.id"],
+        ondelete="CASCADE",
+    ),
+    Index("reflection_tags_by_reflection", "tenant_id", "reflection_id"),
+    sqlite_with_rowid=False,
+)
+
+# What worked and what did not, one row a saying, embedded so that it can be grouped by meaning.
+sayings = Table(
+    "sayings",
+    metadata,
+    _tenant(),
+    Column("reflection_id", Text, nullable=False, primary_key=True),
+    Column("worked", Boolean, nullable=False, primary_key=True),
+    Column("place", Integer, nullable=False, primary_key=True),
+    _text("text"),
+    Column("vector", LargeBinary, nullable=False),
+    ForeignKeyConstraint(
+        ["tenant_id", "reflection_id"],
+        ["reflections.tenant_id", "reflections.id"],
+        ondelete="CASCADE",
+    ),
+)
+
+# Counts that outlive the rows they were taken from, e.g. of pruned reflections.
+counters = Table(
+    "counters",
+    metadata,
+    _tenant(),
+    Column("name", Text, nullable=False, primary_key=True),
+    _count("value"),
+    sqlite_with_rowid=False,
+)
+
+knowledge = Table(
+    "knowledge",
+    metadata,
+    _tenant(),
+    Column("id", Text, nullable=False, primary_key=True),
+    _text("repo"),
+    _text("agent_id"),
+    Column("type", SmallInteger, nullable=False),
+    _text("context"),
+    _text("command"),
+    _text("lesson"),
+    _text("success_rate"),
+    _text("tags"),
+    _count("timestamp"),
+    Index("knowledge_by_repo", "tenant_id", "repo", "timestamp"),
+)
+
+# What a session came to; `summary` is what it is found by. Lists are JSON.
+session_summaries = Table(
+    "session_summaries",
+    metadata,
+    _tenant(),
+    Column("session_id", Text, nullable=False, primary_key=True),
+    _text("summary"),
+    _text("topics"),
+    _text("tools"),
+    _text("tool_sequence"),
+    _text("error_summary"),
+    _text("errors"),
+    _text("files"),
+    Column("outcome", SmallInteger, nullable=False),
+    _count("created_at"),
+    _count("updated_at"),
+    ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+)
+
+handovers = Table(
+    "handovers",
+    metadata,
+    _tenant(),
+    Column("session_id", Text, nullable=False, primary_key=True),
+    _text("project"),
+    _text("agent_id"),
+    _text("content"),
+    # Progress and decisions, counted: what ranks it beside likeness and age.
+    Column("weight", Integer, nullable=False),
+    _count("duration_seconds"),
+    _text("summary"),
+    _count("created_at"),
+    ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+    Index("handovers_by_project", "tenant_id", "project", "created_at", "session_id"),
+    Index("handovers_by_time", "tenant_id", "created_at", "session_id"),
+)
+
+# Sessions whose summary is to be made; written with what makes it necessary.
+summary_queue = Table(
+    "summary_queue",
+    metadata,
+    _tenant(),
+    Column("session_id", Text, nullable=False, primary_key=True),
+    _count("due_at"),
+    Column("attempts", Integer, nullable=False),
+    _text("last_error"),
+    ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+    Index("summary_queue_by_time", "tenant_id", "due_at"),
     sqlite_with_rowid=False,
 )

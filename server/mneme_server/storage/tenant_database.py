@@ -18,9 +18,14 @@ from mneme_server.storage.documents import SqlCorpusSource, SqlDocuments, SqlEmb
 from mneme_server.storage.engine import Database, domain_error
 from mneme_server.storage.event_repositories import SqlAgents, SqlEvents, SqlSessions
 from mneme_server.storage.guard import require_tenant
+from mneme_server.storage.handover_repository import SqlHandovers
+from mneme_server.storage.knowledge_repository import SqlKnowledge
 from mneme_server.storage.lesson_repository import SqlLessons
 from mneme_server.storage.memory_details import SqlMemories
 from mneme_server.storage.migrate import migrate
+from mneme_server.storage.reflect_reader import SqlHistory
+from mneme_server.storage.reflection_repository import SqlCounters, SqlReflections
+from mneme_server.storage.summary_repository import SqlSummaries, SqlSummaryQueue
 from mneme_server.storage.tables import (
     agents,
     documents,
@@ -80,6 +85,41 @@ class Unit:
     def lessons(self) -> SqlLessons:
         """The tenant's lessons."""
         return SqlLessons(self._connection, self._tenant_id)
+
+    @cached_property
+    def history(self) -> SqlHistory:
+        """The tenant's record, read by columns."""
+        return SqlHistory(self._connection, self._tenant_id)
+
+    @cached_property
+    def reflections(self) -> SqlReflections:
+        """The tenant's reflections."""
+        return SqlReflections(self._connection, self._tenant_id)
+
+    @cached_property
+    def knowledge(self) -> SqlKnowledge:
+        """The tenant's knowledge log."""
+        return SqlKnowledge(self._connection, self._tenant_id)
+
+    @cached_property
+    def counters(self) -> SqlCounters:
+        """Counts that outlive the rows they were taken from."""
+        return SqlCounters(self._connection, self._tenant_id)
+
+    @cached_property
+    def summaries(self) -> SqlSummaries:
+        """What the tenant's sessions came to."""
+        return SqlSummaries(self._connection, self._tenant_id)
+
+    @cached_property
+    def summary_queue(self) -> SqlSummaryQueue:
+        """The sessions whose summaries are to be made."""
+        return SqlSummaryQueue(self._connection, self._tenant_id)
+
+    @cached_property
+    def handovers(self) -> SqlHandovers:
+        """What sessions left to the next."""
+        return SqlHandovers(self._connection, self._tenant_id)
 
     @cached_property
     def documents(self) -> SqlDocuments:

@@ -298,7 +298,9 @@ def test_closing_finishes_what_is_queued_and_refuses_what_comes_later(
     callers: ThreadPoolExecutor,
 ) -> None:
     embedder = FakeEmbedder()
+    others = set(threading.enumerate())
     batcher = MicroBatcher(embedder, workers=2, background_batch=1)
+    workers = set(threading.enumerate()) - others
     hold(embedder)
     bulk = callers.submit(batcher.background.embed, ["1", "2", "3", "4"])
     assert embedder.started.acquire(timeout=WAIT_S)
@@ -312,7 +314,7 @@ def test_closing_finishes_what_is_queued_and_refuses_what_comes_later(
     assert bulk.result(WAIT_S).shape == (4, 32)
     closing.result(WAIT_S)
     assert embedder.closed
-    assert not [t for t in threading.enumerate() if t.name.startswith("embed-batch")]
+    assert not workers & set(threading.enumerate())
     batcher.close()
 
 

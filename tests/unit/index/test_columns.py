@@ -41,7 +41,7 @@ _FILTERS = st.builds(
     session_id=_NAMES,
     user_id=_NAMES,
     project=_NAMES,
-    category=_CATEGORIES,
+    categories=st.frozensets(_CATEGORIES, max_size=2),
     importance=st.integers(0, 4),
     start_us=st.none() | st.integers(0, 20),
     end_us=st.none() | st.integers(0, 20),
@@ -59,7 +59,7 @@ def passes(document: Document, wanted: DocumentFilter) -> bool:
         and wanted.session_id in ("", document.session_id)
         and wanted.user_id in ("", document.user_id)
         and wanted.project in ("", document.project)
-        and wanted.category in ("", document.category)
+        and (not wanted.categories or document.category in wanted.categories)
         and wanted.importance in (0, document.importance)
         and (wanted.start_us is None or document.timestamp_us >= wanted.start_us)
         and (wanted.end_us is None or document.timestamp_us < wanted.end_us)

@@ -20,12 +20,16 @@ from grpc_status import rpc_status  # type: ignore[import-untyped]
 from mneme.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,
+    context_service_pb2,
+    context_service_pb2_grpc,
     event_service_pb2,
     event_service_pb2_grpc,
     learn_service_pb2,
     learn_service_pb2_grpc,
     recall_service_pb2,
     recall_service_pb2_grpc,
+    reflect_service_pb2,
+    reflect_service_pb2_grpc,
 )
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys, NewKey
@@ -52,6 +56,8 @@ SERVICES: dict[str, tuple[ServiceDescriptor, Callable[[Any, grpc.Server], None]]
         ("EventService", event_service_pb2, event_service_pb2_grpc),
         ("RecallService", recall_service_pb2, recall_service_pb2_grpc),
         ("LearnService", learn_service_pb2, learn_service_pb2_grpc),
+        ("ContextService", context_service_pb2, context_service_pb2_grpc),
+        ("ReflectService", reflect_service_pb2, reflect_service_pb2_grpc),
         ("AdminService", admin_service_pb2, admin_service_pb2_grpc),
     ]
 }

@@ -36,6 +36,18 @@ SCOPES = {
     "LearnService/DeleteLesson": "write",
     "LearnService/ImportLessons": "write",
     "LearnService/ExportLessons": "read",
+    "LearnService/StoreReflection": "write",
+    "LearnService/ListReflections": "read",
+    "LearnService/SearchReflections": "read",
+    "LearnService/SummarizeReflections": "read",
+    "LearnService/LogKnowledge": "write",
+    "LearnService/QueryKnowledge": "read",
+    "ReflectService/Reflect": "read",
+    "ContextService/GetContext": "read",
+    "ContextService/Sleep": "write",
+    "ContextService/WakeUp": "read",
+    "ContextService/SearchSessions": "read",
+    "ContextService/GetTimeline": "read",
     "AdminService/CreateTenant": "admin",
     "AdminService/ListTenants": "admin",
     "AdminService/DeleteTenant": "admin",
@@ -163,4 +175,4 @@ def test_scopes_have_the_same_numbers_on_the_wire_and_in_the_domain() -> None:
         if number
     }
     assert wire == {scope.name: scope.value for scope in KeyScope}
-    assert len(SERVICES) == 4
+    assert len(SERVICES) == 6

@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from mneme._core.aio import AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream, SyncCaller
 from mneme.v1.common_pb2 import Importance
+from mneme.v1.knowledge_pb2 import (
+    KnowledgeType,
+    LogKnowledgeRequest,
+    LogKnowledgeResponse,
+    QueryKnowledgeRequest,
+    QueryKnowledgeResponse,
+)
 from mneme.v1.learn_service_pb2 import (
     CreateLessonRequest,
     CreateLessonResponse,
@@ -32,6 +41,19 @@ from mneme.v1.learn_service_pb2 import (
     SearchLessonsResponse,
     UpdateLessonRequest,
     UpdateLessonResponse,
+)
+from mneme.v1.reflection_pb2 import (
+    ListReflectionsRequest,
+    ListReflectionsResponse,
+    Outcome,
+    Reflection,
+    ReflectionFilter,
+    SearchReflectionsRequest,
+    SearchReflectionsResponse,
+    StoreReflectionRequest,
+    StoreReflectionResponse,
+    SummarizeReflectionsRequest,
+    SummarizeReflectionsResponse,
 )
 
 _CREATE_LESSON = Rpc(
@@ -91,6 +113,49 @@ _EXPORT_LESSONS = Rpc(
     response=ExportLessonsResponse,
     repeatable=True,
 )
+_STORE_REFLECTION = Rpc(
+    service="mneme.v1.LearnService",
+    method="StoreReflection",
+    request=StoreReflectionRequest,
+    response=StoreReflectionResponse,
+    repeatable=True,
+    made_ids=("reflection_id",),
+)
+_LIST_REFLECTIONS = Rpc(
+    service="mneme.v1.LearnService",
+    method="ListReflections",
+    request=ListReflectionsRequest,
+    response=ListReflectionsResponse,
+    repeatable=True,
+)
+_SEARCH_REFLECTIONS = Rpc(
+    service="mneme.v1.LearnService",
+    method="SearchReflections",
+    request=SearchReflectionsRequest,
+    response=SearchReflectionsResponse,
+    repeatable=True,
+)
+_SUMMARIZE_REFLECTIONS = Rpc(
+    service="mneme.v1.LearnService",
+    method="SummarizeReflections",
+    request=SummarizeReflectionsRequest,
+    response=SummarizeReflectionsResponse,
+    repeatable=True,
+)
+_LOG_KNOWLEDGE = Rpc(
+    service="mneme.v1.LearnService",
+    method="LogKnowledge",
+    request=LogKnowledgeRequest,
+    response=LogKnowledgeResponse,
+    repeatable=True,
+)
+_QUERY_KNOWLEDGE = Rpc(
+    service="mneme.v1.LearnService",
+    method="QueryKnowledge",
+    request=QueryKnowledgeRequest,
+    response=QueryKnowledgeResponse,
+    repeatable=True,
+)
 
 RPCS = (
     _CREATE_LESSON,
@@ -101,6 +166,12 @@ RPCS = (
     _DELETE_LESSON,
     _IMPORT_LESSONS,
     _EXPORT_LESSONS,
+    _STORE_REFLECTION,
+    _LIST_REFLECTIONS,
+    _SEARCH_REFLECTIONS,
+    _SUMMARIZE_REFLECTIONS,
+    _LOG_KNOWLEDGE,
+    _QUERY_KNOWLEDGE,
 )
 
 
@@ -446,6 +517,304 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
+    def store_reflection(
+        self,
+        session_id: str,
+        task_description: str,
+        *,
+        project: str | None = None,
+        attempt_number: int | None = None,
+        outcome: Outcome | str,
+        what_worked: Iterable[str] | None = None,
+        what_did_not_work: Iterable[str] | None = None,
+        next_strategy: str | None = None,
+        tags: Iterable[str] | None = None,
+        agent_id: str | None = None,
+        related_entity_ids: Iterable[str] | None = None,
+        applied_reflection_ids: Iterable[str] | None = None,
+        reflection_id: str | None = None,
+        timeout: float | None = None,
+    ) -> StoreReflectionResponse:
+        """Stores what an agent concluded from an attempt. It is found by its meaning
+        when the call returns.
+
+        Scope: write.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
+        with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
+        stored.
+
+        Args:
+            session_id: The session of the attempt. Required; it need not be stored here.
+            task_description: What was attempted. Required; up to 8,192 characters.
+            project: The project; may be empty.
+            attempt_number: Which attempt it was; 0: counted, as one more than the session's
+                reflections on the same task (equal but for case and white space).
+            outcome: How it ended. Required.
+            what_worked: What worked; up to 50, each up to 4,096 characters.
+            what_did_not_work: What did not; up to 50, each up to 4,096 characters.
+            next_strategy: What to do next time; up to 8,192 characters.
+            tags: Labels; up to 64, each up to 100 characters.
+            agent_id: The agent; may be empty.
+            related_entity_ids: Ids of whatever it is about; up to 100.
+            applied_reflection_ids: Reflections that the agent was shown before the attempt; up
+                to 100.
+            reflection_id: Choose the id to make retries harmless; a ULID is made when it is
+                empty.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The stored reflection.
+        """
+        return self._unary(
+            _STORE_REFLECTION,
+            {
+                "session_id": session_id,
+                "task_description": task_description,
+                "project": project,
+                "attempt_number": attempt_number,
+                "outcome": outcome,
+                "what_worked": what_worked,
+                "what_did_not_work": what_did_not_work,
+                "next_strategy": next_strategy,
+                "tags": tags,
+                "agent_id": agent_id,
+                "related_entity_ids": related_entity_ids,
+                "applied_reflection_ids": applied_reflection_ids,
+                "reflection_id": reflection_id,
+            },
+            timeout,
+        )
+
+    def list_reflections(
+        self,
+        *,
+        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListReflectionsResponse:
+        """Lists reflections, the newest first, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+
+        Args:
+            filter: Which reflections.
+            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_token: The next page's token, as the page before gave it.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of reflections.
+        """
+        return self._unary(
+            _LIST_REFLECTIONS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_reflections(
+        self,
+        *,
+        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Reflection]:
+        """Walks all pages of `list_reflections`, fetching each when it is reached.
+
+        Lists reflections, the newest first, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+
+        Args:
+            filter: Which reflections.
+            page_size: Items a page: 1 to 1,000; 0 means 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_REFLECTIONS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+            },
+            lambda page: page.reflections,
+            timeout,
+        )
+
+    def search_reflections(
+        self,
+        task_description: str,
+        *,
+        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        min_score: float | None = None,
+        timeout: float | None = None,
+    ) -> SearchReflectionsResponse:
+        """Searches reflections that bear on a task, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+
+        Args:
+            task_description: The task at hand, in words. Required; up to 8,192 characters.
+            filter: Which reflections.
+            limit: Reflections at most: 1 to 100; 0 means 5.
+            min_score: Leave out reflections whose score is below this, 0 to 1; default 0.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The reflections found.
+        """
+        return self._unary(
+            _SEARCH_REFLECTIONS,
+            {
+                "task_description": task_description,
+                "filter": filter,
+                "limit": limit,
+                "min_score": min_score,
+            },
+            timeout,
+        )
+
+    def summarize_reflections(
+        self,
+        *,
+        project: str | None = None,
+        session_id: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> SummarizeReflectionsResponse:
+        """Summarizes reflections: how often attempts succeeded, what fails again and
+        again, what works, grouped by meaning over every reflection that matches.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            project: Of this project; empty: of all.
+            session_id: Of this session; empty: of all.
+            limit: Groups of failures and of strategies at most: 1 to 50; 0 means 5.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The summary.
+        """
+        return self._unary(
+            _SUMMARIZE_REFLECTIONS,
+            {
+                "project": project,
+                "session_id": session_id,
+                "limit": limit,
+            },
+            timeout,
+        )
+
+    def log_knowledge(
+        self,
+        repo: str,
+        type: KnowledgeType | str,
+        *,
+        agent_id: str | None = None,
+        context: str,
+        command: str | None = None,
+        lesson: str,
+        success_rate: str | None = None,
+        tags: Iterable[str] | None = None,
+        timestamp: datetime | Timestamp | None = None,
+        entry_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LogKnowledgeResponse:
+        """Logs one line of experience. The same line again is answered as a duplicate.
+
+        Scope: write.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
+        entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
+        nothing logged.
+
+        Args:
+            repo: The repository. Required.
+            type: What kind of experience it is. Required.
+            agent_id: Who learned it; may be empty.
+            context: What was being attempted. Required; up to 8,192 characters.
+            command: The exact command, if one applies; up to 8,192 characters.
+            lesson: What was learned. Required; up to 8,192 characters.
+            success_rate: How often it worked, "X/Y" with X at most Y and Y at least 1; may be
+                empty.
+            tags: Labels; up to 64, each up to 100 characters.
+            timestamp: When it was learned; unset: now.
+            entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The logged entry.
+        """
+        return self._unary(
+            _LOG_KNOWLEDGE,
+            {
+                "repo": repo,
+                "type": type,
+                "agent_id": agent_id,
+                "context": context,
+                "command": command,
+                "lesson": lesson,
+                "success_rate": success_rate,
+                "tags": tags,
+                "timestamp": timestamp,
+                "entry_id": entry_id,
+            },
+            timeout,
+        )
+
+    def query_knowledge(
+        self,
+        query: str,
+        *,
+        repo: str | None = None,
+        type: KnowledgeType | str | None = None,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        token_budget: int | None = None,
+        timeout: float | None = None,
+    ) -> QueryKnowledgeResponse:
+        """Answers with the experience that bears on a query, ranked by meaning,
+        recency and success rate, as entries and as markdown within a token budget.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+
+        Args:
+            query: What is wanted, in words. Required; up to 8,192 characters.
+            repo: Of this repository; empty: of all.
+            type: Of this kind.
+            tags: With all of these labels.
+            limit: Entries at most: 1 to 100; 0 means 5.
+            token_budget: Tokens that `markdown` may take: 1 to 100,000; 0 means 500. Counted on
+                the safe side of common tokenizers: one for each four letters or digits of a
+                word, or part of four, and one for each other visible character. Entries that do
+                not fit are left out, the worst first.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The knowledge found.
+        """
+        return self._unary(
+            _QUERY_KNOWLEDGE,
+            {
+                "query": query,
+                "repo": repo,
+                "type": type,
+                "tags": tags,
+                "limit": limit,
+                "token_budget": token_budget,
+            },
+            timeout,
+        )
+
 
 class AsyncLearnMethods(AsyncCaller):
     """LearnService keeps what agents have learned. A lesson is found by its
@@ -785,6 +1154,304 @@ class AsyncLearnMethods(AsyncCaller):
             _EXPORT_LESSONS,
             {
                 "filter": filter,
+            },
+            timeout,
+        )
+
+    async def store_reflection(
+        self,
+        session_id: str,
+        task_description: str,
+        *,
+        project: str | None = None,
+        attempt_number: int | None = None,
+        outcome: Outcome | str,
+        what_worked: Iterable[str] | None = None,
+        what_did_not_work: Iterable[str] | None = None,
+        next_strategy: str | None = None,
+        tags: Iterable[str] | None = None,
+        agent_id: str | None = None,
+        related_entity_ids: Iterable[str] | None = None,
+        applied_reflection_ids: Iterable[str] | None = None,
+        reflection_id: str | None = None,
+        timeout: float | None = None,
+    ) -> StoreReflectionResponse:
+        """Stores what an agent concluded from an attempt. It is found by its meaning
+        when the call returns.
+
+        Scope: write.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
+        with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
+        stored.
+
+        Args:
+            session_id: The session of the attempt. Required; it need not be stored here.
+            task_description: What was attempted. Required; up to 8,192 characters.
+            project: The project; may be empty.
+            attempt_number: Which attempt it was; 0: counted, as one more than the session's
+                reflections on the same task (equal but for case and white space).
+            outcome: How it ended. Required.
+            what_worked: What worked; up to 50, each up to 4,096 characters.
+            what_did_not_work: What did not; up to 50, each up to 4,096 characters.
+            next_strategy: What to do next time; up to 8,192 characters.
+            tags: Labels; up to 64, each up to 100 characters.
+            agent_id: The agent; may be empty.
+            related_entity_ids: Ids of whatever it is about; up to 100.
+            applied_reflection_ids: Reflections that the agent was shown before the attempt; up
+                to 100.
+            reflection_id: Choose the id to make retries harmless; a ULID is made when it is
+                empty.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The stored reflection.
+        """
+        return await self._unary(
+            _STORE_REFLECTION,
+            {
+                "session_id": session_id,
+                "task_description": task_description,
+                "project": project,
+                "attempt_number": attempt_number,
+                "outcome": outcome,
+                "what_worked": what_worked,
+                "what_did_not_work": what_did_not_work,
+                "next_strategy": next_strategy,
+                "tags": tags,
+                "agent_id": agent_id,
+                "related_entity_ids": related_entity_ids,
+                "applied_reflection_ids": applied_reflection_ids,
+                "reflection_id": reflection_id,
+            },
+            timeout,
+        )
+
+    async def list_reflections(
+        self,
+        *,
+        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListReflectionsResponse:
+        """Lists reflections, the newest first, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+
+        Args:
+            filter: Which reflections.
+            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_token: The next page's token, as the page before gave it.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of reflections.
+        """
+        return await self._unary(
+            _LIST_REFLECTIONS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_reflections(
+        self,
+        *,
+        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Reflection]:
+        """Walks all pages of `list_reflections`, fetching each when it is reached.
+
+        Lists reflections, the newest first, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+
+        Args:
+            filter: Which reflections.
+            page_size: Items a page: 1 to 1,000; 0 means 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_REFLECTIONS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+            },
+            lambda page: page.reflections,
+            timeout,
+        )
+
+    async def search_reflections(
+        self,
+        task_description: str,
+        *,
+        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        min_score: float | None = None,
+        timeout: float | None = None,
+    ) -> SearchReflectionsResponse:
+        """Searches reflections that bear on a task, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+
+        Args:
+            task_description: The task at hand, in words. Required; up to 8,192 characters.
+            filter: Which reflections.
+            limit: Reflections at most: 1 to 100; 0 means 5.
+            min_score: Leave out reflections whose score is below this, 0 to 1; default 0.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The reflections found.
+        """
+        return await self._unary(
+            _SEARCH_REFLECTIONS,
+            {
+                "task_description": task_description,
+                "filter": filter,
+                "limit": limit,
+                "min_score": min_score,
+            },
+            timeout,
+        )
+
+    async def summarize_reflections(
+        self,
+        *,
+        project: str | None = None,
+        session_id: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> SummarizeReflectionsResponse:
+        """Summarizes reflections: how often attempts succeeded, what fails again and
+        again, what works, grouped by meaning over every reflection that matches.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            project: Of this project; empty: of all.
+            session_id: Of this session; empty: of all.
+            limit: Groups of failures and of strategies at most: 1 to 50; 0 means 5.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The summary.
+        """
+        return await self._unary(
+            _SUMMARIZE_REFLECTIONS,
+            {
+                "project": project,
+                "session_id": session_id,
+                "limit": limit,
+            },
+            timeout,
+        )
+
+    async def log_knowledge(
+        self,
+        repo: str,
+        type: KnowledgeType | str,
+        *,
+        agent_id: str | None = None,
+        context: str,
+        command: str | None = None,
+        lesson: str,
+        success_rate: str | None = None,
+        tags: Iterable[str] | None = None,
+        timestamp: datetime | Timestamp | None = None,
+        entry_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LogKnowledgeResponse:
+        """Logs one line of experience. The same line again is answered as a duplicate.
+
+        Scope: write.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
+        entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
+        nothing logged.
+
+        Args:
+            repo: The repository. Required.
+            type: What kind of experience it is. Required.
+            agent_id: Who learned it; may be empty.
+            context: What was being attempted. Required; up to 8,192 characters.
+            command: The exact command, if one applies; up to 8,192 characters.
+            lesson: What was learned. Required; up to 8,192 characters.
+            success_rate: How often it worked, "X/Y" with X at most Y and Y at least 1; may be
+                empty.
+            tags: Labels; up to 64, each up to 100 characters.
+            timestamp: When it was learned; unset: now.
+            entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The logged entry.
+        """
+        return await self._unary(
+            _LOG_KNOWLEDGE,
+            {
+                "repo": repo,
+                "type": type,
+                "agent_id": agent_id,
+                "context": context,
+                "command": command,
+                "lesson": lesson,
+                "success_rate": success_rate,
+                "tags": tags,
+                "timestamp": timestamp,
+                "entry_id": entry_id,
+            },
+            timeout,
+        )
+
+    async def query_knowledge(
+        self,
+        query: str,
+        *,
+        repo: str | None = None,
+        type: KnowledgeType | str | None = None,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        token_budget: int | None = None,
+        timeout: float | None = None,
+    ) -> QueryKnowledgeResponse:
+        """Answers with the experience that bears on a query, ranked by meaning,
+        recency and success rate, as entries and as markdown within a token budget.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+
+        Args:
+            query: What is wanted, in words. Required; up to 8,192 characters.
+            repo: Of this repository; empty: of all.
+            type: Of this kind.
+            tags: With all of these labels.
+            limit: Entries at most: 1 to 100; 0 means 5.
+            token_budget: Tokens that `markdown` may take: 1 to 100,000; 0 means 500. Counted on
+                the safe side of common tokenizers: one for each four letters or digits of a
+                word, or part of four, and one for each other visible character. Entries that do
+                not fit are left out, the worst first.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The knowledge found.
+        """
+        return await self._unary(
+            _QUERY_KNOWLEDGE,
+            {
+                "query": query,
+                "repo": repo,
+                "type": type,
+                "tags": tags,
+                "limit": limit,
+                "token_budget": token_budget,
             },
             timeout,
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, event, learn, recall
+from mneme._generated import admin, context, event, learn, recall, reflect
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
+from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
+from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
 
 if TYPE_CHECKING:
     import grpc
@@ -17,26 +19,32 @@ if TYPE_CHECKING:
 
 RPCS = (
     *admin.RPCS,
+    *context.RPCS,
     *event.RPCS,
     *learn.RPCS,
     *recall.RPCS,
+    *reflect.RPCS,
 )
 
 
 class SyncServices(
     admin.AdminMethods,
+    context.ContextMethods,
     event.EventMethods,
     learn.LearnMethods,
     recall.RecallMethods,
+    reflect.ReflectMethods,
 ):
     """The methods of all services."""
 
 
 class AsyncServices(
     admin.AsyncAdminMethods,
+    context.AsyncContextMethods,
     event.AsyncEventMethods,
     learn.AsyncLearnMethods,
     recall.AsyncRecallMethods,
+    reflect.AsyncReflectMethods,
 ):
     """The methods of all services."""
 
@@ -46,9 +54,11 @@ class Stubs:
 
     def __init__(self, channel: grpc.Channel) -> None:
         self.admin = AdminServiceStub(channel)
+        self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
         self.recall = RecallServiceStub(channel)
+        self.reflect = ReflectServiceStub(channel)
 
 
 class AsyncStubs:
@@ -56,6 +66,8 @@ class AsyncStubs:
 
     def __init__(self, channel: aio.Channel) -> None:
         self.admin = AdminServiceStub(channel)
+        self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
         self.recall = RecallServiceStub(channel)
+        self.reflect = ReflectServiceStub(channel)

@@ -10,13 +10,19 @@ from typing import NoReturn
 from mneme.cli import (
     admin,
     agents,
+    context,
     events,
     exits,
     importing,
+    knowledge,
     lessons,
     recall,
+    reflect,
+    reflections,
     sessions,
+    sleep,
     status,
+    wake_up,
 )
 from mneme.cli.app import App, settings_callback
 
@@ -31,10 +37,12 @@ def build() -> App:
         pretty_exceptions_enable=False,
     )
     app.callback()(settings_callback)
-    for single in (recall, agents, status, importing):
+    for single in (recall, reflect, context, wake_up, sleep, agents, status, importing, knowledge):
         single.register(app)
     for name, group in (
         ("lessons", lessons.app),
+        ("reflections", reflections.app),
+        ("knowledge", knowledge.app),
         ("sessions", sessions.app),
         ("events", events.app),
         ("admin", admin.app),

@@ -6,8 +6,9 @@ line, and nothing is wrapped, so that `grep` and `cut` work; ids are never short
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,10 @@ class Output:
     def line(self, text: str) -> None:
         """Write a line as it is."""
         sys.stdout.write(f"{text}\n")
+
+    def line_of(self, values: Mapping[str, object]) -> None:
+        """Write plain values as one line of JSON."""
+        self.line(json.dumps(values, ensure_ascii=False))
 
     def flush(self) -> None:
         """Show at once what was written: others may wait for it."""

@@ -13,6 +13,7 @@ from mneme.cli.app import App, Cli
 from mneme.cli.event_table import EVENT_COLUMNS, event_row
 from mneme.cli.options import Agent, Limit, Project, Tags, User, first, page_size
 from mneme.cli.output import Column
+from mneme.cli.session_search import search
 from mneme.cli.times import From, To
 from mneme.cli.values import json_object
 
@@ -32,6 +33,8 @@ _COLUMNS = (
     Column("Project", flexible=True, optional=3),
     Column("Tags", flexible=True, optional=4),
 )
+
+app.command("search")(search)
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 

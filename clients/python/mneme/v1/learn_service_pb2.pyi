@@ -6,6 +6,8 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import auth_pb2 as _auth_pb2
 from mneme.v1 import common_pb2 as _common_pb2
+from mneme.v1 import knowledge_pb2 as _knowledge_pb2
+from mneme.v1 import reflection_pb2 as _reflection_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor

@@ -3,7 +3,9 @@
 import grpc
 import warnings
 
+from mneme.v1 import knowledge_pb2 as mneme_dot_v1_dot_knowledge__pb2
 from mneme.v1 import learn_service_pb2 as mneme_dot_v1_dot_learn__service__pb2
+from mneme.v1 import reflection_pb2 as mneme_dot_v1_dot_reflection__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -78,6 +80,36 @@ class LearnServiceStub:
                 '/mneme.v1.LearnService/ExportLessons',
                 request_serializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsResponse.FromString,
+                _registered_method=True)
+        self.StoreReflection = channel.unary_unary(
+                '/mneme.v1.LearnService/StoreReflection',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionResponse.FromString,
+                _registered_method=True)
+        self.ListReflections = channel.unary_unary(
+                '/mneme.v1.LearnService/ListReflections',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.ListReflectionsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.ListReflectionsResponse.FromString,
+                _registered_method=True)
+        self.SearchReflections = channel.unary_unary(
+                '/mneme.v1.LearnService/SearchReflections',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsResponse.FromString,
+                _registered_method=True)
+        self.SummarizeReflections = channel.unary_unary(
+                '/mneme.v1.LearnService/SummarizeReflections',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsResponse.FromString,
+                _registered_method=True)
+        self.LogKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/LogKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeResponse.FromString,
+                _registered_method=True)
+        self.QueryKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/QueryKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeResponse.FromString,
                 _registered_method=True)
 
 
@@ -181,6 +213,73 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def StoreReflection(self, request, context):
+        """Stores what an agent concluded from an attempt. It is found by its meaning
+        when the call returns.
+
+        Scope: write.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
+        with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
+        stored.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListReflections(self, request, context):
+        """Lists reflections, the newest first, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchReflections(self, request, context):
+        """Searches reflections that bear on a task, also as text for a prompt.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SummarizeReflections(self, request, context):
+        """Summarizes reflections: how often attempts succeeded, what fails again and
+        again, what works, grouped by meaning over every reflection that matches.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LogKnowledge(self, request, context):
+        """Logs one line of experience. The same line again is answered as a duplicate.
+
+        Scope: write.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
+        entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
+        nothing logged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def QueryKnowledge(self, request, context):
+        """Answers with the experience that bears on a query, ranked by meaning,
+        recency and success rate, as entries and as markdown within a token budget.
+
+        Scope: read.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LearnServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -223,6 +322,36 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     servicer.ExportLessons,
                     request_deserializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsResponse.SerializeToString,
+            ),
+            'StoreReflection': grpc.unary_unary_rpc_method_handler(
+                    servicer.StoreReflection,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionResponse.SerializeToString,
+            ),
+            'ListReflections': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReflections,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.ListReflectionsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.ListReflectionsResponse.SerializeToString,
+            ),
+            'SearchReflections': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchReflections,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsResponse.SerializeToString,
+            ),
+            'SummarizeReflections': grpc.unary_unary_rpc_method_handler(
+                    servicer.SummarizeReflections,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsResponse.SerializeToString,
+            ),
+            'LogKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.LogKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeResponse.SerializeToString,
+            ),
+            'QueryKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.QueryKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -446,6 +575,168 @@ class LearnService:
             '/mneme.v1.LearnService/ExportLessons',
             mneme_dot_v1_dot_learn__service__pb2.ExportLessonsRequest.SerializeToString,
             mneme_dot_v1_dot_learn__service__pb2.ExportLessonsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StoreReflection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/StoreReflection',
+            mneme_dot_v1_dot_reflection__pb2.StoreReflectionRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.StoreReflectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReflections(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/ListReflections',
+            mneme_dot_v1_dot_reflection__pb2.ListReflectionsRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.ListReflectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchReflections(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/SearchReflections',
+            mneme_dot_v1_dot_reflection__pb2.SearchReflectionsRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.SearchReflectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SummarizeReflections(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/SummarizeReflections',
+            mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LogKnowledge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/LogKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def QueryKnowledge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/QueryKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

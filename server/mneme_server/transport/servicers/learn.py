@@ -5,25 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import grpc
+from mneme.v1 import knowledge_pb2, reflection_pb2
 from mneme.v1 import learn_service_pb2 as pb
 from mneme.v1 import learn_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.learn.knowledge import Knowledge
+from mneme_server.learn.knowledge_model import KnowledgeType
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.model import OnConflict
+from mneme_server.learn.reflection_model import ReflectionFilter, prompt_of
+from mneme_server.learn.reflections import Reflections
 from mneme_server.transport.call import current_caller
+from mneme_server.transport.convert import knowledge, reflections
 from mneme_server.transport.convert import lessons as convert
 from mneme_server.transport.paging import Pages, fitting
 from mneme_server.transport.validation import validate
 
 _DEFAULT_LIMIT = 10
+_DEFAULT_REFLECTIONS = 5
+_DEFAULT_THEMES = 5
+_DEFAULT_ENTRIES = 5
+_DEFAULT_TOKENS = 500
 
 
 class LearnServicer(pb_grpc.LearnServiceServicer):
     """Serves `mneme.v1.LearnService`."""
 
-    def __init__(self, lessons: Lessons) -> None:
+    def __init__(self, lessons: Lessons, reflections: Reflections, knowledge: Knowledge) -> None:
         self._lessons = lessons
+        self._reflections = reflections
+        self._knowledge = knowledge
 
     def CreateLesson(
         self, request: pb.CreateLessonRequest, context: grpc.ServicerContext
@@ -120,3 +132,85 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         )
         for lesson in exported:
             yield pb.ExportLessonsResponse(lesson=convert.lesson(lesson))
+
+    def StoreReflection(
+        self, request: reflection_pb2.StoreReflectionRequest, context: grpc.ServicerContext
+    ) -> reflection_pb2.StoreReflectionResponse:
+        """Store a reflection."""
+        stored, pruned = self._reflections.store(
+            current_caller().tenant_id, reflections.new_reflection(request)
+        )
+        return reflection_pb2.StoreReflectionResponse(
+            reflection=reflections.reflection(stored), pruned_count=pruned
+        )
+
+    def ListReflections(
+        self, request: reflection_pb2.ListReflectionsRequest, context: grpc.ServicerContext
+    ) -> reflection_pb2.ListReflectionsResponse:
+        """List reflections."""
+        pages = Pages(request, default_size=50)
+        found, total = self._reflections.page(
+            current_caller().tenant_id,
+            reflections.reflection_filter(request.filter),
+            pages.after(int, str),
+            pages.size + 1,
+        )
+        page, token = pages.cut(found, lambda last: (last.created_us, last.id))
+        return reflection_pb2.ListReflectionsResponse(
+            reflections=[reflections.reflection(one) for one in page],
+            next_page_token=token,
+            total_size=total,
+            prompt=prompt_of(page),
+        )
+
+    def SearchReflections(
+        self, request: reflection_pb2.SearchReflectionsRequest, context: grpc.ServicerContext
+    ) -> reflection_pb2.SearchReflectionsResponse:
+        """Search reflections that bear on a task."""
+        found, searched = self._reflections.search(
+            current_caller().tenant_id,
+            request.task_description,
+            reflections.reflection_filter(request.filter),
+            limit=request.limit or _DEFAULT_REFLECTIONS,
+            min_score=request.min_score,
+        )
+        return reflection_pb2.SearchReflectionsResponse(
+            results=[reflections.found_reflection(one) for one in found],
+            prompt=prompt_of([one.reflection for one in found]),
+            searched_count=searched,
+        )
+
+    def SummarizeReflections(
+        self, request: reflection_pb2.SummarizeReflectionsRequest, context: grpc.ServicerContext
+    ) -> reflection_pb2.SummarizeReflectionsResponse:
+        """Summarize reflections."""
+        made = self._reflections.summarize(
+            current_caller().tenant_id,
+            ReflectionFilter(project=request.project, session_id=request.session_id),
+            request.limit or _DEFAULT_THEMES,
+        )
+        return reflections.summary(made)
+
+    def LogKnowledge(
+        self, request: knowledge_pb2.LogKnowledgeRequest, context: grpc.ServicerContext
+    ) -> knowledge_pb2.LogKnowledgeResponse:
+        """Log one line of experience."""
+        entry, duplicate = self._knowledge.log(
+            current_caller().tenant_id, knowledge.new_entry(request)
+        )
+        return knowledge_pb2.LogKnowledgeResponse(entry=knowledge.entry(entry), duplicate=duplicate)
+
+    def QueryKnowledge(
+        self, request: knowledge_pb2.QueryKnowledgeRequest, context: grpc.ServicerContext
+    ) -> knowledge_pb2.QueryKnowledgeResponse:
+        """Answer with the experience that bears on a query."""
+        answer = self._knowledge.query(
+            current_caller().tenant_id,
+            request.query,
+            repo=request.repo,
+            type_=KnowledgeType(request.type) if request.type else None,
+            tags=frozenset(request.tags),
+            limit=request.limit or _DEFAULT_ENTRIES,
+            token_budget=request.token_budget or _DEFAULT_TOKENS,
+        )
+        return knowledge.knowledge_answer(answer)

@@ -1,0 +1,182 @@
+"""`mneme context` and `mneme timeline`: what bears on a topic, and how a project went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mneme.cli import cells
+from mneme.cli.app import App, Cli
+from mneme.cli.options import Agent, Project, User
+from mneme.cli.output import Column
+from mneme.cli.times import From, To
+
+if TYPE_CHECKING:
+    from mneme.types import ContextSession, FoundReflection, TimelineEntry
+
+NOTHING = "No relevant past context found."
+_PREVIEW = 300
+_LESSONS = (
+    Column("Score", style="cyan"),
+    Column("Lesson", style="bold"),
+    Column("Content", flexible=True),
+)
+_REFLECTIONS = (
+    Column("Score", style="cyan"),
+    Column("Outcome"),
+    Column("Task", flexible=True),
+    Column("Next strategy", flexible=True),
+)
+_TIMELINE = (
+    Column("Started", style="dim"),
+    Column("Events"),
+    Column("Outcome"),
+    Column("Session", style="cyan"),
+    Column("Goes back to", optional=1),
+    Column("Summary", flexible=True),
+)
+_BAR = 10
+_PAGE = 200
+
+
+def register(app: App) -> None:
+    """Add the commands to the root."""
+    app.command("context")(context)
+    app.command("timeline")(timeline)
+
+
+def context(
+    cli: Cli,
+    *,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What it is about, in words.")],
+    user: User = None,
+    agent: Agent = None,
+    project: Project = None,
+    start: From = None,
+    end: To = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="As text for an agent's prompt, nothing else.")
+    ] = False,
+) -> None:
+    """Show the past sessions and the lessons that bear on a topic, the best first."""
+    with cli.connect() as client:
+        answer = client.get_context(
+            topic,
+            user_id=user,
+            agent_id=agent,
+            project=project,
+            start_time=start,
+            end_time=end,
+            limit=limit,
+        )
+    if cli.out.as_json:
+        cli.out.message(answer)
+        return
+    if prompt:
+        cli.out.line(cells.clean(answer.prompt))
+        return
+    if not (answer.sessions or answer.lessons or answer.reflections):
+        searched = cells.plural(answer.total_sessions, "session")
+        cli.out.remark(f"{NOTHING} {searched} searched.")
+        return
+    for session in answer.sessions:
+        _show(cli, session)
+    lessons = [
+        [
+            cells.score(found.score),
+            cells.preview(found.lesson.title, 60),
+            cells.preview(found.lesson.content),
+        ]
+        for found in answer.lessons
+    ]
+    cli.out.table(_LESSONS, lessons)
+    _reflections(cli, answer.reflections)
+
+
+def timeline(
+    cli: Cli,
+    *,
+    project: Project = None,
+    agent: Agent = None,
+    start: From = None,
+    end: To = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N")] = 20,
+) -> None:
+    """Show sessions in time, the latest first, and the earlier ones that each goes back to."""
+    with cli.connect() as client:
+        walk = client.iter_get_timeline(
+            project=project,
+            agent_id=agent,
+            start_time=start,
+            end_time=end,
+            page_size=min(limit, _PAGE),
+        )
+        entries = list(islice(walk, limit))
+    if cli.out.as_json:
+        for entry in entries:
+            cli.out.message(entry)
+        return
+    if not entries:
+        cli.out.remark("There are no sessions.")
+        return
+    most = max(entry.session.event_count for entry in entries)
+    cli.out.table(_TIMELINE, [_row(entry, most) for entry in entries])
+
+
+def bar(value: float, most: float, width: int = _BAR) -> str:
+    """A number as a bar, the largest `width` cells long, and as such."""
+    length = round(width * value / most) if most else 0
+    return f"{'▇' * (length or int(value > 0)):<{width}} {value:,.0f}"
+
+
+def outcome_name(number: int) -> str:
+    """An outcome as people write it; "open" for sessions that have none yet."""
+    from mneme.types import Outcome
+
+    return cells.name_of(Outcome, number) or "open"
+
+
+def _show(cli: Cli, session: ContextSession) -> None:
+    about = [
+        cells.score(session.relevance_score).rstrip(),
+        cells.when(session.ended_at) or cells.when(session.started_at),
+        outcome_name(session.outcome),
+        cells.preview(session.agent_id, 40),
+    ]
+    cli.out.line(f"{cells.preview(session.session_id)}  {'  '.join(filter(None, about))}")
+    for line in session.summary.split("\n"):
+        cli.out.line(f"  {cells.preview(line, _PREVIEW)}")
+    for event in session.key_events:
+        cli.out.line(f"  - {cells.preview(event.summary, _PREVIEW)}")
+    cli.out.line("")
+
+
+def _reflections(cli: Cli, found: Iterable[FoundReflection]) -> None:
+    rows = [
+        [
+            cells.score(one.score),
+            outcome_name(one.reflection.outcome),
+            cells.preview(one.reflection.task_description),
+            cells.preview(one.reflection.next_strategy),
+        ]
+        for one in found
+    ]
+    cli.out.table(_REFLECTIONS, rows)
+
+
+def _row(entry: TimelineEntry, most: int) -> list[str]:
+    links = ", ".join(
+        f"{cells.preview(link.session_id)} {link.similarity:.2f}" for link in entry.related
+    )
+    return [
+        cells.when(entry.session.started_at),
+        bar(entry.session.event_count, most),
+        outcome_name(entry.summary.outcome) if entry.HasField("summary") else "open",
+        cells.preview(entry.session.id),
+        links,
+        cells.preview(entry.summary.summary),
+    ]

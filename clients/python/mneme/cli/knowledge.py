@@ -1,0 +1,177 @@
+"""`mneme log` and `mneme knowledge`."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mneme._generated.choices import KnowledgeTypeChoice
+from mneme.cli import cells
+from mneme.cli.app import App, Cli
+from mneme.cli.exits import FAILED
+from mneme.cli.options import Tags
+from mneme.cli.output import Column
+
+if TYPE_CHECKING:
+    from mneme.client import MnemeClient
+    from mneme.knowledge_log import LogLine
+
+app = App(help="The knowledge log: what was learned, by repository.")
+
+_FOLLOW_S = 1.0
+_COLUMNS = (
+    Column("Score", style="cyan"),
+    Column("When", style="dim"),
+    Column("Repo"),
+    Column("Success", right=True),
+    Column("Lesson", flexible=True),
+    Column("Context", flexible=True, style="dim"),
+)
+
+Folder = Annotated[
+    Path,
+    typer.Option(
+        envvar="MNEME_KNOWLEDGE_DIR",
+        metavar="PATH",
+        help="Where logs/REPO.jsonl are; MNEME_KNOWLEDGE_DIR.",
+    ),
+]
+
+
+def register(root: App) -> None:
+    """Add the command to the root."""
+    root.command("log")(log)
+
+
+def log(
+    cli: Cli,
+    *,
+    repo: Annotated[str, typer.Option(metavar="NAME", help="The repository.")],
+    type_: Annotated[
+        KnowledgeTypeChoice, typer.Option("--type", case_sensitive=False, help="What it is.")
+    ],
+    context: Annotated[str, typer.Option(help="What was being attempted.")],
+    lesson: Annotated[str, typer.Option(help="What was learned.")],
+    command: Annotated[str, typer.Option(help="The exact command, if one applies.")] = "",
+    success_rate: Annotated[str, typer.Option(metavar="X/Y", help="How often it worked.")] = "",
+    tags: Annotated[str, typer.Option(metavar="A,B", help="Labels, apart by commas.")] = "",
+    agent: Annotated[str, typer.Option(metavar="ID", help="Who learned it.")] = "",
+    folder: Folder = Path("agent-knowledge"),
+) -> None:
+    """Append what was learned to the repository's log. Needs no server.
+
+    `mneme knowledge sync` brings the logs to a server.
+    """
+    from mneme.knowledge_log import append, entry_of
+
+    entry = entry_of(
+        repo=repo,
+        event_type=type_,
+        context=context,
+        lesson=lesson,
+        command=command,
+        success_rate=success_rate,
+        tags=[tag.strip() for tag in tags.split(",") if tag.strip()],
+        agent_id=agent,
+    )
+    path = append(folder, entry)
+    cli.out.line_of(entry) if cli.out.as_json else cli.out.line(f"logged to {path}")
+
+
+@app.command()
+def query(
+    cli: Cli,
+    *,
+    text: Annotated[str, typer.Argument(metavar="QUERY", help="What is wanted, in words.")],
+    repo: Annotated[str | None, typer.Option(metavar="NAME", help="Of this repository.")] = None,
+    type_: Annotated[
+        KnowledgeTypeChoice | None,
+        typer.Option("--type", case_sensitive=False, help="Of this kind."),
+    ] = None,
+    tag: Tags = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 5,
+    tokens: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Tokens that the text may take.")
+    ] = 500,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="The text for a context window.")
+    ] = False,
+) -> None:
+    """Ask the knowledge log."""
+    with cli.connect() as client:
+        answer = client.query_knowledge(
+            text, repo=repo, type=type_, tags=tag, limit=limit, token_budget=tokens
+        )
+    if cli.out.as_json:
+        cli.out.message(answer)
+    elif markdown:
+        cli.out.line(answer.markdown)
+    elif not answer.entries:
+        cli.out.remark(answer.markdown)
+    else:
+        cli.out.table(
+            _COLUMNS,
+            [
+                (
+                    cells.score(found.score),
+                    cells.when(found.entry.timestamp)[:10],
+                    found.entry.repo,
+                    found.entry.success_rate,
+                    cells.preview(found.entry.lesson),
+                    cells.preview(found.entry.context),
+                )
+                for found in answer.entries
+            ],
+        )
+
+
+@app.command()
+def sync(
+    cli: Cli,
+    *,
+    folder: Folder = Path("agent-knowledge"),
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what is added, until stopped.")
+    ] = False,
+) -> None:
+    """Bring the logs of a folder to the server, each line once."""
+    from mneme.knowledge_log import LogReader
+
+    reader = LogReader(folder)
+    counts: Counter[str] = Counter()
+    with cli.connect() as client:
+        while True:
+            for line in reader.new_lines():
+                counts[_bring(cli, client, line)] += 1
+            if not follow:
+                break
+            time.sleep(_FOLLOW_S)
+    done = {name: counts[name] for name in ("logged", "known", "broken")}
+    if cli.out.as_json:
+        cli.out.line_of(done)
+    else:
+        cli.out.line(
+            f"{done['logged']} logged, {done['known']} already there, {done['broken']} broken"
+        )
+    if counts["broken"]:
+        raise typer.Exit(FAILED)
+
+
+def _bring(cli: Cli, client: MnemeClient, line: LogLine) -> str:
+    from mneme.errors import InvalidArgumentError
+    from mneme.knowledge_log import request_of
+
+    problem = line.problem
+    if line.entry is not None:
+        try:
+            answer = client.log_knowledge(**request_of(line.entry))
+        except InvalidArgumentError as error:
+            problem = str(error)
+        else:
+            return "known" if answer.duplicate else "logged"
+    cli.out.remark(f"{line.path}:{line.number}: {problem}")
+    return "broken"

@@ -1,0 +1,113 @@
+"""`mneme reflect`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mneme._generated.choices import AnalysisChoice
+from mneme.cli import cells
+from mneme.cli.app import App, Cli
+from mneme.cli.options import Agent, Project, Tags, User
+from mneme.cli.times import From, To
+
+if TYPE_CHECKING:
+    from mneme.types import ReflectResponse
+
+_PATIENCE_S = 120.0
+
+
+def parameter(text: str) -> tuple[str, Any]:
+    """A parameter, KEY=VALUE: a value that is a JSON number or boolean is one, else it is text.
+
+    Raises:
+        typer.BadParameter: there is no KEY=.
+    """
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise typer.BadParameter(f"{text!r} is no KEY=VALUE")
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        return key, value
+    return key, parsed if isinstance(parsed, bool | int | float | str) else value
+
+
+def register(app: App) -> None:
+    """Add the command to the root."""
+    app.command("reflect")(reflect)
+
+
+def reflect(
+    cli: Cli,
+    *,
+    analysis: Annotated[
+        AnalysisChoice, typer.Argument(metavar="ANALYSIS", help="The question; see above.")
+    ],
+    agent: Agent = None,
+    start: From = None,
+    end: To = None,
+    project: Project = None,
+    user: User = None,
+    tag: Tags = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=100, help="Patterns, sequences, … at most.")
+    ] = 10,
+    param: Annotated[
+        list[Any] | None,
+        typer.Option(
+            parser=parameter,
+            metavar="KEY=VALUE",
+            help="A parameter of the analysis, e.g. model=NAME, window=2, bucket=day; repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Show patterns in what agents did.
+
+    error_patterns: which errors recur, and what comes before them.
+    tool_sequences: which sequences of tools are common, and which come before errors, failure and
+    success.
+    cost_analysis: what was spent, on what, and whether it rises.
+    performance_trends: whether success rate, latency and throughput change.
+    session_comparison: how recent sessions differ from earlier ones.
+
+    "2.3× (1.4–3.8)" is how much likelier something is, with its 95 % interval; q is the share of
+    false findings to expect among those as sure as this one.
+    """
+    with cli.connect() as client:
+        answer = client.reflect(
+            analysis,
+            agent_id=agent,
+            start_time=start,
+            end_time=end,
+            project=project,
+            user_id=user,
+            tags=tag,
+            params=dict(param) if param else None,
+            limit=limit,
+            timeout=cli.settings.timeout or _PATIENCE_S,
+        )
+    if cli.out.as_json:
+        cli.out.message(answer)
+        return
+    from mneme.cli.reflect_tables import show
+
+    cli.out.line(_looked_at(answer))
+    show(cli.out, answer)
+    for note in answer.metadata.notes:
+        cli.out.remark(f"Note: {cells.preview(note)}")
+
+
+def _looked_at(answer: ReflectResponse) -> str:
+    scope = answer.metadata
+    if not scope.sessions_analyzed:
+        return "Nothing was recorded that the filters let through."
+    found = (
+        f"{cells.plural(scope.sessions_analyzed, 'session')}, "
+        f"{cells.plural(scope.events_analyzed, 'event')}"
+    )
+    if scope.HasField("start_time"):
+        found += f", {cells.when(scope.start_time)} to {cells.when(scope.end_time)}"
+    return found

@@ -1,0 +1,347 @@
+import datetime
+
+from buf.validate import validate_pb2 as _validate_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mneme.v1 import auth_pb2 as _auth_pb2
+from mneme.v1 import event_service_pb2 as _event_service_pb2
+from mneme.v1 import learn_service_pb2 as _learn_service_pb2
+from mneme.v1 import reflection_pb2 as _reflection_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class SessionSummary(_message.Message):
+    __slots__ = ("session_id", "summary", "topics", "tool_sequence", "error_summary", "outcome", "updated_at")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    TOPICS_FIELD_NUMBER: _ClassVar[int]
+    TOOL_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    summary: str
+    topics: _containers.RepeatedScalarFieldContainer[str]
+    tool_sequence: _containers.RepeatedScalarFieldContainer[str]
+    error_summary: str
+    outcome: _reflection_pb2.Outcome
+    updated_at: _timestamp_pb2.Timestamp
+    def __init__(self, session_id: _Optional[str] = ..., summary: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., tool_sequence: _Optional[_Iterable[str]] = ..., error_summary: _Optional[str] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class KeyEvent(_message.Message):
+    __slots__ = ("event_id", "event_type", "summary", "timestamp")
+    EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    EVENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    event_id: str
+    event_type: _event_service_pb2.EventType
+    summary: str
+    timestamp: _timestamp_pb2.Timestamp
+    def __init__(self, event_id: _Optional[str] = ..., event_type: _Optional[_Union[_event_service_pb2.EventType, str]] = ..., summary: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class GetContextRequest(_message.Message):
+    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    user_id: str
+    agent_id: str
+    project: str
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    limit: int
+    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class ContextSession(_message.Message):
+    __slots__ = ("session_id", "summary", "relevance_score", "similarity", "started_at", "ended_at", "key_events", "agent_id", "outcome")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    RELEVANCE_SCORE_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    KEY_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    summary: str
+    relevance_score: float
+    similarity: float
+    started_at: _timestamp_pb2.Timestamp
+    ended_at: _timestamp_pb2.Timestamp
+    key_events: _containers.RepeatedCompositeFieldContainer[KeyEvent]
+    agent_id: str
+    outcome: _reflection_pb2.Outcome
+    def __init__(self, session_id: _Optional[str] = ..., summary: _Optional[str] = ..., relevance_score: _Optional[float] = ..., similarity: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., key_events: _Optional[_Iterable[_Union[KeyEvent, _Mapping]]] = ..., agent_id: _Optional[str] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ...) -> None: ...
+
+class GetContextResponse(_message.Message):
+    __slots__ = ("sessions", "lessons", "reflections", "total_sessions", "prompt")
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    LESSONS_FIELD_NUMBER: _ClassVar[int]
+    REFLECTIONS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[ContextSession]
+    lessons: _containers.RepeatedCompositeFieldContainer[_learn_service_pb2.FoundLesson]
+    reflections: _containers.RepeatedCompositeFieldContainer[_reflection_pb2.FoundReflection]
+    total_sessions: int
+    prompt: str
+    def __init__(self, sessions: _Optional[_Iterable[_Union[ContextSession, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[_learn_service_pb2.FoundLesson, _Mapping]]] = ..., reflections: _Optional[_Iterable[_Union[_reflection_pb2.FoundReflection, _Mapping]]] = ..., total_sessions: _Optional[int] = ..., prompt: _Optional[str] = ...) -> None: ...
+
+class Todo(_message.Message):
+    __slots__ = ("content", "priority")
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    content: str
+    priority: int
+    def __init__(self, content: _Optional[str] = ..., priority: _Optional[int] = ...) -> None: ...
+
+class Decision(_message.Message):
+    __slots__ = ("decision", "rationale")
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    RATIONALE_FIELD_NUMBER: _ClassVar[int]
+    decision: str
+    rationale: str
+    def __init__(self, decision: _Optional[str] = ..., rationale: _Optional[str] = ...) -> None: ...
+
+class LockedContext(_message.Message):
+    __slots__ = ("label", "version")
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    label: str
+    version: str
+    def __init__(self, label: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
+
+class SleepRequest(_message.Message):
+    __slots__ = ("session_id", "project", "progress", "completed_todos", "open_todos", "decisions", "locked_contexts", "files", "agent_id")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETED_TODOS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_TODOS_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    LOCKED_CONTEXTS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    project: str
+    progress: _containers.RepeatedScalarFieldContainer[str]
+    completed_todos: _containers.RepeatedScalarFieldContainer[str]
+    open_todos: _containers.RepeatedCompositeFieldContainer[Todo]
+    decisions: _containers.RepeatedCompositeFieldContainer[Decision]
+    locked_contexts: _containers.RepeatedCompositeFieldContainer[LockedContext]
+    files: _containers.RepeatedScalarFieldContainer[str]
+    agent_id: str
+    def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., progress: _Optional[_Iterable[str]] = ..., completed_todos: _Optional[_Iterable[str]] = ..., open_todos: _Optional[_Iterable[_Union[Todo, _Mapping]]] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., locked_contexts: _Optional[_Iterable[_Union[LockedContext, _Mapping]]] = ..., files: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ...) -> None: ...
+
+class Handover(_message.Message):
+    __slots__ = ("session_id", "project", "progress", "completed_todos", "open_todos", "decisions", "locked_contexts", "files", "tools", "duration_seconds", "summary", "created_at", "agent_id")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETED_TODOS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_TODOS_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    LOCKED_CONTEXTS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    DURATION_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    project: str
+    progress: _containers.RepeatedScalarFieldContainer[str]
+    completed_todos: _containers.RepeatedScalarFieldContainer[str]
+    open_todos: _containers.RepeatedCompositeFieldContainer[Todo]
+    decisions: _containers.RepeatedCompositeFieldContainer[Decision]
+    locked_contexts: _containers.RepeatedCompositeFieldContainer[LockedContext]
+    files: _containers.RepeatedScalarFieldContainer[str]
+    tools: _containers.RepeatedScalarFieldContainer[str]
+    duration_seconds: int
+    summary: str
+    created_at: _timestamp_pb2.Timestamp
+    agent_id: str
+    def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., progress: _Optional[_Iterable[str]] = ..., completed_todos: _Optional[_Iterable[str]] = ..., open_todos: _Optional[_Iterable[_Union[Todo, _Mapping]]] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., locked_contexts: _Optional[_Iterable[_Union[LockedContext, _Mapping]]] = ..., files: _Optional[_Iterable[str]] = ..., tools: _Optional[_Iterable[str]] = ..., duration_seconds: _Optional[int] = ..., summary: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent_id: _Optional[str] = ...) -> None: ...
+
+class SleepResponse(_message.Message):
+    __slots__ = ("handover",)
+    HANDOVER_FIELD_NUMBER: _ClassVar[int]
+    handover: Handover
+    def __init__(self, handover: _Optional[_Union[Handover, _Mapping]] = ...) -> None: ...
+
+class WakeUpRequest(_message.Message):
+    __slots__ = ("project", "limit", "agent_id", "min_similarity")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    MIN_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    limit: int
+    agent_id: str
+    min_similarity: float
+    def __init__(self, project: _Optional[str] = ..., limit: _Optional[int] = ..., agent_id: _Optional[str] = ..., min_similarity: _Optional[float] = ...) -> None: ...
+
+class RelatedSession(_message.Message):
+    __slots__ = ("session_id", "summary", "created_at", "similarity", "recency", "importance", "score", "files", "tools", "contexts")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    RECENCY_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    CONTEXTS_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    summary: str
+    created_at: _timestamp_pb2.Timestamp
+    similarity: float
+    recency: float
+    importance: float
+    score: float
+    files: _containers.RepeatedScalarFieldContainer[str]
+    tools: _containers.RepeatedScalarFieldContainer[str]
+    contexts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session_id: _Optional[str] = ..., summary: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., similarity: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., score: _Optional[float] = ..., files: _Optional[_Iterable[str]] = ..., tools: _Optional[_Iterable[str]] = ..., contexts: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WorkPattern(_message.Message):
+    __slots__ = ("type", "description", "session_ids", "event_ids")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
+    EVENT_IDS_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    description: str
+    session_ids: _containers.RepeatedScalarFieldContainer[str]
+    event_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Suggestion(_message.Message):
+    __slots__ = ("type", "description", "session_ids", "event_ids", "lesson_ids", "reflection_ids")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
+    EVENT_IDS_FIELD_NUMBER: _ClassVar[int]
+    LESSON_IDS_FIELD_NUMBER: _ClassVar[int]
+    REFLECTION_IDS_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    description: str
+    session_ids: _containers.RepeatedScalarFieldContainer[str]
+    event_ids: _containers.RepeatedScalarFieldContainer[str]
+    lesson_ids: _containers.RepeatedScalarFieldContainer[str]
+    reflection_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., lesson_ids: _Optional[_Iterable[str]] = ..., reflection_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WakeUpResponse(_message.Message):
+    __slots__ = ("last_handover", "related", "patterns", "suggestions", "narrative", "sessions_considered", "last_summary")
+    LAST_HANDOVER_FIELD_NUMBER: _ClassVar[int]
+    RELATED_FIELD_NUMBER: _ClassVar[int]
+    PATTERNS_FIELD_NUMBER: _ClassVar[int]
+    SUGGESTIONS_FIELD_NUMBER: _ClassVar[int]
+    NARRATIVE_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
+    LAST_SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    last_handover: Handover
+    related: _containers.RepeatedCompositeFieldContainer[RelatedSession]
+    patterns: _containers.RepeatedCompositeFieldContainer[WorkPattern]
+    suggestions: _containers.RepeatedCompositeFieldContainer[Suggestion]
+    narrative: str
+    sessions_considered: int
+    last_summary: SessionSummary
+    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., narrative: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ...) -> None: ...
+
+class SearchSessionsRequest(_message.Message):
+    __slots__ = ("query", "project", "agent_id", "user_id", "start_time", "end_time", "limit", "min_score")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    project: str
+    agent_id: str
+    user_id: str
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    limit: int
+    min_score: float
+    def __init__(self, query: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ...) -> None: ...
+
+class FoundSession(_message.Message):
+    __slots__ = ("session", "summary", "score", "similarity")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    session: _event_service_pb2.Session
+    summary: SessionSummary
+    score: float
+    similarity: float
+    def __init__(self, session: _Optional[_Union[_event_service_pb2.Session, _Mapping]] = ..., summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
+
+class SearchSessionsResponse(_message.Message):
+    __slots__ = ("results", "searched_count")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[FoundSession]
+    searched_count: int
+    def __init__(self, results: _Optional[_Iterable[_Union[FoundSession, _Mapping]]] = ..., searched_count: _Optional[int] = ...) -> None: ...
+
+class GetTimelineRequest(_message.Message):
+    __slots__ = ("project", "agent_id", "start_time", "end_time", "links", "page_size", "page_token")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    agent_id: str
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    links: int
+    page_size: int
+    page_token: str
+    def __init__(self, project: _Optional[str] = ..., agent_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., links: _Optional[int] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class SessionLink(_message.Message):
+    __slots__ = ("session_id", "similarity")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    similarity: float
+    def __init__(self, session_id: _Optional[str] = ..., similarity: _Optional[float] = ...) -> None: ...
+
+class TimelineEntry(_message.Message):
+    __slots__ = ("session", "summary", "related")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    RELATED_FIELD_NUMBER: _ClassVar[int]
+    session: _event_service_pb2.Session
+    summary: SessionSummary
+    related: _containers.RepeatedCompositeFieldContainer[SessionLink]
+    def __init__(self, session: _Optional[_Union[_event_service_pb2.Session, _Mapping]] = ..., summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., related: _Optional[_Iterable[_Union[SessionLink, _Mapping]]] = ...) -> None: ...
+
+class GetTimelineResponse(_message.Message):
+    __slots__ = ("entries", "next_page_token")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[TimelineEntry]
+    next_page_token: str
+    def __init__(self, entries: _Optional[_Iterable[_Union[TimelineEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...

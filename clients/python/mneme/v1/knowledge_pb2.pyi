@@ -1,0 +1,119 @@
+import datetime
+
+from buf.validate import validate_pb2 as _validate_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class KnowledgeType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    KNOWLEDGE_TYPE_UNSPECIFIED: _ClassVar[KnowledgeType]
+    KNOWLEDGE_TYPE_ERROR: _ClassVar[KnowledgeType]
+    KNOWLEDGE_TYPE_SUCCESS: _ClassVar[KnowledgeType]
+    KNOWLEDGE_TYPE_PATTERN: _ClassVar[KnowledgeType]
+KNOWLEDGE_TYPE_UNSPECIFIED: KnowledgeType
+KNOWLEDGE_TYPE_ERROR: KnowledgeType
+KNOWLEDGE_TYPE_SUCCESS: KnowledgeType
+KNOWLEDGE_TYPE_PATTERN: KnowledgeType
+
+class KnowledgeEntry(_message.Message):
+    __slots__ = ("id", "repo", "agent_id", "type", "context", "command", "lesson", "success_rate", "tags", "timestamp")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REPO_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    LESSON_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_RATE_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    repo: str
+    agent_id: str
+    type: KnowledgeType
+    context: str
+    command: str
+    lesson: str
+    success_rate: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    timestamp: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., repo: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class LogKnowledgeRequest(_message.Message):
+    __slots__ = ("repo", "agent_id", "type", "context", "command", "lesson", "success_rate", "tags", "timestamp", "entry_id")
+    REPO_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    LESSON_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_RATE_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_ID_FIELD_NUMBER: _ClassVar[int]
+    repo: str
+    agent_id: str
+    type: KnowledgeType
+    context: str
+    command: str
+    lesson: str
+    success_rate: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    timestamp: _timestamp_pb2.Timestamp
+    entry_id: str
+    def __init__(self, repo: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., entry_id: _Optional[str] = ...) -> None: ...
+
+class LogKnowledgeResponse(_message.Message):
+    __slots__ = ("entry", "duplicate")
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    entry: KnowledgeEntry
+    duplicate: bool
+    def __init__(self, entry: _Optional[_Union[KnowledgeEntry, _Mapping]] = ..., duplicate: _Optional[bool] = ...) -> None: ...
+
+class QueryKnowledgeRequest(_message.Message):
+    __slots__ = ("query", "repo", "type", "tags", "limit", "token_budget")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    REPO_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    repo: str
+    type: KnowledgeType
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    limit: int
+    token_budget: int
+    def __init__(self, query: _Optional[str] = ..., repo: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ...) -> None: ...
+
+class FoundKnowledge(_message.Message):
+    __slots__ = ("entry", "score", "similarity", "success_lower_bound")
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_LOWER_BOUND_FIELD_NUMBER: _ClassVar[int]
+    entry: KnowledgeEntry
+    score: float
+    similarity: float
+    success_lower_bound: float
+    def __init__(self, entry: _Optional[_Union[KnowledgeEntry, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., success_lower_bound: _Optional[float] = ...) -> None: ...
+
+class QueryKnowledgeResponse(_message.Message):
+    __slots__ = ("entries", "markdown", "token_count", "omitted_count")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    MARKDOWN_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    OMITTED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[FoundKnowledge]
+    markdown: str
+    token_count: int
+    omitted_count: int
+    def __init__(self, entries: _Optional[_Iterable[_Union[FoundKnowledge, _Mapping]]] = ..., markdown: _Optional[str] = ..., token_count: _Optional[int] = ..., omitted_count: _Optional[int] = ...) -> None: ...

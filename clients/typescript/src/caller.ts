@@ -1,0 +1,247 @@
+import type {
+  DescMethod,
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodStreaming,
+  DescMethodUnary,
+  Message,
+} from "@bufbuild/protobuf";
+import { Attempts, cancelled } from "./attempts.js";
+import type { Connection } from "./connection.js";
+import { errorOf, MnemeError } from "./errors.js";
+import { fillIds, messageOf } from "./fields.js";
+import { Stream } from "./stream.js";
+
+/** What a call may be given beside its request. */
+export interface CallOptions {
+  /**
+   * Milliseconds for the call, retries included; null: no limit. Default: the client's, and no
+   * limit for streams.
+   */
+  readonly timeoutMs?: number | null | undefined;
+  /** Gives the call up when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What the schemas say of an RPC. */
+export interface Call {
+  /** Its descriptor. */
+  readonly method: DescMethod;
+  /** Whether sending it twice has the effect of once. */
+  readonly repeatable: boolean;
+  /** The fields without which it is refused. */
+  readonly required: readonly string[];
+  /** Paths of the ids that the client makes when they are left empty. */
+  readonly madeIds: readonly (readonly string[])[];
+  /** The resource of which a call changes the fields that its `updateMask` names. */
+  readonly update?: string;
+  /** The only field of a stream's requests: what is streamed fills it. */
+  readonly item?: string;
+}
+
+/** Items of a stream to the server. */
+export type Items<T> = Iterable<T> | AsyncIterable<T>;
+
+/** Makes calls: requests of plain values, deadlines, retries and typed errors. */
+export class Caller {
+  readonly #connection: Connection;
+  readonly #retries: number;
+  readonly #timeoutMs: number | null;
+  #closed = false;
+
+  constructor(connection: Connection, retries: number, timeoutMs: number | null) {
+    this.#connection = connection;
+    this.#retries = retries;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Closes the connection; later calls fail. */
+  close(): void {
+    this.#closed = true;
+    this.#connection.close();
+  }
+
+  /** One request, one answer. */
+  async unary(call: Call, fields: object, options: CallOptions): Promise<Message> {
+    const method = call.method as DescMethodUnary;
+    const message = requestOf(call, fields);
+    const attempts = this.#attempts(call, options, this.#timeoutMs);
+    for (;;) {
+      this.#check(options.signal);
+      try {
+        const response = await this.#connection.transport.unary(
+          method,
+          options.signal,
+          attempts.timeLeft(),
+          undefined,
+          message,
+        );
+        return response.message;
+      } catch (failure) {
+        await attempts.pauseAfter(this.#errorOf(failure, options.signal), options.signal);
+      }
+    }
+  }
+
+  /** Many requests, one answer. */
+  async clientStream(call: Call, items: Items<object>, options: CallOptions): Promise<Message> {
+    const source = new Source(call, items);
+    // What was streamed cannot be sent again from here: it is not kept.
+    const attempts = this.#attempts(call, options, null);
+    this.#check(options.signal);
+    try {
+      const response = await this.#connection.transport.stream(
+        call.method as DescMethodClientStreaming,
+        options.signal,
+        attempts.timeLeft(),
+        undefined,
+        source.messages(),
+      );
+      let answer: Message | undefined;
+      for await (const message of response.message) {
+        answer = message;
+      }
+      if (answer === undefined) {
+        throw new MnemeError("the server ended the call without an answer", { code: "INTERNAL" });
+      }
+      return answer;
+    } catch (failure) {
+      source.throwOwnError();
+      throw this.#errorOf(failure, options.signal);
+    }
+  }
+
+  /** One request, many messages. */
+  serverStream(call: Call, fields: object, options: CallOptions): Stream<Message> {
+    const message = requestOf(call, fields);
+    return new Stream((closing) => this.#messages(call, message, options, closing));
+  }
+
+  /** Many requests, many messages, in both directions at once. */
+  bidirectional(call: Call, items: Items<object>, options: CallOptions): Stream<Message> {
+    const source = new Source(call, items);
+    return new Stream((closing) => this.#messages(call, source, options, closing));
+  }
+
+  /** The messages of a stream. One that was not fed begins anew while nothing has arrived. */
+  async *#messages(
+    call: Call,
+    request: Message | Source,
+    options: CallOptions,
+    closing: AbortSignal,
+  ): AsyncGenerator<Message, void, undefined> {
+    const signal = options.signal ? AbortSignal.any([closing, options.signal]) : closing;
+    const attempts = this.#attempts(call, options, null);
+    for (;;) {
+      this.#check(signal);
+      let arrived = false;
+      try {
+        const response = await this.#connection.transport.stream(
+          call.method as DescMethodStreaming as DescMethodServerStreaming,
+          signal,
+          attempts.timeLeft(),
+          undefined,
+          request instanceof Source ? request.messages() : only(request),
+        );
+        for await (const message of response.message) {
+          arrived = true;
+          yield message;
+        }
+        return;
+      } catch (failure) {
+        if (request instanceof Source) {
+          request.throwOwnError();
+        }
+        const error = this.#errorOf(failure, signal);
+        if (arrived || request instanceof Source) {
+          throw error;
+        }
+        await attempts.pauseAfter(error, signal);
+      }
+    }
+  }
+
+  #attempts(call: Call, options: CallOptions, otherwise: number | null): Attempts {
+    const { timeoutMs = otherwise } = options;
+    if (timeoutMs !== null && !(timeoutMs > 0)) {
+      throw new RangeError(`timeoutMs must be above 0, not ${timeoutMs}; null means no limit`);
+    }
+    return new Attempts(call.repeatable, this.#retries, timeoutMs);
+  }
+
+  #check(signal: AbortSignal | undefined): void {
+    if (this.#closed) {
+      throw new MnemeError("the client is closed", { code: "CANCELLED" });
+    }
+    if (signal?.aborted) {
+      throw cancelled(signal);
+    }
+  }
+
+  #errorOf(failure: unknown, signal: AbortSignal | undefined): MnemeError {
+    this.#check(signal);
+    return errorOf(failure, this.#connection.address);
+  }
+}
+
+/** The request of plain values, with the ids and the update mask that the caller left out. */
+function requestOf(call: Call, fields: object): Message {
+  const message = messageOf(call.method.input, withUpdateMask(call, fields)) as Message;
+  fillIds(message, call.madeIds);
+  return message;
+}
+
+function withUpdateMask(call: Call, fields: object): object {
+  const given = fields as Record<string, unknown>;
+  const resource = call.update === undefined ? undefined : given[call.update];
+  if (typeof resource !== "object" || resource === null || given["updateMask"] !== undefined) {
+    return fields;
+  }
+  const schema = call.method.input.field[call.update as string]?.message;
+  const paths = Object.entries(resource)
+    .filter(([name, value]) => name !== "id" && !name.startsWith("$") && value !== undefined)
+    .map(([name]) => schema?.field[name]?.name ?? name);
+  return { ...given, updateMask: paths };
+}
+
+/** The requests of a stream; remembers what the caller's own items threw. */
+class Source {
+  readonly #call: Call;
+  readonly #items: Items<object>;
+  #error: { thrown: unknown } | undefined;
+
+  constructor(call: Call, items: Items<object>) {
+    this.#call = call;
+    this.#items = items;
+  }
+
+  async *messages(): AsyncGenerator<Message> {
+    const { item, method, madeIds } = this.#call;
+    try {
+      for await (const one of this.#items) {
+        const isRequest = item === undefined || isOf(one, method.input.typeName);
+        const message = messageOf(method.input, isRequest ? one : { [item]: one }) as Message;
+        fillIds(message, madeIds);
+        yield message;
+      }
+    } catch (error) {
+      this.#error = { thrown: error };
+      throw error;
+    }
+  }
+
+  /** Throws what the items threw, if they did. */
+  throwOwnError(): void {
+    if (this.#error) {
+      throw this.#error.thrown;
+    }
+  }
+}
+
+function isOf(value: object, typeName: string): boolean {
+  return "$typeName" in value && value.$typeName === typeName;
+}
+
+async function* only(message: Message): AsyncGenerator<Message> {
+  yield message;
+}

@@ -1,0 +1,152 @@
+import type {
+  DescMethodBiDiStreaming,
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  Message,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import { type Call, Caller, type CallOptions, type Items } from "./caller.js";
+import { type ConnectionOptions, connectionOf } from "./connection.js";
+import { ConfigurationError } from "./errors.js";
+import type { Fields, FieldValue } from "./fields.js";
+import { calls, walks } from "./gen/calls.js";
+import type { Stream } from "./stream.js";
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_RETRIES = 3;
+
+/** Where the server is, and how patient to be with it. */
+export interface MnemeOptions extends ConnectionOptions {
+  /** Milliseconds for a unary call, retries included; null: no limit. Default: 30,000. */
+  readonly timeoutMs?: number | null | undefined;
+  /** How often a call may be sent again. Default: 3. */
+  readonly retries?: number | undefined;
+}
+
+/** The methods of all RPCs, named as the RPCs are. */
+export type Methods = { [K in keyof typeof calls]: MethodOf<(typeof calls)[K]> };
+
+/** Walks over all pages of a list. */
+export type Walks = { [K in keyof typeof walks]: WalkOf<(typeof walks)[K]> };
+
+/** The fields of an RPC's request: `RequestOf<"recall">`. */
+export type RequestOf<K extends keyof typeof calls> = RequestFields<(typeof calls)[K]>;
+
+type AnyCall = (typeof calls)[keyof typeof calls];
+type RequestFields<C extends AnyCall> = WithRequired<
+  Fields<MessageShape<C["method"]["input"]>>,
+  C["required"][number]
+>;
+type WithRequired<F, R extends string> = Omit<F, R> & {
+  [K in R & keyof F]-?: Exclude<F[K], undefined>;
+};
+/** The request may be left out when nothing in it is required. */
+type RequestArguments<C extends AnyCall> = C["required"] extends readonly []
+  ? [request?: RequestFields<C>, options?: CallOptions]
+  : [request: RequestFields<C>, options?: CallOptions];
+type StreamedItem<C extends AnyCall> = C extends { item: infer Name }
+  ? Name extends keyof MessageShape<C["method"]["input"]>
+    ? FieldValue<NonNullable<MessageShape<C["method"]["input"]>[Name]>>
+    : never
+  : RequestFields<C>;
+type MethodOf<C extends AnyCall> =
+  C["method"] extends DescMethodUnary<infer _, infer O>
+    ? (...given: RequestArguments<C>) => Promise<MessageShape<O>>
+    : C["method"] extends DescMethodServerStreaming<infer _, infer O>
+      ? (...given: RequestArguments<C>) => Stream<MessageShape<O>>
+      : C["method"] extends DescMethodClientStreaming<infer _, infer O>
+        ? (items: Items<StreamedItem<C>>, options?: CallOptions) => Promise<MessageShape<O>>
+        : C["method"] extends DescMethodBiDiStreaming<infer _, infer O>
+          ? (items: Items<StreamedItem<C>>, options?: CallOptions) => Stream<MessageShape<O>>
+          : never;
+type WalkOf<W extends { call: keyof typeof calls; items: string }> = (
+  ...given: RequestArguments<(typeof calls)[W["call"]]>
+) => AsyncGenerator<
+  ItemOf<MessageShape<(typeof calls)[W["call"]]["method"]["output"]>, W["items"]>
+>;
+type ItemOf<M, Name extends string> = Name extends keyof M
+  ? M[Name] extends readonly (infer Item)[]
+    ? Item
+    : never
+  : never;
+
+/** A connection to a Mneme server, with a method for every RPC. */
+export interface Mneme extends Methods, Walks {
+  /** Where the server is. */
+  readonly address: string;
+  /** Connect's transport, which carries the API key: for `createClient` of @connectrpc/connect. */
+  readonly transport: Transport;
+  /** Closes the connection; calls and streams that are still open fail, and later ones too. */
+  close(): void;
+}
+
+/**
+ * Makes a client. It connects with the first call, and again when the connection breaks.
+ *
+ * Requests are plain values: Dates for times, milliseconds for durations, objects for JSON and
+ * nested messages, names for enums. Answers are the API's messages. Failures are `MnemeError`s.
+ *
+ * Calls that have the effect of one when they are sent twice are sent again while the server
+ * cannot be reached; ids that the caller leaves open are made here for that purpose. What a server
+ * refuses with a delay (a rate limit, a full queue) is sent again after that delay when the
+ * call's time allows.
+ *
+ * @throws ConfigurationError: the options cannot be used.
+ */
+export function createMneme(options: MnemeOptions = {}): Mneme {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, retries = DEFAULT_RETRIES } = options;
+  if (!Number.isInteger(retries) || retries < 0) {
+    throw new ConfigurationError(`retries must be a whole number from 0, not ${retries}`);
+  }
+  if (timeoutMs !== null && !(timeoutMs > 0)) {
+    throw new ConfigurationError(`timeoutMs must be above 0, not ${timeoutMs}; null: no limit`);
+  }
+  const connection = connectionOf(options);
+  const caller = new Caller(connection, retries, timeoutMs);
+  const { address, transport } = connection;
+  return {
+    ...methodsOf(caller),
+    ...walksOf(caller),
+    address,
+    transport,
+    close: () => caller.close(),
+  };
+}
+
+function methodsOf(caller: Caller): Methods {
+  const methods = Object.entries(calls).map(([name, call]) => [name, methodOf(caller, call)]);
+  return Object.fromEntries(methods) as Methods;
+}
+
+function methodOf(caller: Caller, call: Call): unknown {
+  switch (call.method.methodKind) {
+    case "unary":
+      return async (request = {}, options = {}) => caller.unary(call, request, options);
+    case "server_streaming":
+      return (request = {}, options = {}) => caller.serverStream(call, request, options);
+    case "client_streaming":
+      return async (items: Items<object>, options = {}) =>
+        caller.clientStream(call, items, options);
+    case "bidi_streaming":
+      return (items: Items<object>, options = {}) => caller.bidirectional(call, items, options);
+  }
+}
+
+function walksOf(caller: Caller): Walks {
+  const all = Object.entries(walks).map(([name, walk]) => [name, walkOf(caller, walk)]);
+  return Object.fromEntries(all) as Walks;
+}
+
+function walkOf(caller: Caller, walk: (typeof walks)[keyof typeof walks]): unknown {
+  return async function* (request: object = {}, options: CallOptions = {}) {
+    let pageToken = "";
+    do {
+      const page = await caller.unary(calls[walk.call], { ...request, pageToken }, options);
+      const answer = page as Message & Record<string, unknown>;
+      yield* answer[walk.items] as unknown[];
+      pageToken = answer["nextPageToken"] as string;
+    } while (pageToken);
+  };
+}

@@ -1,0 +1,287 @@
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  isMessage,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import {
+  type Duration,
+  DurationSchema,
+  type FieldMask,
+  FieldMaskSchema,
+  type Timestamp,
+  TimestampSchema,
+  timestampFromDate,
+} from "@bufbuild/protobuf/wkt";
+import type { EnumNames } from "./gen/enums.js";
+import { newUlid } from "./ulid.js";
+
+/** The fields of a message as plain values; all of them may be left out. */
+export type Fields<M> = {
+  [K in Exclude<keyof M, keyof Message>]?: FieldValue<NonNullable<M[K]>> | undefined;
+};
+
+/**
+ * What a field may be given as: a Date for a time, milliseconds for a duration, field names for a
+ * field mask, plain objects for JSON and for nested messages, numbers for 64-bit integers, and an
+ * enum's value or its name in lower case ("event" is Scope.EVENT).
+ */
+export type FieldValue<T> = [T] extends [Timestamp]
+  ? Date | Timestamp
+  : [T] extends [Duration]
+    ? number | Duration
+    : [T] extends [FieldMask]
+      ? readonly string[] | FieldMask
+      : [T] extends [bigint]
+        ? number | bigint
+        : [T] extends [number]
+          ? EnumValue<T>
+          : [T] extends [string | boolean | Uint8Array | JsonObject]
+            ? T
+            : [T] extends [readonly (infer Item)[]]
+              ? readonly FieldValue<Item>[]
+              : T extends Message
+                ? Fields<T> | T
+                : { [K in keyof T]: FieldValue<T[K]> };
+
+type NameOf<E> = Extract<EnumNames[keyof EnumNames], [E, string]>[1];
+/** A plain number, which alone holds -1, stays one; an enum is one of its values, or a name. */
+type EnumValue<T extends number> = -1 extends T ? T : T | NameOf<T>;
+
+type Given = Readonly<Record<string, unknown>>;
+
+/**
+ * Makes a message of plain values.
+ *
+ * @throws TypeError, RangeError: a value does not fit; the message names the field.
+ */
+export function messageOf<D extends DescMessage>(
+  schema: D,
+  fields: object,
+  where = "",
+): MessageShape<D> {
+  if (isMessage(fields)) {
+    if (!isMessage(fields, schema)) {
+      throw new TypeError(
+        `${where || schema.name}: expected ${schema.name}, got ${nameOf(fields)}`,
+      );
+    }
+    return fields;
+  }
+  const message: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || value === null) {
+      continue;
+    }
+    const path = where ? `${where}.${name}` : name;
+    const field = schema.field[name];
+    if (field === undefined || field.oneof !== undefined) {
+      message[name] = oneofValue(schema, name, value, path);
+    } else {
+      message[name] = fieldValue(field, value, path);
+    }
+  }
+  return create(schema, message as never);
+}
+
+/** Fills the ids that the client may choose, so that sending the message again is harmless. */
+export function fillIds(message: object, paths: readonly (readonly string[])[]): void {
+  for (const path of paths) {
+    fillId(message as Record<string, unknown>, path);
+  }
+}
+
+function fillId(message: Record<string, unknown>, path: readonly string[]): void {
+  const [name, ...rest] = path;
+  const value = message[name as string];
+  if (rest.length === 0) {
+    message[name as string] = value || newUlid();
+  } else if (value !== undefined) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      fillId(item, rest);
+    }
+  }
+}
+
+function oneofValue(schema: DescMessage, name: string, value: unknown, path: string): unknown {
+  const oneof = schema.oneofs.find((one) => one.localName === name);
+  if (oneof === undefined) {
+    const known = schema.members.map((member) => member.localName).join(", ");
+    throw new TypeError(`${path}: ${schema.name} has no such field; it has ${known}`);
+  }
+  const given = value as { case?: string; value?: unknown };
+  const field = oneof.fields.find((one) => one.localName === given.case);
+  if (field === undefined) {
+    const known = oneof.fields.map((one) => one.localName).join(", ");
+    throw new TypeError(`${path}: give { case, value } with a case of ${known}`);
+  }
+  return { case: given.case, value: fieldValue(field, given.value, `${path}.${given.case}`) };
+}
+
+function fieldValue(field: DescField, value: unknown, path: string): unknown {
+  switch (field.fieldKind) {
+    case "list":
+      if (!Array.isArray(value)) {
+        throw new TypeError(`${path}: expected an array, got ${nameOf(value)}`);
+      }
+      return value.map((item, index) => singleValue(field, item, `${path}[${index}]`));
+    case "map":
+      return Object.fromEntries(
+        Object.entries(objectOf(value, path)).map(([key, item]) => [
+          key,
+          singleValue(field, item, `${path}[${JSON.stringify(key)}]`),
+        ]),
+      );
+    default:
+      return singleValue(field, value, path);
+  }
+}
+
+function singleValue(field: DescField, value: unknown, path: string): unknown {
+  if (field.message) {
+    return nestedValue(field.message, value, path);
+  }
+  return field.enum ? enumValue(field.enum, value, path) : scalarValue(field, value, path);
+}
+
+function nestedValue(schema: DescMessage, value: unknown, path: string): unknown {
+  switch (schema.typeName) {
+    case "google.protobuf.Timestamp":
+      return value instanceof Date
+        ? timestampOf(value, path)
+        : object(TimestampSchema, value, path);
+    case "google.protobuf.Duration":
+      return typeof value === "number"
+        ? durationOf(value, path)
+        : object(DurationSchema, value, path);
+    case "google.protobuf.FieldMask":
+      return Array.isArray(value)
+        ? create(FieldMaskSchema, { paths: value })
+        : object(FieldMaskSchema, value, path);
+    case "google.protobuf.Struct":
+      return jsonOf(objectOf(value, path), path);
+    case "google.protobuf.Value":
+    case "google.protobuf.ListValue":
+      return jsonOf(value, path);
+    default:
+      return object(schema, value, path);
+  }
+}
+
+function object(schema: DescMessage, value: unknown, path: string): unknown {
+  return messageOf(schema, objectOf(value, path), path);
+}
+
+function objectOf(value: unknown, path: string): Given {
+  if (
+    typeof value !== "object" ||
+    value === null ||
+    Array.isArray(value) ||
+    value instanceof Date
+  ) {
+    throw new TypeError(`${path}: expected an object, got ${nameOf(value)}`);
+  }
+  return value as Given;
+}
+
+function timestampOf(value: Date, path: string): Timestamp {
+  if (Number.isNaN(value.getTime())) {
+    throw new RangeError(`${path}: an invalid Date is no time`);
+  }
+  return timestampFromDate(value);
+}
+
+function durationOf(ms: number, path: string): Duration {
+  if (!Number.isFinite(ms)) {
+    throw new RangeError(`${path}: ${ms} milliseconds are no duration`);
+  }
+  const seconds = Math.trunc(ms / 1000);
+  const nanos = Math.round((ms - seconds * 1000) * 1e6);
+  return create(DurationSchema, { seconds: BigInt(seconds), nanos });
+}
+
+function enumValue(schema: DescEnum, value: unknown, path: string): number {
+  if (typeof value === "number") {
+    return value;
+  }
+  if (typeof value !== "string") {
+    throw new TypeError(`${path}: expected a name of ${schema.name}, got ${nameOf(value)}`);
+  }
+  const name = value.trim().toUpperCase().replaceAll("-", "_");
+  const found = schema.values.find((one) => one.localName === name || one.name === name);
+  if (found === undefined) {
+    const known = schema.values.filter((one) => one.number !== 0);
+    const names = known.map((one) => one.localName.toLowerCase()).join(", ");
+    throw new RangeError(`${path}: ${JSON.stringify(value)} is none of ${names}`);
+  }
+  return found.number;
+}
+
+function scalarValue(field: DescField, value: unknown, path: string): unknown {
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return checked(value, typeof value === "string", "text", path);
+    case ScalarType.BOOL:
+      return checked(value, typeof value === "boolean", "true or false", path);
+    case ScalarType.BYTES:
+      return checked(value, value instanceof Uint8Array, "bytes", path);
+    case ScalarType.INT64:
+    case ScalarType.UINT64:
+    case ScalarType.SINT64:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      if (typeof value === "bigint") {
+        return value;
+      }
+      return BigInt(checked(value, Number.isSafeInteger(value), "a whole number", path) as number);
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return checked(value, typeof value === "number", "a number", path);
+    default:
+      return checked(value, Number.isInteger(value), "a whole number", path);
+  }
+}
+
+function checked<T>(value: T, fits: boolean, expected: string, path: string): T {
+  if (!fits) {
+    throw new TypeError(`${path}: expected ${expected}, got ${nameOf(value)}`);
+  }
+  return value;
+}
+
+/** Free JSON; properties that are undefined are left out, as in JSON.stringify. */
+function jsonOf(value: unknown, path: string): JsonValue {
+  if (value === null || typeof value === "string" || typeof value === "boolean") {
+    return value;
+  }
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) {
+      throw new RangeError(`${path}: ${value} is not a JSON number`);
+    }
+    return value;
+  }
+  if (Array.isArray(value)) {
+    return value.map((item, index) => jsonOf(item, `${path}[${index}]`));
+  }
+  if (typeof value === "object" && Object.prototype.toString.call(value) === "[object Object]") {
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([, item]) => item !== undefined)
+        .map(([key, item]) => [key, jsonOf(item, `${path}.${key}`)]),
+    );
+  }
+  throw new TypeError(`${path}: ${nameOf(value)} is not JSON; convert it first`);
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || typeof value !== "object") {
+    return value === null ? "null" : `the ${typeof value} ${String(value)}`;
+  }
+  return isMessage(value) ? value.$typeName : (value.constructor?.name ?? "an object");
+}

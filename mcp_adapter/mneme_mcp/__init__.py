@@ -1,0 +1,1 @@
+"""Mneme for MCP hosts: its memory as tools, resources and prompts."""

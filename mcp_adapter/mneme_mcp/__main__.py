@@ -1,0 +1,85 @@
+"""`mneme-mcp`: the memory of a Mneme server for an MCP host."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import anyio
+
+from mneme_mcp import toolsets
+from mneme_mcp.access import Access
+from mneme_mcp.http import CannotListen, parse_address, serve
+from mneme_mcp.server import MnemeServer
+
+_ENVIRONMENT = """\
+environment:
+  MNEME_ADDRESS       the Mneme server, default 127.0.0.1:50051
+  MNEME_API_KEY       the key, over stdio; over HTTP each caller sends its own
+  MNEME_TLS           1 or a file of certificates: encrypt the connection to the server
+  MNEME_MCP_TOOLSETS  as --toolsets
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve over stdio, or over HTTP where told to; return the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        chosen = toolsets.parse(given.toolsets or os.environ.get("MNEME_MCP_TOOLSETS", ""))
+        address = parse_address(given.http) if given.http else None
+        server = MnemeServer(Access(given.address, over_http=address is not None), chosen)
+        if address is None:
+            anyio.run(server.run_stdio_async)
+        else:
+            anyio.run(serve, server, address, given.allowed_host, given.allowed_origin)
+    except (toolsets.UnknownToolset, CannotListen) as error:
+        print(f"mneme-mcp: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    groups = "\n".join(
+        f"  {name:<12} {one.about}{' (default)' if one.default else ''}"
+        for name, one in toolsets.TOOLSETS.items()
+    )
+    parser = argparse.ArgumentParser(
+        prog="mneme-mcp",
+        description="The memory of a Mneme server as MCP tools, over stdio or HTTP.",
+        epilog=f"toolsets:\n{groups}\n\n{_ENVIRONMENT}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--toolsets", metavar="NAMES", help="groups of tools, separated by commas; also: all"
+    )
+    parser.add_argument("--address", metavar="HOST:PORT", help="the Mneme server")
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        help="serve streamable HTTP here, at /mcp; each request carries its API key as "
+        "`Authorization: Bearer mn_…`",
+    )
+    parser.add_argument(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name by which callers may address the adapter (Host header); repeatable",
+    )
+    parser.add_argument(
+        "--allowed-origin",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="a web page's origin that may call the adapter; repeatable",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

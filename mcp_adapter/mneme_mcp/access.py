@@ -1,0 +1,48 @@
+"""Whose memory a request is about: the adapter's own key over stdio, the caller's over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mneme import AsyncMnemeClient
+
+from mneme_mcp.clients import Clients, bearer_token, connect
+
+
+class Access:
+    """Finds the client for a request.
+
+    Over HTTP the adapter's own key is never used: whoever reaches its port has no more rights than
+    the key that it sends.
+
+    Args:
+        address: the server; None: MNEME_ADDRESS, else the client's default.
+        over_http: whether callers send their own keys.
+    """
+
+    def __init__(self, address: str | None = None, *, over_http: bool = False) -> None:
+        self._given_address = address
+        self.over_http = over_http
+        self.clients = Clients(lambda key: connect(address, key))
+
+    @property
+    def address(self) -> str:
+        """Where the server is, for messages."""
+        try:
+            return connect(self._given_address, "").address
+        except ValueError:
+            return self._given_address or "the address in MNEME_ADDRESS"
+
+    @asynccontextmanager
+    async def client_for(self, context: Context[Any, Any]) -> AsyncIterator[AsyncMnemeClient]:
+        """Lend the client of whoever sent the request.
+
+        Raises:
+            ConfigurationError: no client can be made of the settings and the key.
+        """
+        key = bearer_token(context.headers) if self.over_http else None
+        async with self.clients.use(key) as client:
+            yield client

@@ -1,0 +1,181 @@
+"""What a tool may be called with: models that take names in either spelling.
+
+A model's JSON schema shows one spelling, its own; `session_id` and `sessionId` are both accepted.
+Names that a tool does not know are refused, because a filter that is silently ignored answers
+another question than the one that was asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from mneme_mcp.schemas import tidy
+from mneme_mcp.spelling import to_camel, to_snake
+
+DEFAULT_TOKEN_BUDGET = 800
+
+
+class UnknownArguments(ValueError):
+    """A call gave arguments that the tool does not have."""
+
+
+class Arguments(ArgModelBase):
+    """The arguments of a tool; subclasses say which spelling their schema shows."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, str_strip_whitespace=True)
+
+    synonyms: ClassVar[Mapping[str, str]] = {}
+    """Further names that a caller may use, and the fields that they mean."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_as_fields(cls, given: Any) -> Any:
+        """Give every argument its field's name, whatever spelling it came in."""
+        if not isinstance(given, Mapping):
+            return given
+        names = _accepted_names(cls)
+        taken: dict[str, Any] = {}
+        unknown = []
+        for name, value in given.items():
+            field = names.get(name) or names.get(to_snake(name))
+            if field is None:
+                unknown.append(name)
+            elif value is not None:
+                taken[field] = _parsed(cls, field, value)
+        if unknown:
+            raise UnknownArguments(_unknown_text(cls, unknown))
+        return taken
+
+    @classmethod
+    def shown_name(cls, field: str) -> str:
+        """A field's name as the schema shows it."""
+        return cls.model_fields[field].alias or field
+
+    @classmethod
+    def schema_for_hosts(cls) -> dict[str, Any]:
+        """The input schema, without what only costs tokens."""
+        return tidy(cls.model_json_schema(by_alias=True))
+
+
+class CamelArguments(Arguments):
+    """Arguments whose schema shows camelCase names."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class SnakeArguments(Arguments):
+    """Arguments whose schema shows snake_case names."""
+
+
+@cache
+def _accepted_names(model: type[Arguments]) -> dict[str, str]:
+    names = {}
+    for name, info in model.model_fields.items():
+        for spelling in (name, name.strip("_"), info.alias or name):
+            names[spelling] = name
+    return names | dict(model.synonyms)
+
+
+def _unknown_text(model: type[Arguments], unknown: list[str]) -> str:
+    shown = [model.shown_name(name) for name in model.model_fields]
+    parts = []
+    for name in unknown:
+        close = get_close_matches(to_snake(name), [to_snake(s) for s in shown], n=1)
+        meant = next((s for s in shown if close and to_snake(s) == close[0]), None)
+        parts.append(f"{name!r} (did you mean {meant!r}?)" if meant else repr(name))
+    return f"there is no argument {', '.join(parts)}"
+
+
+def _parsed(model: type[Arguments], field: str, value: Any) -> Any:
+    """Lists and objects as such where a host sent them as JSON text, which some do."""
+    wants = str(model.model_fields[field].annotation)
+    if isinstance(value, str) and ("list" in wants or "dict" in wants) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def explain(model: type[Arguments], error: ValidationError) -> str:
+    """What is wrong with the arguments of a call, and how they should be."""
+    problems = [_problem(model, item) for item in error.errors(include_url=False)]
+    arguments = ", ".join(
+        model.shown_name(name) + (" (required)" if info.is_required() else "")
+        for name, info in model.model_fields.items()
+    )
+    return f"{'; '.join(problems)}. Arguments: {arguments}."
+
+
+def _problem(model: type[Arguments], item: Any) -> str:
+    cause = (item.get("ctx") or {}).get("error")
+    if item["loc"] == ():
+        return str(cause or item["msg"])
+    first, *rest = item["loc"]
+    name = model.shown_name(str(first)) if first in model.model_fields else str(first)
+    path = name + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
+    if item["type"] == "missing":
+        return f"{path} is required"
+    said = str(cause) if isinstance(cause, ValueError) else item["msg"]
+    said = said[:1].lower() + said[1:]
+    return f"{path}: {said.removeprefix('input ')}, got {_shortened(item['input'])}"
+
+
+def _shortened(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _time(value: Any) -> Any:
+    if isinstance(value, datetime):
+        parsed = value
+    elif isinstance(value, str):
+        try:
+            parsed = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(
+                'should be a time such as "2026-05-01" or "2026-05-01T09:30:00Z"'
+            ) from None
+    else:
+        raise ValueError('should be a time such as "2026-05-01" or "2026-05-01T09:30:00Z"')
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def _labels(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if _is_text(value) else value
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _word(value: Any) -> Any:
+    return value.strip().lower().replace("-", "_").replace(" ", "_") if _is_text(value) else value
+
+
+Time = Annotated[datetime, BeforeValidator(_time)]
+"""A time, or a date for its midnight; UTC without a zone."""
+
+Labels = Annotated[list[str], BeforeValidator(_labels)]
+"""Texts in a list, or in one text separated by commas."""
+
+Word = BeforeValidator(_word)
+"""Put beside a Literal: its values in any case, with hyphens or spaces too."""
+
+TokenBudget = Annotated[
+    int,
+    Field(
+        ge=100,
+        le=100_000,
+        description="Tokens that the answer may take in your context, 100 to 100000; what does not "
+        "fit is cut or left out, the least relevant first.",
+    ),
+]

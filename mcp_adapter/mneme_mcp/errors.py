@@ -1,0 +1,167 @@
+"""What failed, in words that tell an agent, or whoever set it up, what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mneme import ConfigurationError, MnemeError
+from mneme.errors import (
+    AbortedError,
+    AlreadyExistsError,
+    CancelledError,
+    DeadlineExceededError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+    UnimplementedError,
+)
+
+FAILURES = (MnemeError, ConfigurationError, TypeError, ValueError)
+"""What a call of the client can raise that its caller caused or must know of."""
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call was made, for the words of its failure.
+
+    Args:
+        address: the server.
+        over_http: whether the caller sent its own key.
+        spelled: a field's path in the request as the caller spelled it.
+        if_missing: what to do when the thing does not exist.
+    """
+
+    address: str
+    over_http: bool = False
+    spelled: Callable[[str], str] = lambda field: field
+    if_missing: str = ""
+
+
+def explain(error: Exception, place: Place) -> str:
+    """What went wrong, and what to do about it; one paragraph."""
+    if isinstance(error, ConfigurationError):
+        return f"The adapter's settings cannot be used: {error}."
+    if not isinstance(error, MnemeError):
+        field, separator, said = str(error).partition(": ")
+        return f"{place.spelled(field)}: {said}." if separator else f"{error}."
+    for kind, words in _WORDS.items():
+        if isinstance(error, kind):
+            return words(error, place)
+    return f"{_sentence(error.message)} [{error.reason or error.code.name}]"
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _again(error: MnemeError) -> str:
+    if error.retry_after is None:
+        return "Try again in a moment."
+    return f"Try again in {max(round(error.retry_after), 1)} s."
+
+
+def _key(place: Place) -> str:
+    if place.over_http:
+        return "send the key with each request as the header `Authorization: Bearer mn_…`"
+    return (
+        "set MNEME_API_KEY in the environment of `mneme-mcp` (the `env` of this server in the MCP "
+        "host's configuration), then restart it"
+    )
+
+
+def _unauthenticated(error: MnemeError, place: Place) -> str:
+    what = (
+        "The server needs an API key"
+        if error.reason == "API_KEY_MISSING"
+        else "The API key is unknown or was revoked"
+    )
+    return (
+        f"{what}: {_key(place)}. Whoever runs the server makes keys with "
+        "`mneme admin keys create`. Retrying without that will not help."
+    )
+
+
+def _denied(error: MnemeError, place: Place) -> str:
+    return (
+        f"{_sentence(error.message)} The API key may not do this. Ask whoever runs the server for "
+        f"a key with that scope (`mneme admin keys create`), and {_key(place)}."
+    )
+
+
+def _unavailable(error: MnemeError, place: Place) -> str:
+    if error.reason:  # A server answered; it is not ready for this.
+        return f"{_sentence(error.message)} {_again(error)}"
+    return (
+        f"No Mneme server answers at {place.address}. Start it with `mneme-server serve`, or set "
+        "MNEME_ADDRESS to where it runs. This adapter reconnects by itself: call the tool again "
+        "once the server is up."
+    )
+
+
+def _invalid(error: MnemeError, place: Place) -> str:
+    if not error.violations:
+        return _sentence(error.message)
+    said = "; ".join(
+        f"{place.spelled(v.field)}: {v.description.removeprefix(v.field).lstrip(': ')}"
+        if v.field
+        else v.description
+        for v in error.violations
+    )
+    return _sentence(said)
+
+
+def _missing(error: MnemeError, place: Place) -> str:
+    return " ".join(filter(None, [_sentence(error.message), place.if_missing]))
+
+
+def _exhausted(error: MnemeError, _: Place) -> str:
+    return f"{_sentence(error.message)} {_again(error)}"
+
+
+def _late(_: MnemeError, place: Place) -> str:
+    return (
+        f"The server at {place.address} did not answer in time. Try again, with a narrower time "
+        "range or a smaller limit where the tool has them. A write may have happened all the same."
+    )
+
+
+def _bug(error: MnemeError, _: Place) -> str:
+    known = f" under the id {error.error_id}" if error.error_id else ""
+    return f"The server met a bug; its log has the details{known}. This is not your call's fault."
+
+
+def _unknown_call(_: MnemeError, place: Place) -> str:
+    return (
+        f"The server at {place.address} does not know this call: it is older than this adapter, "
+        "or no Mneme server. Update it, or check MNEME_ADDRESS."
+    )
+
+
+_WORDS: dict[type[MnemeError], Callable[[MnemeError, Place], str]] = {
+    UnauthenticatedError: _unauthenticated,
+    PermissionDeniedError: _denied,
+    UnavailableError: _unavailable,
+    InvalidArgumentError: _invalid,
+    NotFoundError: _missing,
+    AlreadyExistsError: _missing,
+    ResourceExhaustedError: _exhausted,
+    AbortedError: _exhausted,
+    DeadlineExceededError: _late,
+    CancelledError: _exhausted,
+    InternalError: _bug,
+    UnimplementedError: _unknown_call,
+}
+
+
+def last_name(path: str) -> str:
+    """The name of the field that a path leads to, without what it lies in: `filter.project`."""
+    return _INDEX.sub("", path).rpartition(".")[2]

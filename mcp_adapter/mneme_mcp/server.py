@@ -1,0 +1,114 @@
+"""The MCP server: tools of the chosen toolsets, resources, prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, InputRequiredResult
+from pydantic import AnyUrl
+
+from mneme_mcp import prompts, resources, toolsets
+from mneme_mcp.access import Access
+from mneme_mcp.stdio import standard_streams
+from mneme_mcp.tool import MnemeTool
+
+_ABOUT = "The memory of AI agents: recall, lessons, reflection, handovers between sessions."
+_HABITS = {
+    "wake_up": "Call wake_up first: it tells where the work stands.",
+    "agentlens_context": "Call agentlens_context before a task, agentlens_recall whenever you "
+    "wonder whether something came up before, and when you meet an error.",
+    "agentlens_learn": "Save what should change next time with agentlens_learn.",
+    "reflection_store": "Store what an attempt taught with reflection_store.",
+    "memory_log": "Log solutions to stubborn errors with memory_log.",
+    "agentlens_log_event": "Record what happens with agentlens_log_event: recall and reflect work "
+    "on it.",
+    "sleep": "Call sleep at the end: it hands over to the next session.",
+}
+
+
+class MnemeServer(MCPServer[Any]):
+    """Serves the tools of some toolsets, and resources and prompts.
+
+    Args:
+        access: finds the client for a request.
+        chosen: names of toolsets.
+    """
+
+    def __init__(self, access: Access, chosen: Sequence[str] = toolsets.DEFAULT) -> None:
+        specs = toolsets.tools_of(chosen)
+        super().__init__(
+            "mneme",
+            title="Mneme",
+            description=_ABOUT,
+            instructions=_instructions([spec.name for spec in specs]),
+            version=_version(),
+            tools=[MnemeTool.of(spec, access) for spec in specs],
+            log_level="WARNING",
+        )
+        self._access = access
+        self._chosen = tuple(chosen)
+        self._shown = [spec.name for spec in specs]
+        resources.register(self, access)
+        prompts.register(self, access)
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; one that is not here is answered with those that are."""
+        if name not in self._shown:
+            raise ToolError(self._unknown(name))
+        return await super().call_tool(name, arguments, context)
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource with the key of whoever asks for it."""
+        token = resources.CURRENT.set(context)
+        try:
+            return await super().read_resource(uri, context)
+        finally:
+            resources.CURRENT.reset(token)
+
+    async def run_stdio_async(self) -> None:
+        """Serve over standard input and output, until the input ends."""
+        try:
+            async with standard_streams() as (incoming, outgoing):
+                server = self._lowlevel_server
+                await server.run(incoming, outgoing, server.create_initialization_options())
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections to the Mneme server."""
+        await self._access.clients.aclose()
+
+    def _unknown(self, name: str) -> str:
+        home = toolsets.home_of(name)
+        if home is not None:
+            return (
+                f"The tool {name} is not switched on. It belongs to the toolset {home!r}: start "
+                f"mneme-mcp with --toolsets {','.join([*self._chosen, home])}, or set "
+                "MNEME_MCP_TOOLSETS."
+            )
+        close = get_close_matches(name, self._shown, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        return f"There is no tool {name!r}.{hint} There are: {', '.join(self._shown)}."
+
+
+def _instructions(shown: Sequence[str]) -> str:
+    habits = [words for tool, words in _HABITS.items() if tool in shown]
+    return " ".join(["This is your memory across sessions.", *habits])
+
+
+def _version() -> str:
+    try:
+        return version("mneme")
+    except PackageNotFoundError:  # Run from a source tree that is not installed.
+        return "0"

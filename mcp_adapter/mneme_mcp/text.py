@@ -1,0 +1,177 @@
+"""Text for an agent's context: counted, cut, and laid out within a budget of tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# One token for each four letters or digits of a word, or part of four, and one for each other
+# visible character: the server's own count, on the safe side of common tokenizers.
+_PIECE = re.compile(r"[^\W_]{1,4}|[^\s]")
+_LEAST_TOKENS = 24
+_HEAD_TOKENS = 48
+_ELLIPSIS = " …"
+
+
+def count_tokens(text: str) -> int:
+    """The tokens that a text takes, on the safe side of common tokenizers."""
+    return len(_PIECE.findall(text))
+
+
+def cut(text: str, tokens: int) -> str:
+    """The beginning of a text, with an ellipsis where something is missing."""
+    for place, piece in enumerate(_PIECE.finditer(text)):
+        if place == tokens:
+            kept = text[: piece.start()]
+            whole = kept[: kept.rfind(" ") + 1] if text[piece.start() - 1].isalnum() else kept
+            return (whole or kept).rstrip() + _ELLIPSIS
+    return text
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks and repeated spaces."""
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something to show.
+
+    Args:
+        head: what it is, in a few words.
+        body: what it says; cut where there is no room.
+    """
+
+    head: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list as it fits a budget.
+
+    Args:
+        text: all of it.
+        bodies: the items' bodies as shown; one for each item that is.
+        omitted: items left out, from the end.
+    """
+
+    text: str
+    bodies: Sequence[str]
+    omitted: int
+
+
+def listing(
+    head: str,
+    items: Sequence[Item],
+    budget: int,
+    *,
+    notes: Sequence[str] = (),
+    more: str = "raise tokenBudget",
+) -> Listing:
+    """Lay out a list within a budget of tokens: its head, as many items as fit, notes.
+
+    The items share the room; short ones leave theirs to long ones. The first is always shown, cut
+    as far as it must be; one is left out where less than a few words of it would remain.
+
+    Args:
+        head: the line above; may be empty.
+        items: what to list, the most important first.
+        budget: tokens that the whole text may take, at least 100.
+        notes: lines below, kept to a third of the budget.
+        more: how to get the items that are left out.
+    """
+    told = cut("\n".join(notes), budget // 3)
+    left = budget - count_tokens(head) - count_tokens(told) - count_tokens(_left_out(99, more))
+    lines: list[str] = []
+    bodies: list[str] = []
+    for place, item in enumerate(items):
+        name = cut(item.head, _HEAD_TOKENS)
+        body = one_line(item.body)
+        room = left - count_tokens(name)
+        if lines and room < min(count_tokens(body), _LEAST_TOKENS):
+            break
+        share = max(left // (len(items) - place) - count_tokens(name), _LEAST_TOKENS)
+        shown = cut(body, max(min(share, room) - 1, 1))
+        lines.append(f"{name} {shown}".rstrip())
+        bodies.append(shown)
+        left -= count_tokens(lines[-1])
+    omitted = len(items) - len(lines)
+    parts = [head, *lines, _left_out(omitted, more) if omitted else "", told]
+    return Listing("\n".join(part for part in parts if part), bodies, omitted)
+
+
+def _left_out(count: int, more: str) -> str:
+    return f"({count} more did not fit; {more}.)"
+
+
+def fit(text: str, budget: int, more: str) -> str:
+    """As many whole lines of a text as fit a budget, and a last line that says what is missing.
+
+    Args:
+        text: the text.
+        budget: tokens that may be taken.
+        more: where to find the rest, for the last line.
+    """
+    if count_tokens(text) <= budget:
+        return text
+    notice = f"… cut to {budget} tokens; {more}."
+    left = budget - count_tokens(notice)
+    kept: list[str] = []
+    for line in text.splitlines():
+        left -= count_tokens(line)
+        if left < 0:
+            if not kept:
+                kept.append(cut(line, max(left + count_tokens(line), 1)))
+            break
+        kept.append(line)
+    return "\n".join([*kept, notice])
+
+
+def shorten(value: Any, budget: int) -> Any:
+    """JSON whose prose takes no more than a budget: the longest texts are cut first.
+
+    Texts of one word (ids, names, times) stay, and so does the structure.
+    """
+    most = budget
+    while most > _LEAST_TOKENS and sum(min(n, most) for n in _prose(value)) > budget:
+        most = most * 3 // 4
+    return _shortened(value, most)
+
+
+def _prose(value: Any) -> Iterator[int]:
+    """The tokens of each text of several words."""
+    if isinstance(value, str):
+        if " " in value:
+            yield count_tokens(value)
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _prose(inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _prose(item)
+
+
+def _shortened(value: Any, most: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, most) if " " in value else value
+    if isinstance(value, Mapping):
+        return {name: _shortened(inner, most) for name, inner in value.items()}
+    return [_shortened(item, most) for item in value] if isinstance(value, list) else value
+
+
+def paragraphs(parts: Iterable[str]) -> str:
+    """The parts that say something, a blank line between them."""
+    return "\n\n".join(part for part in parts if part)
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    """`1 session`, `2 sessions`."""
+    return f"{number} {thing if number == 1 else things or thing + 's'}"
+
+
+def day(timestamp: str) -> str:
+    """The date of an RFC 3339 time."""
+    return timestamp[:10]

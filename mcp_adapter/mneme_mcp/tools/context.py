@@ -1,0 +1,125 @@
+"""`agentlens_context`: what of the past bears on a topic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Time, TokenBudget
+from mneme_mcp.outputs import CamelOutput, Name
+from mneme_mcp.text import fit
+from mneme_mcp.tool import Call, Reply, ToolSpec
+from mneme_mcp.tools.lessons import LessonOutput, found_lesson
+from mneme_mcp.tools.reflections import ReflectionOutput, found_reflection
+
+NOTHING = "No relevant past context found"
+
+
+class ContextArguments(CamelArguments):
+    """What context is needed."""
+
+    synonyms = {"start_time": "from_", "end_time": "to", "query": "topic"}
+
+    topic: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=8192,
+            description='What you are about to do or were asked, e.g. "database migrations".',
+        ),
+    ]
+    user_id: Annotated[str, Field(description='Only sessions for this user, e.g. "user123".')] = ""
+    agent_id: Annotated[str, Field(description="Only sessions of this agent.")] = ""
+    project: Annotated[str, Field(description='Only of this project, e.g. "shop-api".')] = ""
+    from_: Annotated[
+        Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
+    ] = None
+    to: Annotated[Time | None, Field(description="Active before.")] = None
+    limit: Annotated[int, Field(ge=1, le=50, description="Sessions at most, 1 to 50.")] = 5
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class KeyEvent(CamelOutput):
+    """An event that tells what happened."""
+
+    event_type: Name
+    summary: str
+    timestamp: str
+
+
+class ContextSession(CamelOutput):
+    """A past session."""
+
+    session_id: str
+    summary: str
+    relevance_score: float
+    started_at: str = ""
+    ended_at: str = ""
+    outcome: Name = ""
+    agent_id: str = ""
+    key_events: list[KeyEvent] = []
+
+
+class ContextOutput(CamelOutput):
+    """Sessions, lessons and reflections, the best first."""
+
+    sessions: list[ContextSession]
+    lessons: list[LessonOutput]
+    reflections: list[ReflectionOutput] = []
+    topic: str
+    total_sessions: int
+    message: str = ""
+
+
+async def context(call: Call, given: ContextArguments) -> Reply:
+    """Answer `agentlens_context`."""
+    answer = to_dict(
+        await call.client.get_context(
+            given.topic,
+            user_id=given.user_id,
+            agent_id=given.agent_id,
+            project=given.project,
+            start_time=given.from_,
+            end_time=given.to,
+            limit=given.limit,
+        )
+    )
+    found = ContextOutput(
+        sessions=[ContextSession.model_validate(one) for one in answer["sessions"]],
+        lessons=[found_lesson(one) for one in answer["lessons"]],
+        reflections=[found_reflection(one) for one in answer["reflections"]],
+        topic=given.topic,
+        total_sessions=int(answer["total_sessions"]),
+    )
+    if not (found.sessions or found.lessons or found.reflections):
+        found.message = NOTHING
+        filtered = given.user_id or given.agent_id or given.project or given.from_ or given.to
+        hint = " that passes the filters; try with fewer of them." if filtered else "."
+        return Reply(NOTHING + hint, found)
+    text = fit(answer["prompt"], given.token_budget, "raise tokenBudget or lower limit")
+    return Reply(text, found, given.token_budget)
+
+
+TOOLS = (
+    ToolSpec(
+        name="agentlens_context",
+        title="Get context from past sessions",
+        description=(
+            "Gathers what past sessions, lessons and reflections say about a topic: each session "
+            "with its summary and a few key events, not its whole timeline.\n"
+            "Use it at the start of a task, or when a user refers to earlier work "
+            '("as we did last time"). For single facts agentlens_recall is the sharper tool.\n'
+            "Returns markdown that you can work from, within tokenBudget, and the same in "
+            f'structured form; "{NOTHING}" when there is none.\n'
+            'Examples: {"topic": "database migrations"}, {"topic": "refund for a cancelled '
+            'flight", "userId": "user123", "limit": 3}.'
+        ),
+        arguments=ContextArguments,
+        output=ContextOutput,
+        handler=context,
+        read_only=True,
+        api_names={"start_time": "from_", "end_time": "to"},
+    ),
+)

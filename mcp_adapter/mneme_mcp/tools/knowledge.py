@@ -1,0 +1,194 @@
+"""`memory_*`: one line of experience at a time, by repository."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
+from mneme_mcp.outputs import Name, SnakeOutput
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+Kind = Literal["error", "success", "pattern"]
+_API_NAMES = {"type": "event_type"}
+
+
+class Entry(SnakeOutput):
+    """A line of the knowledge log."""
+
+    api_names = {"type": "event_type"}
+
+    id: str
+    repo: str
+    agent_id: str = ""
+    event_type: Name
+    context: str
+    command: str = ""
+    lesson: str
+    success_rate: str = ""
+    tags: list[str] = []
+    timestamp: str
+    score: float | None = None
+
+
+class LogArguments(SnakeArguments):
+    """A line to log."""
+
+    synonyms = {"type": "event_type", "repository": "repo"}
+
+    repo: Annotated[
+        str,
+        Field(min_length=1, description='The repository, e.g. the folder\'s name, "shop-api".'),
+    ]
+    event_type: Annotated[
+        Kind,
+        Word,
+        Field(
+            description="error: took more than one attempt; success: a solution that works; "
+            "pattern: a rule to reuse."
+        ),
+    ]
+    context: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description='What was being attempted, e.g. "npm install failed with EACCES".',
+        ),
+    ]
+    lesson: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description='What was learned, e.g. "always verify ownership before npm operations".',
+        ),
+    ]
+    command: Annotated[
+        str, Field(description='The exact command, e.g. "sudo chown -R $USER . && npm ci".')
+    ] = ""
+    success_rate: Annotated[str, Field(description='How often it worked, e.g. "9/10".')] = ""
+    tags: Annotated[Labels, Field(description='Labels, e.g. ["npm", "permissions"].')] = []
+    agent_id: Annotated[str, Field(description="Who learned it.")] = ""
+    timestamp: Annotated[
+        Time | None, Field(description='When, e.g. "2026-10-31T04:58:01Z"; default now.')
+    ] = None
+
+
+class LogOutput(SnakeOutput):
+    """The logged line."""
+
+    entry: Entry
+    duplicate: bool = False
+
+
+async def log(call: Call, given: LogArguments) -> Reply:
+    """Answer `memory_log`."""
+    answer = to_dict(
+        await call.client.log_knowledge(
+            given.repo,
+            given.event_type,
+            context=given.context,
+            lesson=given.lesson,
+            command=given.command,
+            success_rate=given.success_rate,
+            tags=given.tags,
+            agent_id=given.agent_id,
+            timestamp=given.timestamp,
+        )
+    )
+    logged = LogOutput.model_validate(answer)
+    what = "It had been logged before" if logged.duplicate else "Logged"
+    return Reply(f"{what}: {logged.entry.lesson} (id {logged.entry.id})", logged)
+
+
+class QueryArguments(SnakeArguments):
+    """What experience is wanted."""
+
+    synonyms = {"text": "query", "type": "event_type", "max_tokens": "token_budget"}
+
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=8192,
+            description='In plain words, e.g. "npm install fails with permission error".',
+        ),
+    ]
+    repo: Annotated[str, Field(description="Only of this repository; empty: of all.")] = ""
+    event_type: Annotated[
+        Literal["", "error", "success", "pattern"], Word, Field(description="Only of this kind.")
+    ] = ""
+    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
+    limit: Annotated[int, Field(ge=1, le=100, description="Entries at most.")] = 5
+    token_budget: Annotated[
+        int, Field(ge=50, le=100_000, description="Tokens that the answer may take.")
+    ] = 500
+
+
+class QueryOutput(SnakeOutput):
+    """What was found, the best first."""
+
+    entries: list[Entry]
+    token_count: int = 0
+    omitted_count: int = 0
+    message: str = ""
+
+
+async def query(call: Call, given: QueryArguments) -> Reply:
+    """Answer `memory_query`."""
+    answer = to_dict(
+        await call.client.query_knowledge(
+            given.query,
+            repo=given.repo,
+            type=given.event_type or None,
+            tags=given.tags,
+            limit=given.limit,
+            token_budget=given.token_budget,
+        )
+    )
+    found = QueryOutput.model_validate(
+        answer | {"entries": [{**one["entry"], "score": one["score"]} for one in answer["entries"]]}
+    )
+    if not found.entries:
+        found.message = answer["markdown"]
+    return Reply(answer["markdown"], found)
+
+
+TOOLS = (
+    ToolSpec(
+        name="memory_log",
+        title="Log experience",
+        description=(
+            "Appends one line of experience to the knowledge log that all agents of a repository "
+            "share: what was attempted, what was learned, the command if one applies.\n"
+            "Use it after an error that took more than one attempt, after finding a working "
+            'solution to a known problem, or for a reusable pattern ("always check X before Y").\n'
+            "Returns the entry; the same line again is answered as a duplicate.\n"
+            'Example: {"repo": "shop-api", "event_type": "error", "context": "npm install failed '
+            'with EACCES", "command": "sudo chown -R $USER . && npm ci", "lesson": "always verify '
+            'ownership before npm operations", "tags": ["npm", "permissions"]}.'
+        ),
+        arguments=LogArguments,
+        output=LogOutput,
+        handler=log,
+        idempotent=True,
+        api_names=_API_NAMES,
+    ),
+    ToolSpec(
+        name="memory_query",
+        title="Query experience",
+        description=(
+            "Answers from the knowledge log in under 500 tokens: the experience that bears on a "
+            "query, ranked by meaning, recency and success rate.\n"
+            "Use it when a command fails or before a step that others took before you.\n"
+            "Returns a numbered markdown list, and the entries in structured form.\n"
+            'Example: {"query": "npm install fails with permission error", "repo": "shop-api"}.'
+        ),
+        arguments=QueryArguments,
+        output=QueryOutput,
+        handler=query,
+        read_only=True,
+        api_names=_API_NAMES,
+    ),
+)

@@ -1,0 +1,211 @@
+"""`agentlens_learn`: a notebook of lessons."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, TokenBudget, Word
+from mneme_mcp.outputs import CamelOutput
+from mneme_mcp.text import counted
+from mneme_mcp.tool import Call, Reply, ToolSpec
+from mneme_mcp.tools.lessons import LessonOutput, found_lesson, list_lessons
+
+_NEEDED = {
+    "save": ("title", "content"),
+    "list": (),
+    "get": ("lesson_id",),
+    "update": ("lesson_id",),
+    "delete": ("lesson_id",),
+    "search": ("query",),
+}
+
+
+class LearnArguments(CamelArguments):
+    """What to do in the notebook."""
+
+    synonyms = {"lesson_id": "lesson_id", "lessonId": "lesson_id", "search": "query"}
+
+    action: Annotated[
+        Literal["save", "list", "get", "update", "delete", "search"],
+        Word,
+        Field(
+            description="save: title and content. search: query. list: filters only. get, update, "
+            "delete: id; update also what to change. delete archives: get still finds it."
+        ),
+    ]
+    lesson_id: Annotated[
+        str, Field(alias="id", description="The lesson, as save, list and search return its id.")
+    ] = ""
+    title: Annotated[str, Field(description='A short title, e.g. "Always run tests".')] = ""
+    content: Annotated[
+        str,
+        Field(
+            description='The insight, e.g. "Before deploying to prod, always run the test suite".'
+        ),
+    ] = ""
+    category: Annotated[
+        str,
+        Field(description='A group, e.g. "deployment" or "error-handling"; default "general".'),
+    ] = ""
+    importance: Annotated[
+        Literal["", "low", "normal", "high", "critical"],
+        Word,
+        Field(description="How much it matters; default normal."),
+    ] = ""
+    tags: Annotated[Labels | None, Field(description='Labels, e.g. ["ci", "billing"].')] = None
+    query: Annotated[
+        str, Field(description='For search, in plain words, e.g. "deployment best practices".')
+    ] = ""
+    agent_id: Annotated[
+        str, Field(description="The agent it is for; empty: for all. Also a filter.")
+    ] = ""
+    project: Annotated[str, Field(description="The project it is about. Also a filter.")] = ""
+    context: Annotated[
+        dict[str, Any] | None,
+        Field(description='Free JSON, e.g. {"trigger": "before a release"}.'),
+    ] = None
+    source_session_id: Annotated[str, Field(description="The session that taught it.")] = ""
+    source_event_id: Annotated[str, Field(description="The event that taught it.")] = ""
+    include_archived: Annotated[bool, Field(description="list, search: archived ones too.")] = False
+    limit: Annotated[int, Field(ge=1, le=100, description="list, search: lessons at most.")] = 10
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+    def changes(self) -> dict[str, Any]:
+        """The fields of a lesson that were given."""
+        names = ("title", "content", "category", "importance", "agent_id", "project", "tags")
+        sources = ("context", "source_session_id", "source_event_id")
+        return {
+            n: getattr(self, n) for n in (*names, *sources) if getattr(self, n) not in (None, "")
+        }
+
+    def filter(self) -> dict[str, Any]:
+        """The filters for lists and searches."""
+        return {
+            "agent_id": self.agent_id,
+            "category": self.category,
+            "importance": self.importance or None,
+            "project": self.project,
+            "tags": self.tags or [],
+            "include_archived": self.include_archived,
+        }
+
+
+class LearnOutput(CamelOutput):
+    """One lesson, or several."""
+
+    action: str
+    lesson: LessonOutput | None = None
+    lessons: list[LessonOutput] = []
+    total: int | None = None
+    omitted: int = 0
+    message: str = ""
+
+
+async def learn(call: Call, given: LearnArguments) -> Reply:
+    """Answer `agentlens_learn`."""
+    missing = [given.shown_name(n) for n in _NEEDED[given.action] if not getattr(given, n)]
+    if missing:
+        needs = " and ".join(missing)
+        raise ToolError(f'agentlens_learn: the action "{given.action}" needs {needs}.')
+    return await _ACTIONS[given.action](call, given)
+
+
+async def _save(call: Call, given: LearnArguments) -> Reply:
+    changes = given.changes()
+    title, content = changes.pop("title"), changes.pop("content")
+    answer = await call.client.create_lesson(title, content, **changes)
+    return _one(given, answer.lesson, "Saved lesson {0.id}: {0.title}")
+
+
+async def _get(call: Call, given: LearnArguments) -> Reply:
+    answer = await call.client.get_lesson(given.lesson_id)
+    return _one(given, answer.lesson, "{0.title} [{0.category}, {0.importance}]\n{0.content}")
+
+
+async def _update(call: Call, given: LearnArguments) -> Reply:
+    changes = given.changes()
+    if not changes:
+        raise ToolError(
+            'agentlens_learn: the action "update" needs what to change: title, content, category, '
+            "importance, tags, agentId, project, context, sourceSessionId or sourceEventId."
+        )
+    answer = await call.client.update_lesson(given.lesson_id, **changes)
+    return _one(given, answer.lesson, "Updated lesson {0.id}: {0.title}")
+
+
+async def _delete(call: Call, given: LearnArguments) -> Reply:
+    answer = await call.client.delete_lesson(given.lesson_id)
+    return _one(given, answer.lesson, "Archived lesson {0.id}: {0.title}")
+
+
+async def _list(call: Call, given: LearnArguments) -> Reply:
+    answer = to_dict(await call.client.list_lessons(filter=given.filter(), page_size=given.limit))
+    lessons = [LessonOutput.model_validate(one) for one in answer["lessons"]]
+    total = int(answer["total_size"])
+    return _several(given, lessons, total, f"{counted(total, 'lesson')}, the latest first:")
+
+
+async def _search(call: Call, given: LearnArguments) -> Reply:
+    answer = to_dict(
+        await call.client.search_lessons(given.query, filter=given.filter(), limit=given.limit)
+    )
+    lessons = [found_lesson(found) for found in answer["results"]]
+    head = "Lessons that bear on it, the best first:"
+    return _several(given, lessons, int(answer["searched_count"]), head)
+
+
+def _one(given: LearnArguments, message: Any, words: str) -> Reply:
+    lesson = LessonOutput.model_validate(to_dict(message))
+    return Reply(words.format(lesson), LearnOutput(action=given.action, lesson=lesson))
+
+
+def _several(given: LearnArguments, lessons: list[LessonOutput], total: int, head: str) -> Reply:
+    output = LearnOutput(action=given.action, lessons=lessons, total=total)
+    if not lessons:
+        output.message = "No lessons found" + (
+            ": none pass the filters." if any(given.filter().values()) else ": none are saved yet."
+        )
+        return Reply(output.message, output)
+    shown = list_lessons(head, lessons, given.token_budget)
+    output.lessons, output.omitted = lessons[: len(shown.bodies)], shown.omitted
+    return Reply(shown.text, output)
+
+
+_ACTIONS: dict[str, Callable[[Call, LearnArguments], Awaitable[Reply]]] = {
+    "save": _save,
+    "list": _list,
+    "get": _get,
+    "update": _update,
+    "delete": _delete,
+    "search": _search,
+}
+
+TOOLS = (
+    ToolSpec(
+        name="agentlens_learn",
+        title="Keep lessons",
+        description=(
+            "Your notebook of lessons: short insights that should change what you do next time. "
+            "One action a call: save, list, get, update, delete (archives), search.\n"
+            "Use it to save a lesson when a problem took more than one attempt, when a user "
+            "corrects you, or when you find a rule that holds beyond this task; and to search "
+            "before work of a kind you have done before. Write the content so that it makes sense "
+            "without this conversation.\n"
+            "Returns the lesson with its id, or lessons within tokenBudget, the best first.\n"
+            'Examples: {"action": "save", "title": "Always run tests", "content": "Before '
+            'deploying to prod, always run the test suite", "category": "deployment"}, '
+            '{"action": "search", "query": "deployment best practices"}, '
+            '{"action": "list", "category": "error-handling"}.'
+        ),
+        arguments=LearnArguments,
+        output=LearnOutput,
+        handler=learn,
+        destructive=True,
+        if_missing='Find ids with {"action": "search", "query": "…"} or {"action": "list"}.',
+    ),
+)

@@ -1,0 +1,187 @@
+"""`agentlens_recall`: what bears on a question."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import (
+    DEFAULT_TOKEN_BUDGET,
+    CamelArguments,
+    Labels,
+    Time,
+    TokenBudget,
+    Word,
+)
+from mneme_mcp.outputs import CamelOutput, Free, Name
+from mneme_mcp.text import Item, counted, day, listing
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+_SCOPES = {
+    "events": "event",
+    "sessions": "session",
+    "lessons": "lesson",
+    "reflections": "reflection",
+    "knowledge": "knowledge",
+}
+
+
+class RecallArguments(CamelArguments):
+    """What to recall."""
+
+    synonyms = {
+        "start_time": "from_",
+        "end_time": "to",
+        "scopes": "scope",
+        "max_tokens": "token_budget",
+    }
+
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=8192,
+            description="What you want to know or are about to do, in plain words, e.g. "
+            '"authentication issues" or "how did we fix the flaky payment test".',
+        ),
+    ]
+    scope: Annotated[
+        Literal["all", "events", "sessions", "lessons", "reflections", "knowledge"],
+        Word,
+        Field(description='Where to look, e.g. "lessons"; default all.'),
+    ] = "all"
+    agent_id: Annotated[str, Field(description='Only of this agent, e.g. "coder-1".')] = ""
+    session_id: Annotated[str, Field(description="Only of this session.")] = ""
+    user_id: Annotated[
+        str, Field(description='Only of sessions for this user, e.g. "user123".')
+    ] = ""
+    project: Annotated[str, Field(description='Only of this project, e.g. "shop-api".')] = ""
+    tags: Annotated[
+        Labels, Field(description='Only with all of these labels, e.g. ["billing"].')
+    ] = []
+    from_: Annotated[
+        Time | None,
+        Field(alias="from", description='At or after, e.g. "2026-01-01" or "2026-01-01T08:00Z".'),
+    ] = None
+    to: Annotated[Time | None, Field(description='Before, e.g. "2026-02-01".')] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Results at most, 1 to 100.")] = 10
+    min_score: Annotated[
+        float, Field(ge=0, le=1, description="Leave out results that score below, 0 to 1.")
+    ] = 0
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class Recalled(CamelOutput):
+    """One recalled memory."""
+
+    source_type: Name
+    source_id: str
+    score: float
+    similarity: float | None = None
+    text: str
+    timestamp: str = ""
+    session_id: str = ""
+    agent_id: str = ""
+    metadata: Free = {}
+
+
+class RecallOutput(CamelOutput):
+    """What was recalled, the best first."""
+
+    results: list[Recalled]
+    query: str
+    total_results: int
+    searched_count: int = 0
+    omitted: int = 0
+    message: str = ""
+
+
+async def recall(call: Call, given: RecallArguments) -> Reply:
+    """Answer `agentlens_recall`."""
+    answer = to_dict(
+        await call.client.recall(
+            given.query,
+            scopes=None if given.scope == "all" else [_SCOPES[given.scope]],
+            agent_id=given.agent_id,
+            session_id=given.session_id,
+            user_id=given.user_id,
+            project=given.project,
+            tags=given.tags,
+            start_time=given.from_,
+            end_time=given.to,
+            limit=given.limit,
+            min_score=given.min_score,
+        )
+    )
+    found = RecallOutput.model_validate(answer | {"query": given.query})
+    if not found.results:
+        found.message = _why_nothing(answer["outcome"], given)
+        return Reply(found.message, found)
+    return _within_budget(found, given.token_budget, int(answer["pending_count"]))
+
+
+def _within_budget(found: RecallOutput, budget: int, pending: int) -> Reply:
+    items = [_item(place, result) for place, result in enumerate(found.results, 1)]
+    waiting = f"({counted(pending, 'memory', 'memories')} waiting for an embedding: by words only.)"
+    shown = listing("Memories, the best first:", items, budget, notes=[waiting] if pending else [])
+    found.omitted = shown.omitted
+    found.results = found.results[: len(shown.bodies)]
+    for result, body in zip(found.results, shown.bodies, strict=True):
+        result.text = body
+    return Reply(shown.text, found)
+
+
+def _item(place: int, result: Recalled) -> Item:
+    facts = result.metadata
+    kind = result.source_type
+    about = [day(result.timestamp)]
+    if kind == "event":
+        about.append(str(facts.get("event_type", kind)).lower())
+    elif kind != "session":
+        about.append(kind)
+    about.append(str(facts.get("name") or facts.get("title") or ""))
+    about.append(f"session {result.session_id}" if result.session_id else "")
+    if kind not in ("event", "session"):
+        about.append(f"id {result.source_id}")
+    return Item(f"{place}. [{', '.join(filter(None, about))}] ({result.score:.2f})", result.text)
+
+
+def _why_nothing(outcome: str, given: RecallArguments) -> str:
+    nothing = "No relevant memories found"
+    if outcome.endswith("NOTHING_STORED"):
+        where = "in memory" if given.scope == "all" else f"among the {given.scope}"
+        return (
+            f"{nothing}: nothing is stored {where} yet. Save what you learn with agentlens_learn, "
+            "and it will be found here."
+        )
+    if outcome.endswith("NOTHING_MATCHES_FILTERS"):
+        return f"{nothing}: nothing passes the filters. Try with fewer of them, or without."
+    if given.min_score:
+        return f"{nothing} with a score of {given.min_score:g} or more. Try a lower minScore."
+    return f"{nothing}. Try other words, or a wider scope."
+
+
+TOOLS = (
+    ToolSpec(
+        name="agentlens_recall",
+        title="Recall memories",
+        description=(
+            "Searches your memory by meaning and by words: past events, session summaries, "
+            "lessons, reflections and the knowledge log of all earlier work.\n"
+            "Use it before you start a task, when you meet an error, and whenever you think "
+            '"have I seen this before?". Ask in plain words about the matter, not about the '
+            "search.\n"
+            "Returns the memories that bear on the query, the best first, each with its kind, "
+            "date, score (0 to 1) and text, within tokenBudget. Says so when there are none.\n"
+            'Examples: {"query": "authentication issues"}, {"query": "deployment failures", '
+            '"scope": "events", "from": "2026-01-01", "limit": 5}.'
+        ),
+        arguments=RecallArguments,
+        output=RecallOutput,
+        handler=recall,
+        read_only=True,
+        api_names={"start_time": "from_", "end_time": "to", "scopes": "scope"},
+    ),
+)

@@ -1,0 +1,211 @@
+"""`agentlens_reflect`: what the record says about how the agent works."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import (
+    DEFAULT_TOKEN_BUDGET,
+    CamelArguments,
+    Labels,
+    Time,
+    TokenBudget,
+    Word,
+)
+from mneme_mcp.outputs import CamelOutput, Free, Name
+from mneme_mcp.spelling import to_camel, to_snake
+from mneme_mcp.text import Item, counted, day, listing
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+_TIMEOUT_S = 300.0
+
+
+class ReflectArguments(CamelArguments):
+    """What to analyse."""
+
+    synonyms = {"start_time": "from_", "end_time": "to"}
+
+    analysis: Annotated[
+        Literal[
+            "error_patterns",
+            "tool_sequences",
+            "cost_analysis",
+            "performance_trends",
+            "session_comparison",
+        ],
+        Word,
+        Field(
+            description="error_patterns: which errors recur, and what precedes them. "
+            "tool_sequences: which sequences of tools are common, and which precede failure. "
+            "cost_analysis: what was spent on what. performance_trends: success, latency, errors "
+            "over time. session_comparison: recent sessions against earlier ones."
+        ),
+    ]
+    agent_id: Annotated[str, Field(description='Only of this agent, e.g. "coder-1".')] = ""
+    user_id: Annotated[str, Field(description="Only of sessions for this user.")] = ""
+    project: Annotated[str, Field(description="Only of sessions on this project.")] = ""
+    tags: Annotated[Labels, Field(description="Only of sessions with all of these labels.")] = []
+    from_: Annotated[
+        Time | None, Field(alias="from", description='At or after, e.g. "2026-01-01".')
+    ] = None
+    to: Annotated[Time | None, Field(description="Before.")] = None
+    params: Annotated[
+        dict[str, Any],
+        Field(
+            description='More for one analysis, e.g. {"model": "claude-opus-4-6"} for '
+            'cost_analysis, {"tool": "edit_file"} or {"minCount": 2} for error_patterns, '
+            '{"minSupport": 5} for tool_sequences, {"bucket": "week"} for trends, '
+            '{"recentDays": 7} for session_comparison.'
+        ),
+    ] = {}
+    limit: Annotated[int, Field(ge=1, le=100, description="Findings of a kind at most.")] = 10
+    details: Annotated[
+        bool,
+        Field(description="Also return the analysis' full tables in structured form."),
+    ] = False
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class Insight(CamelOutput):
+    """One finding."""
+
+    type: str
+    summary: str
+    data: Free = {}
+    confidence: float
+    session_ids: list[str] = []
+    event_ids: list[str] = []
+
+
+class TimeRange(CamelOutput):
+    """From the first to the last event looked at."""
+
+    from_: Annotated[str, Field(alias="from")] = ""
+    to: str = ""
+
+
+class Looked(CamelOutput):
+    """What was looked at."""
+
+    sessions_analyzed: int
+    events_analyzed: int
+    time_range: TimeRange
+    truncated: bool = False
+    notes: list[str] = []
+
+
+class ReflectOutput(CamelOutput):
+    """The findings, the most telling first."""
+
+    analysis: Name
+    insights: list[Insight]
+    metadata: Looked
+    result: Free = {}
+    omitted: int = 0
+    message: str = ""
+
+
+async def reflect(call: Call, given: ReflectArguments) -> Reply:
+    """Answer `agentlens_reflect`."""
+    answer = to_dict(
+        await call.waiting_for(
+            call.client.reflect(
+                given.analysis,
+                agent_id=given.agent_id,
+                user_id=given.user_id,
+                project=given.project,
+                tags=given.tags,
+                start_time=given.from_,
+                end_time=given.to,
+                params={to_snake(name): value for name, value in given.params.items()},
+                limit=given.limit,
+                timeout=_TIMEOUT_S,
+            ),
+            f"analysing {given.analysis.replace('_', ' ')}",
+        )
+    )
+    found = _output(answer, given)
+    looked = found.metadata
+    await call.progress(1, 1, f"analysed {counted(looked.events_analyzed, 'event')}")
+    if not looked.events_analyzed:
+        found.message = (
+            "Nothing to reflect on: no events were recorded in this range. Widen the filters, or "
+            "record what you do (agentlens_log_event, or one of Mneme's clients)."
+        )
+        return Reply(found.message, found)
+    return _within_budget(found, given.token_budget)
+
+
+def _output(answer: dict[str, Any], given: ReflectArguments) -> ReflectOutput:
+    looked = answer["metadata"]
+    times = {"from_": looked.get("start_time", ""), "to": looked.get("end_time", "")}
+    return ReflectOutput.model_validate(
+        {
+            "analysis": answer["analysis"],
+            "insights": answer["insights"],
+            "metadata": looked | {"time_range": times},
+            "result": camel_keys(answer.get(given.analysis, {})) if given.details else {},
+        }
+    )
+
+
+def _within_budget(found: ReflectOutput, budget: int) -> Reply:
+    looked = found.metadata
+    span = " to ".join(
+        dict.fromkeys(filter(None, [day(looked.time_range.from_), day(looked.time_range.to)]))
+    )
+    head = (
+        f"{found.analysis.replace('_', ' ').capitalize()} over "
+        f"{counted(looked.events_analyzed, 'event')} of "
+        f"{counted(looked.sessions_analyzed, 'session')}, {span}:"
+    )
+    items = [
+        Item(" ".join(filter(None, [f"{n}.", _sure(one.confidence)])), one.summary)
+        for n, one in enumerate(found.insights, 1)
+    ]
+    notes = [f"Note: {note}" for note in looked.notes]
+    shown = listing(head if items else f"{head} no findings.", items, budget, notes=notes)
+    found.omitted = shown.omitted
+    found.insights = found.insights[: len(shown.bodies)]
+    return Reply(shown.text, found)
+
+
+def _sure(confidence: float) -> str:
+    """How sure a test is of its finding; nothing for what was merely counted."""
+    if confidence >= 1:
+        return ""
+    return "(more than 99% sure)" if confidence > 0.99 else f"({confidence:.0%} sure)"
+
+
+def camel_keys(value: Any) -> Any:
+    """The same JSON with camelCase names."""
+    if isinstance(value, dict):
+        return {to_camel(name): camel_keys(inner) for name, inner in value.items()}
+    return [camel_keys(item) for item in value] if isinstance(value, list) else value
+
+
+TOOLS = (
+    ToolSpec(
+        name="agentlens_reflect",
+        title="Reflect on past behaviour",
+        description=(
+            "Analyses everything that was recorded of your work: recurring errors and what "
+            "precedes them, sequences of tools that lead to failure, cost, trends, recent sessions "
+            "against earlier ones. Tests are statistical; each finding says how sure it is.\n"
+            "Use it every few sessions, when the same error comes up again, or when asked how the "
+            "work is going. It needs recorded events, and may take seconds over a long history.\n"
+            "Returns findings in words, the most telling first, with the figures behind them and "
+            "the sessions that show them.\n"
+            'Examples: {"analysis": "error_patterns"}, {"analysis": "cost_analysis", "params": '
+            '{"model": "claude-opus-4-6"}, "from": "2026-01-01"}.'
+        ),
+        arguments=ReflectArguments,
+        output=ReflectOutput,
+        handler=reflect,
+        read_only=True,
+        api_names={"start_time": "from_", "end_time": "to"},
+    ),
+)

@@ -1,0 +1,332 @@
+"""`reflection_*`: what was concluded from attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, TokenBudget, Word
+from mneme_mcp.outputs import CamelOutput, Name
+from mneme_mcp.text import counted, fit
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+Outcome = Annotated[Literal["success", "partial", "failure"], Word]
+_API_NAMES = {"project": "project_id", "outcomes": "outcome_filter", "page_size": "limit"}
+
+
+class ReflectionOutput(CamelOutput):
+    """A reflection."""
+
+    api_names = {"project": "project_id"}
+
+    id: str
+    session_id: str
+    project_id: str = ""
+    agent_id: str = ""
+    task_description: str
+    attempt_number: int
+    outcome: Name
+    what_worked: list[str] = []
+    what_did_not_work: list[str] = []
+    next_strategy: str = ""
+    tags: list[str] = []
+    related_entity_ids: list[str] = []
+    applied_reflection_ids: list[str] = []
+    created_at: str = ""
+    score: float | None = None
+
+
+def found_reflection(found: Mapping[str, Any]) -> ReflectionOutput:
+    """A reflection of a search, with its score."""
+    return ReflectionOutput.model_validate({**found["reflection"], "score": found["score"]})
+
+
+class StoreArguments(CamelArguments):
+    """A reflection to store."""
+
+    synonyms = {"project": "project_id"}
+
+    session_id: Annotated[
+        str, Field(min_length=1, description='The session of the attempt, e.g. "session-1".')
+    ]
+    task_description: Annotated[
+        str,
+        Field(min_length=1, description='What you attempted, e.g. "Parse CSV file".'),
+    ]
+    outcome: Annotated[Outcome, Field(description="How it ended.")]
+    next_strategy: Annotated[
+        str,
+        Field(description='What to do next time, e.g. "Use csv-parse library".'),
+    ]
+    attempt_number: Annotated[
+        int, Field(ge=0, description="Which attempt it was, from 1; counted when left out.")
+    ] = 0
+    what_worked: Annotated[
+        list[str], Field(description='E.g. ["Handled edge cases from library docs"].')
+    ] = []
+    what_did_not_work: Annotated[
+        list[str], Field(description='E.g. ["Regex failed on quoted fields"].')
+    ] = []
+    project_id: Annotated[str, Field(description='The project, e.g. "project-1".')] = ""
+    agent_id: Annotated[str, Field(description="The agent.")] = ""
+    tags: Annotated[Labels, Field(description='Labels, e.g. ["parsing"].')] = []
+    related_entity_ids: Annotated[list[str], Field(description="Ids of what it is about.")] = []
+    applied_reflection_ids: Annotated[
+        list[str],
+        Field(description="Ids of reflections you were shown before; they count as reused."),
+    ] = []
+
+
+class StoreOutput(CamelOutput):
+    """The stored reflection."""
+
+    reflection: ReflectionOutput
+    pruned_count: int = 0
+
+
+async def store(call: Call, given: StoreArguments) -> Reply:
+    """Answer `reflection_store`."""
+    answer = to_dict(
+        await call.client.store_reflection(
+            given.session_id,
+            given.task_description,
+            outcome=given.outcome,
+            next_strategy=given.next_strategy,
+            attempt_number=given.attempt_number,
+            what_worked=given.what_worked,
+            what_did_not_work=given.what_did_not_work,
+            project=given.project_id,
+            agent_id=given.agent_id,
+            tags=given.tags,
+            related_entity_ids=given.related_entity_ids,
+            applied_reflection_ids=given.applied_reflection_ids,
+        )
+    )
+    stored = StoreOutput.model_validate(answer)
+    one = stored.reflection
+    text = f"Stored reflection {one.id}: attempt {one.attempt_number}, {one.outcome}."
+    if stored.pruned_count:
+        text += f" {stored.pruned_count} old ones left to keep within the server's limits."
+    return Reply(text, stored)
+
+
+class GetArguments(CamelArguments):
+    """Whose reflections."""
+
+    session_id: Annotated[str, Field(min_length=1, description='The session, e.g. "session-1".')]
+    limit: Annotated[int, Field(ge=1, le=100, description="Reflections at most.")] = 5
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class SearchArguments(CamelArguments):
+    """Which reflections."""
+
+    synonyms = {"project": "project_id", "outcomes": "outcome_filter", "query": "task_description"}
+
+    project_id: Annotated[str, Field(min_length=1, description='The project, e.g. "project-1".')]
+    task_description: Annotated[
+        str,
+        Field(
+            description="The task at hand; similar ones are found by meaning, e.g. "
+            '"Debug login timeout issues". Without it: the newest.'
+        ),
+    ] = ""
+    outcome_filter: Annotated[
+        list[Outcome], Field(description='Only with these outcomes, e.g. ["failure"].')
+    ] = []
+    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
+    session_id: Annotated[str, Field(description="Only of this session.")] = ""
+    limit: Annotated[int, Field(ge=1, le=100, description="Reflections at most.")] = 5
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class ReflectionsOutput(CamelOutput):
+    """Reflections: the best first in a search, else the newest."""
+
+    reflections: list[ReflectionOutput]
+    total: int
+    message: str = ""
+
+
+async def get(call: Call, given: GetArguments) -> Reply:
+    """Answer `reflection_get`."""
+    nothing = f"No reflections found for the session {given.session_id}."
+    return await _newest(call, {"session_id": given.session_id}, given, nothing)
+
+
+async def search(call: Call, given: SearchArguments) -> Reply:
+    """Answer `reflection_search`."""
+    wanted = {
+        "project": given.project_id,
+        "session_id": given.session_id,
+        "outcomes": given.outcome_filter,
+        "tags": given.tags,
+    }
+    nothing = (
+        f"No reflections found for the project {given.project_id} with these filters. Store one "
+        "with reflection_store after an attempt."
+    )
+    if not given.task_description:
+        return await _newest(call, wanted, given, nothing)
+    answer = to_dict(
+        await call.client.search_reflections(
+            given.task_description, filter=wanted, limit=given.limit
+        )
+    )
+    reflections = [found_reflection(found) for found in answer["results"]]
+    return _reply(reflections, int(answer["searched_count"]), answer["prompt"], given, nothing)
+
+
+async def _newest(
+    call: Call, wanted: Mapping[str, Any], given: GetArguments | SearchArguments, nothing: str
+) -> Reply:
+    answer = to_dict(await call.client.list_reflections(filter=wanted, page_size=given.limit))
+    reflections = [ReflectionOutput.model_validate(one) for one in answer["reflections"]]
+    return _reply(reflections, int(answer["total_size"]), answer["prompt"], given, nothing)
+
+
+def _reply(
+    reflections: list[ReflectionOutput],
+    total: int,
+    prompt: str,
+    given: GetArguments | SearchArguments,
+    nothing: str,
+) -> Reply:
+    output = ReflectionsOutput(reflections=reflections, total=total)
+    if not reflections:
+        output.message = nothing
+        return Reply(nothing, output)
+    text = fit(prompt, given.token_budget, "raise tokenBudget or lower limit")
+    return Reply(text, output, given.token_budget)
+
+
+class SummaryArguments(CamelArguments):
+    """What to summarize."""
+
+    synonyms = {"project": "project_id"}
+
+    project_id: Annotated[str, Field(min_length=1, description='The project, e.g. "project-1".')]
+    session_id: Annotated[str, Field(description="Only of this session.")] = ""
+
+
+class Theme(CamelOutput):
+    """What several reflections say."""
+
+    text: str
+    count: int
+    reflection_ids: list[str] = []
+    variants: list[str] = []
+
+
+class SummaryOutput(CamelOutput):
+    """The summary; the themes say how often each of the failures and strategies was met."""
+
+    total_reflections: int
+    success_rate: float
+    common_failures: list[str]
+    effective_strategies: list[str]
+    recent_lessons: list[ReflectionOutput] = []
+    failure_themes: list[Theme] = []
+    strategy_themes: list[Theme] = []
+
+
+async def summary(call: Call, given: SummaryArguments) -> Reply:
+    """Answer `reflection_summary`."""
+    answer = to_dict(
+        await call.client.summarize_reflections(
+            project=given.project_id, session_id=given.session_id
+        )
+    )
+    failures = [Theme.model_validate(one) for one in answer["common_failures"]]
+    strategies = [Theme.model_validate(one) for one in answer["effective_strategies"]]
+    output = SummaryOutput(
+        total_reflections=answer["total_reflections"],
+        success_rate=answer["success_rate"],
+        common_failures=[theme.text for theme in failures],
+        effective_strategies=[theme.text for theme in strategies],
+        recent_lessons=[ReflectionOutput.model_validate(o) for o in answer["recent_lessons"]],
+        failure_themes=failures,
+        strategy_themes=strategies,
+    )
+    if not output.total_reflections:
+        return Reply(f"No reflections found for the project {given.project_id}.", output)
+    total = counted(output.total_reflections, "reflection")
+    lines = [f"{total}, {output.success_rate:.0%} successes."]
+    lines += _themes("What fails:", failures) + _themes("What works:", strategies)
+    return Reply("\n".join(lines), output)
+
+
+def _themes(head: str, themes: list[Theme]) -> list[str]:
+    return [head, *(f"- {one.text} ({one.count}×)" for one in themes)] if themes else []
+
+
+TOOLS = (
+    ToolSpec(
+        name="reflection_store",
+        title="Store a reflection",
+        description=(
+            "Stores what you concluded from one attempt at a task: how it ended, what worked, "
+            "what did not, what to do next time.\n"
+            "Use it after each attempt that taught you something, above all after failures, and "
+            "before you try again. For rules that hold beyond the task, agentlens_learn is the "
+            "place.\n"
+            "Returns the reflection with its id and the attempt's number.\n"
+            'Example: {"sessionId": "session-1", "projectId": "project-1", "taskDescription": '
+            '"Parse CSV file", "outcome": "failure", "whatDidNotWork": ["Regex failed on quoted '
+            'fields"], "nextStrategy": "Use csv-parse library"}.'
+        ),
+        arguments=StoreArguments,
+        output=StoreOutput,
+        handler=store,
+        api_names=_API_NAMES,
+    ),
+    ToolSpec(
+        name="reflection_get",
+        title="Get a session's reflections",
+        description=(
+            "Returns the newest reflections of a session as text to work from.\n"
+            "Use it before another attempt in the same session.\n"
+            'Example: {"sessionId": "session-1", "limit": 5}.'
+        ),
+        arguments=GetArguments,
+        output=ReflectionsOutput,
+        handler=get,
+        read_only=True,
+        api_names=_API_NAMES,
+    ),
+    ToolSpec(
+        name="reflection_search",
+        title="Search reflections",
+        description=(
+            "Finds what earlier attempts at similar tasks taught, across the sessions of a "
+            "project, by meaning.\n"
+            "Use it before you start a task: what failed before, and what to try instead.\n"
+            "Returns the reflections that bear on the task, the best first, as text to work from.\n"
+            'Example: {"projectId": "project-1", "taskDescription": "Debug login timeout issues", '
+            '"outcomeFilter": ["failure", "partial"]}.'
+        ),
+        arguments=SearchArguments,
+        output=ReflectionsOutput,
+        handler=search,
+        read_only=True,
+        api_names=_API_NAMES,
+    ),
+    ToolSpec(
+        name="reflection_summary",
+        title="Summarize reflections",
+        description=(
+            "Summarizes all reflections of a project: how often attempts succeed, what fails again "
+            "and again, which strategies work, grouped by meaning.\n"
+            "Use it now and then to see habits that single reflections do not show.\n"
+            'Example: {"projectId": "project-1"}.'
+        ),
+        arguments=SummaryArguments,
+        output=SummaryOutput,
+        handler=summary,
+        read_only=True,
+        api_names=_API_NAMES,
+    ),
+)

@@ -1,0 +1,387 @@
+"""`sleep`, `wake_up` and `semantic_session_search`: from one session to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import uuid4
+
+from mneme import to_dict
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, SnakeArguments, Time, TokenBudget
+from mneme_mcp.outputs import Name, SnakeOutput
+from mneme_mcp.text import Item, day, fit, listing
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+_PLACES = {
+    "work_done": {
+        "progress": "progress",
+        "completed_todos": "completed_todos",
+        "decisions": "decisions",
+    },
+    "next_steps": {"todos": "open_todos"},
+    "important_context": {"locked": "locked_contexts"},
+}
+
+
+def _content(value: Any) -> Any:
+    """A text, or the text of an object such as {"content": "…"} or {"path": "…"}."""
+    if isinstance(value, Mapping):
+        return value.get("content") or value.get("path") or value
+    return value
+
+
+def _as(name: str) -> BeforeValidator:
+    """Let a plain text stand for an object that has only this."""
+    return BeforeValidator(lambda value: {name: value} if isinstance(value, str) else value)
+
+
+Texts = list[Annotated[str, BeforeValidator(_content)]]
+
+
+class Todo(BaseModel):
+    """Something to do."""
+
+    content: str
+    priority: Annotated[
+        int, Field(ge=0, le=5, description="1 (most urgent) to 5; 0: not said.")
+    ] = 0
+
+
+class Decision(BaseModel):
+    """Something that was decided, and why."""
+
+    decision: str
+    rationale: str = ""
+
+
+class LockedContext(BaseModel):
+    """A context that was pinned."""
+
+    label: str
+    version: str = ""
+
+
+class SleepArguments(SnakeArguments):
+    """What to hand over."""
+
+    synonyms = {
+        "todos": "open_todos",
+        "next_steps": "open_todos",
+        "completed": "completed_todos",
+        "locked": "locked_contexts",
+        "recent_files": "files",
+    }
+
+    session_id: Annotated[
+        str,
+        Field(description="The session that ends; left out: one is made for this handover."),
+    ] = ""
+    project: Annotated[str, Field(description='The project, e.g. "shop-api".')] = ""
+    progress: Annotated[
+        Texts, Field(description='What was done, e.g. ["Fixed JWT validation", "Added tests"].')
+    ] = []
+    completed_todos: Annotated[
+        Texts, Field(description='What was on the list and is done, e.g. ["Implement JWT decode"].')
+    ] = []
+    open_todos: Annotated[
+        list[Annotated[Todo, _as("content")]],
+        Field(description='What is next, e.g. [{"content": "Add refresh tokens", "priority": 2}].'),
+    ] = []
+    decisions: Annotated[
+        list[Annotated[Decision, _as("decision")]],
+        Field(description='E.g. [{"decision": "Use RS256", "rationale": "Better security"}].'),
+    ] = []
+    locked_contexts: Annotated[
+        list[Annotated[LockedContext, _as("label")]],
+        Field(description='Pinned contexts, e.g. [{"label": "api_spec", "version": "1.0"}].'),
+    ] = []
+    files: Annotated[Texts, Field(description='Files touched, e.g. ["src/auth/jwt.py"].')] = []
+    agent_id: Annotated[str, Field(description="The agent.")] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, given: Any) -> Any:
+        """Take a handover that is grouped into work done, next steps and important context."""
+        if not isinstance(given, Mapping):
+            return given
+        flat = {name: value for name, value in given.items() if name not in _PLACES}
+        for group, places in _PLACES.items():
+            inside = given.get(group)
+            if isinstance(inside, Mapping):
+                flat |= {places.get(name, name): value for name, value in inside.items()}
+            elif inside is not None:
+                flat[group] = inside
+        return flat
+
+
+class HandoverTodo(SnakeOutput):
+    """Something to do."""
+
+    content: str
+    priority: int = 0
+
+
+class HandoverDecision(SnakeOutput):
+    """Something that was decided."""
+
+    decision: str
+    rationale: str = ""
+
+
+class HandoverContext(SnakeOutput):
+    """A context that was pinned."""
+
+    label: str
+    version: str = ""
+
+
+class Handover(SnakeOutput):
+    """What one session leaves to the next."""
+
+    session_id: str
+    project: str = ""
+    progress: list[str] = []
+    completed_todos: list[str] = []
+    open_todos: list[HandoverTodo] = []
+    decisions: list[HandoverDecision] = []
+    locked_contexts: list[HandoverContext] = []
+    files: list[str] = []
+    tools: list[str] = []
+    duration_seconds: int = 0
+    summary: str = ""
+    created_at: str = ""
+    agent_id: str = ""
+
+
+class SleepOutput(SnakeOutput):
+    """The stored handover."""
+
+    handover: Handover
+
+
+async def sleep(call: Call, given: SleepArguments) -> Reply:
+    """Answer `sleep`."""
+    answer = to_dict(
+        await call.client.sleep(
+            given.session_id or f"session-{uuid4().hex}",
+            project=given.project,
+            progress=given.progress,
+            completed_todos=given.completed_todos,
+            open_todos=[one.model_dump() for one in given.open_todos],
+            decisions=[one.model_dump() for one in given.decisions],
+            locked_contexts=[one.model_dump() for one in given.locked_contexts],
+            files=given.files,
+            agent_id=given.agent_id,
+        )
+    )
+    stored = SleepOutput.model_validate(answer)
+    handover = stored.handover
+    on = f" on {handover.project}" if handover.project else ""
+    text = f"Handover of session {handover.session_id}{on} stored; wake_up will return it."
+    return Reply(f"{text}\n{handover.summary}".rstrip(), stored)
+
+
+class WakeUpArguments(SnakeArguments):
+    """Where to pick up."""
+
+    project: Annotated[
+        str, Field(description='The project, e.g. "shop-api"; empty: that of the last handover.')
+    ] = ""
+    agent_id: Annotated[str, Field(description="Only of this agent; empty: of all.")] = ""
+    limit: Annotated[int, Field(ge=1, le=50, description="Related sessions at most.")] = 5
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class Related(SnakeOutput):
+    """A past session that resembles the last one."""
+
+    session_id: str
+    summary: str
+    created_at: str = ""
+    similarity: float
+    score: float
+    files: list[str] = []
+
+
+class Evidence(SnakeOutput):
+    """A pattern or a next step, and what it follows from."""
+
+    type: str
+    description: str
+    session_ids: list[str] = []
+    event_ids: list[str] = []
+    lesson_ids: list[str] = []
+    reflection_ids: list[str] = []
+
+
+class WakeUpOutput(SnakeOutput):
+    """What an agent needs at the start of a session."""
+
+    last_handover: Handover | None = None
+    last_session_summary: str = ""
+    related: list[Related] = []
+    patterns: list[Evidence] = []
+    suggestions: list[Evidence] = []
+    sessions_considered: int
+
+
+async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
+    """Answer `wake_up`."""
+    answer = to_dict(
+        await call.client.wake_up(project=given.project, agent_id=given.agent_id, limit=given.limit)
+    )
+    summary = answer.get("last_summary") or {}
+    woken = WakeUpOutput.model_validate(
+        answer | {"last_session_summary": summary.get("summary", "")}
+    )
+    text = fit(answer["narrative"], given.token_budget, "raise token_budget")
+    return Reply(text, woken, given.token_budget)
+
+
+class SearchArguments(SnakeArguments):
+    """Which sessions."""
+
+    synonyms = {"start_time": "from_", "end_time": "to"}
+
+    query: Annotated[
+        str,
+        Field(min_length=1, max_length=8192, description='In plain words, e.g. "JWT validation".'),
+    ]
+    project: Annotated[str, Field(description="Only on this project.")] = ""
+    agent_id: Annotated[str, Field(description="Only of this agent.")] = ""
+    user_id: Annotated[str, Field(description="Only for this user.")] = ""
+    from_: Annotated[
+        Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
+    ] = None
+    to: Annotated[Time | None, Field(description="Active before.")] = None
+    limit: Annotated[int, Field(ge=1, le=100, description="Sessions at most.")] = 5
+    min_score: Annotated[
+        float, Field(ge=0, le=1, description="Leave out sessions that score below, 0 to 1.")
+    ] = 0
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class FoundSession(SnakeOutput):
+    """A session and how well it fits."""
+
+    session_id: str
+    summary: str
+    score: float
+    similarity: float | None = None
+    outcome: Name = ""
+    project: str = ""
+    agent_id: str = ""
+    started_at: str = ""
+    ended_at: str = ""
+    error_count: int = 0
+
+
+class SearchOutput(SnakeOutput):
+    """The sessions found, the best first."""
+
+    results: list[FoundSession]
+    searched_count: int
+    omitted: int = 0
+    message: str = ""
+
+
+async def search(call: Call, given: SearchArguments) -> Reply:
+    """Answer `semantic_session_search`."""
+    answer = to_dict(
+        await call.client.search_sessions(
+            given.query,
+            project=given.project,
+            agent_id=given.agent_id,
+            user_id=given.user_id,
+            start_time=given.from_,
+            end_time=given.to,
+            limit=given.limit,
+            min_score=given.min_score,
+        )
+    )
+    results = [
+        FoundSession.model_validate(
+            {**one["session"], **one["summary"], "score": one["score"]}
+            | {"similarity": one.get("similarity")}
+        )
+        for one in answer["results"]
+    ]
+    found = SearchOutput(results=results, searched_count=int(answer["searched_count"]))
+    if not results:
+        found.message = (
+            f"No relevant sessions found among {found.searched_count}. A session is found once it "
+            "was summarised: when it ends, or is handed over with sleep."
+        )
+        return Reply(found.message, found)
+    items = [_item(place, one) for place, one in enumerate(results, 1)]
+    shown = listing(
+        "Sessions, the best first:", items, given.token_budget, more="raise token_budget"
+    )
+    found.results, found.omitted = results[: len(shown.bodies)], shown.omitted
+    for result, body in zip(found.results, shown.bodies, strict=True):
+        result.summary = body
+    return Reply(shown.text, found)
+
+
+def _item(place: int, one: FoundSession) -> Item:
+    about = [day(one.started_at), one.project, one.outcome]
+    return Item(
+        f"{place}. {one.session_id} [{', '.join(filter(None, about))}] ({one.score:.2f})",
+        one.summary,
+    )
+
+
+TOOLS = (
+    ToolSpec(
+        name="sleep",
+        title="Hand over at the end of a session",
+        description=(
+            "Stores a handover: what was done, what was decided and why, what is next. The next "
+            "session's wake_up returns it, and searches find it.\n"
+            "Use it at the end of every session, and before your context runs out. Called again "
+            "for the same session it replaces that session's handover.\n"
+            "Returns the handover with its summary.\n"
+            'Example: {"session_id": "s-42", "project": "shop-api", "progress": ["Fixed JWT '
+            'validation"], "decisions": [{"decision": "Use RS256", "rationale": "Better '
+            'security"}], "open_todos": [{"content": "Add refresh tokens", "priority": 2}]}.'
+        ),
+        arguments=SleepArguments,
+        output=SleepOutput,
+        handler=sleep,
+        destructive=True,  # The session's earlier handover is gone.
+        idempotent=True,
+    ),
+    ToolSpec(
+        name="wake_up",
+        title="Pick up where the last session ended",
+        description=(
+            "Tells where the work stands: the last handover, related past sessions, patterns in "
+            "them, and next steps with the evidence for them.\n"
+            "Use it first in every session, before you read files or plan.\n"
+            "Returns one text to work from, and the same in structured form.\n"
+            'Example: {"project": "shop-api"}.'
+        ),
+        arguments=WakeUpArguments,
+        output=WakeUpOutput,
+        handler=wake_up,
+        read_only=True,
+    ),
+    ToolSpec(
+        name="semantic_session_search",
+        title="Search sessions",
+        description=(
+            "Finds past sessions by the meaning and the words of their summaries and handovers.\n"
+            'Use it to find when something was worked on ("which session dealt with OAuth?"); for '
+            "what to do about a topic, agentlens_context gathers more.\n"
+            "Returns sessions, the best first, each with its id, date, outcome and summary.\n"
+            'Example: {"query": "JWT validation", "project": "shop-api"}.'
+        ),
+        arguments=SearchArguments,
+        output=SearchOutput,
+        handler=search,
+        read_only=True,
+        api_names={"start_time": "from_", "end_time": "to"},
+    ),
+)

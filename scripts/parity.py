@@ -1,0 +1,135 @@
+"""Write docs/parity.md: for every RPC, how each client reaches it.
+
+Its source is tests/contract/parity.toml; a test holds that against the clients.
+
+Usage: python scripts/parity.py [--check]
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mneme._generated.services import RPCS
+from mneme.client import MnemeClient
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "tests/contract/parity.toml"
+PAGE = ROOT / "docs/parity.md"
+TYPESCRIPT = ROOT / "clients/typescript/src/gen/calls.ts"
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HEAD = """\
+# Every RPC, and how to reach it
+
+Written by `scripts/parity.py` from `tests/contract/parity.toml`; tests check each name against the
+clients. Python's methods are those of `MnemeClient`, and the same on `AsyncMnemeClient`;
+TypeScript's are those of what `createMneme()` returns. MCP names are tools, or resources
+(`mneme://…`); see the [MCP guide](guides/mcp.md).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one RPC is reached.
+
+    Args:
+        service: the service's name.
+        method: the RPC's name.
+        python: methods of the Python client.
+        typescript: the method of the TypeScript client.
+        cli: commands, or the reason why there is none.
+        mcp: tools and resources, or the reason why there is none.
+    """
+
+    service: str
+    method: str
+    python: tuple[str, ...]
+    typescript: str
+    cli: tuple[str, ...] | str
+    mcp: tuple[str, ...] | str
+
+
+def rows() -> Iterator[Row]:
+    """The table.
+
+    Raises:
+        SystemExit: an RPC is missing from the source, or one there does not exist.
+    """
+    told: Mapping[str, Mapping[str, Any]] = tomllib.loads(SOURCE.read_text())
+    known = {(rpc.service.rpartition(".")[2], rpc.method) for rpc in RPCS}
+    named = {(service, method) for service, methods in told.items() for method in methods}
+    if known != named:
+        missing = ", ".join(".".join(one) for one in sorted(known - named)) or "none"
+        extra = ", ".join(".".join(one) for one in sorted(named - known)) or "none"
+        sys.exit(f"{SOURCE.relative_to(ROOT)}: missing RPCs: {missing}; unknown ones: {extra}")
+    for service, methods in told.items():
+        for method, said in methods.items():
+            yield _row(service, method, said)
+
+
+def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
+    snake = _HUMP.sub("_", method).lower()
+    walks = [f"iter_{snake.removeprefix('list_')}", f"iter_{snake}"]
+    methods = [snake, *(name for name in walks if hasattr(MnemeClient, name))]
+    return Row(
+        service,
+        method,
+        tuple(said.get("python", methods)),
+        said.get("typescript", typescript_name(method)),
+        _reached(said, "cli"),
+        _reached(said, "mcp"),
+    )
+
+
+def typescript_name(method: str) -> str:
+    """The method of the TypeScript client."""
+    return f"{method[0].lower()}{method[1:]}"
+
+
+def _reached(said: Mapping[str, Any], how: str) -> tuple[str, ...] | str:
+    names, reason = said.get(how), said.get(f"no_{how}")
+    if bool(names) == bool(reason):
+        sys.exit(f"{SOURCE.relative_to(ROOT)}: give either {how} or no_{how}: {dict(said)}")
+    return tuple(names) if names else str(reason)
+
+
+def page() -> str:
+    """The page."""
+    parts = [_HEAD]
+    service = ""
+    columns = ["RPC", "Python", "TypeScript", "CLI", "MCP"]
+    for row in rows():
+        if row.service != service:
+            service = row.service
+            parts.append(f"\n## {service}\n")
+            parts.append(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+        cells = [f"`{row.method}`", _code(row.python), f"`{row.typescript}`"]
+        cells += [_code(row.cli), _code(row.mcp)]
+        parts.append(f"| {' | '.join(cells)} |")
+    return "\n".join(parts) + "\n"
+
+
+def _code(names: tuple[str, ...] | str) -> str:
+    return f"— {names}" if isinstance(names, str) else ", ".join(f"`{name}`" for name in names)
+
+
+def main() -> int:
+    """Write the page, or check that it is up to date."""
+    text = page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text)
+        return 0
+    if not PAGE.exists() or PAGE.read_text() != text:
+        print(f"{PAGE.relative_to(ROOT)} is out of date: make generate", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""What was learned that bears on a topic: lessons and reflections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mneme_server.common.clock import now_us
+from mneme_server.context.model import SessionScope
+from mneme_server.context.ports import ContextUnit, ReflectionSearch
+from mneme_server.context.relevance import RELEVANT_SIMILARITY, bears_on
+from mneme_server.context.suggestions import Advice
+from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.learn.model import FoundLesson, Lesson
+from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
+from mneme_server.recall.search import Recall, Recalled, RecallQuery
+
+ADDRESSES = 0.45
+"""Cosine from which a lesson or a reflection is taken to address an error."""
+_LOOKED_AT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedBeside:
+    """Finds lessons and reflections."""
+
+    tenants: Tenants[ContextUnit]
+    recall: Recall
+    reflections: ReflectionSearch
+
+    def lessons(
+        self, tenant_id: str, topic: str, scope: SessionScope, limit: int
+    ) -> list[FoundLesson]:
+        """Return the lessons that bear on a topic, the best first, and count the accesses.
+
+        A lesson of another project or agent is left out; one of none is for all.
+        """
+        answer = self.recall(tenant_id, _query(topic, Scope.LESSON))
+        near = [found for found in answer.results if bears_on(topic, found)]
+        near = [found for found in near if _is_for(found, scope)][:limit]
+        if not near:
+            return []
+        ids = [found.document.source_id for found in near]
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            unit.lessons.count_access(ids, now_us())
+            stored = unit.lessons.get_many(ids)
+        return [
+            FoundLesson(stored[found.document.source_id], found.score, found.similarity)
+            for found in near
+            if found.document.source_id in stored
+        ]
+
+    def found_reflections(
+        self, tenant_id: str, topic: str, scope: SessionScope, limit: int
+    ) -> Sequence[FoundReflection]:
+        """Return the reflections on the project and of the agent that bear on a topic."""
+        stored = DocumentFilter(
+            scopes=frozenset({Scope.REFLECTION}), project=scope.project, agent_id=scope.agent_id
+        )
+        with self.tenants.open(tenant_id) as memory:
+            if not memory.index.select(stored).count:
+                return ()  # A search is counted, which costs a write to the disk.
+        filter_ = ReflectionFilter(project=scope.project, agent_id=scope.agent_id)
+        found, _ = self.reflections.search(tenant_id, topic, filter_, limit=limit, min_score=0.0)
+        return [one for one in found if (one.similarity or 0.0) >= RELEVANT_SIMILARITY]
+
+    def advice_on(self, tenant_id: str, error: str) -> Advice | None:
+        """Return what a lesson or a reflection says about an error; None when none addresses it."""
+        best: Recalled | None = None
+        for kind in (Scope.LESSON, Scope.REFLECTION):
+            for found in self.recall(tenant_id, _query(error, kind, limit=1)).results:
+                similarity = found.similarity or 0.0
+                if similarity >= ADDRESSES and similarity > (best.similarity or 0.0 if best else 0):
+                    best = found
+        if best is None:
+            return None
+        document = best.document
+        if document.scope == Scope.LESSON:
+            with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+                lesson = unit.lessons.get_many([document.source_id]).get(document.source_id)
+            return None if lesson is None else Advice(_said(lesson), lesson_id=lesson.id)
+        return Advice(document.text, reflection_id=document.source_id)
+
+
+def _query(topic: str, kind: Scope, limit: int = _LOOKED_AT) -> RecallQuery:
+    filter_ = DocumentFilter(scopes=frozenset({kind}), include_archived=False)
+    return RecallQuery(text=topic, filter=filter_, limit=limit)
+
+
+def _is_for(found: Recalled, scope: SessionScope) -> bool:
+    project, agent = found.document.project, found.document.agent_id
+    return (not scope.project or project in ("", scope.project)) and (
+        not scope.agent_id or agent in ("", scope.agent_id)
+    )
+
+
+def _said(lesson: Lesson) -> str:
+    return lesson.content if lesson.title in lesson.content else f"{lesson.title}: {lesson.content}"

@@ -1,0 +1,34 @@
+"""The words of a handover."""
+
+from __future__ import annotations
+
+from mneme_server.context.model import Handover
+
+MAX_SUMMARY = 1_020
+"""Characters of a handover's summary: what an embedding model reads."""
+_ITEMS = 5
+_DECISIONS = 3
+
+
+def handover_text(handover: Handover) -> str:
+    """Return a handover in words: what it was about, not how it is laid out.
+
+    The first five items of each kind and the first three decisions, at most `MAX_SUMMARY`
+    characters.
+    """
+    parts = []
+    if handover.progress:
+        parts.append(f"Progress: {', '.join(handover.progress[:_ITEMS])}")
+    if handover.completed_todos:
+        parts.append(f"Completed: {', '.join(handover.completed_todos[:_ITEMS])}")
+    parts += [
+        f"Decision: {'. '.join(filter(None, (decided.decision, decided.rationale)))}"
+        for decided in handover.decisions[:_DECISIONS]
+    ]
+    if handover.locked_contexts:
+        labels = (locked.label for locked in handover.locked_contexts[:_ITEMS])
+        parts.append(f"Contexts: {', '.join(labels)}")
+    if handover.files:
+        parts.append(f"Files: {', '.join(handover.files[:_ITEMS])}")
+    text = ". ".join(part.rstrip(". ") for part in parts)
+    return text if len(text) <= MAX_SUMMARY else f"{text[: MAX_SUMMARY - 3]}..."

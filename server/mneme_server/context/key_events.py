@@ -1,0 +1,77 @@
+"""The events that tell what happened in sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mneme_server.context.model import KeyEvent, PastSession
+from mneme_server.context.ports import ContextUnit
+from mneme_server.context.sessions import nearest, source_ids
+from mneme_server.context.words import cut
+from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows
+from mneme_server.events.model import Event
+
+MAX_KEY_EVENTS = 5
+_SIMILAR = 3
+_CHARS = 300
+_NO_ROWS: Rows = np.empty(0, np.int64)
+
+
+def key_events(
+    unit: ContextUnit,
+    index: CorpusIndex,
+    sessions: Sequence[PastSession],
+    vector: Matrix,
+    recalled: Mapping[str, Sequence[str]],
+) -> dict[str, list[KeyEvent]]:
+    """Return each session's events most like a topic's vector (d,), then its errors, in time.
+
+    Args:
+        unit: the transaction.
+        index: the tenant's index.
+        sessions: the sessions.
+        vector: the topic's.
+        recalled: by session, the events that recall found for the topic, the best first.
+    """
+    similar = {
+        past.session.id: _nearest(index, past.session.id, vector)
+        for past in sessions
+        if len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
+    }
+    rows = np.concatenate([_NO_ROWS, *similar.values()])
+    names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
+    wanted: dict[str, list[str]] = {}
+    for past in sessions:
+        ids = list(recalled[past.session.id][:_SIMILAR])
+        ids += [names[row] for row in similar.get(past.session.id, _NO_ROWS).tolist()]
+        wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
+    stored = unit.events.by_ids([key for ids in wanted.values() for key in ids])
+    failed = [past.session.id for past in sessions if past.session.error_count]
+    errors = unit.summaries.errors_of(failed, MAX_KEY_EVENTS)
+    return {
+        session_id: _chosen([stored[key] for key in ids if key in stored], errors.get(session_id))
+        for session_id, ids in wanted.items()
+    }
+
+
+def _nearest(index: CorpusIndex, session_id: str, vector: Matrix) -> Rows:
+    filter_ = DocumentFilter(scopes=frozenset({Scope.EVENT}), session_id=session_id)
+    rows, _ = nearest(index, vector, index.select(filter_), MAX_KEY_EVENTS)
+    return rows
+
+
+def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[KeyEvent]:
+    chosen = {event.id: event for event in similar[:_SIMILAR]}
+    for event in [*(errors or ()), *similar[_SIMILAR:]]:
+        if len(chosen) < MAX_KEY_EVENTS:
+            chosen.setdefault(event.id, event)
+    in_time = sorted(chosen.values(), key=lambda event: (event.timestamp_us, event.sequence))
+    return [_key_event(event) for event in in_time]
+
+
+def _key_event(event: Event) -> KeyEvent:
+    said = event.text or ": ".join(filter(None, [event.name, event.error]))
+    return KeyEvent(event.id, event.event_type, cut(said, _CHARS), event.timestamp_us)

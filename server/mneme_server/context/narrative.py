@@ -1,0 +1,106 @@
+"""A person's words for what an agent should know when it wakes up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mneme_server.context.model import (
+    Awakening,
+    Handover,
+    PastSession,
+    Related,
+    Suggestion,
+    WorkPattern,
+    active_us,
+)
+from mneme_server.context.relative import ago, lasting
+from mneme_server.context.words import cut
+from mneme_server.events.outcome import Outcome
+
+NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."
+_SAID = 220
+_RELATED = 5
+_LATER = 3
+_PATTERNS = 4
+_STEPS = 5
+
+
+def narrate(woken: Awakening, now_us: int) -> str:
+    """Weave the last session, related work, patterns and next steps into one text."""
+    if woken.last is None:
+        return NOTHING
+    parts = [_last(woken.last, now_us)]
+    if woken.later:
+        parts.append(_later(woken.later, now_us))
+    if woken.related:
+        parts.append("\n".join(_related(one, now_us) for one in woken.related[:_RELATED]))
+    if woken.patterns:
+        parts.append("\n".join(_pattern(pattern) for pattern in woken.patterns[:_PATTERNS]))
+    if woken.suggestions:
+        parts.append(_steps(woken.suggestions))
+    return "\n\n".join(parts)
+
+
+def gist(past: PastSession) -> str:
+    """Return in a few words what a session did."""
+    if past.handover is not None:
+        done = [*past.handover.progress, *past.handover.completed_todos]
+        if done:
+            return cut("; ".join(item.rstrip(". ") for item in done[:3]), _SAID)
+    if past.summary is not None:
+        return cut(past.summary.text.split("\n", 1)[0].rstrip("."), _SAID)
+    return "no summary yet"
+
+
+def _last(last: PastSession, now_us: int) -> str:
+    when = ago(last.at_us, now_us)
+    handover = last.handover
+    took = f", after {lasting(handover.duration_s)}" if handover and handover.duration_s else ""
+    project = last.session.project or (handover.project if handover else "")
+    on = f" on {project}" if project else ""
+    lines = [f"Last session{on}, {when}{took}: {gist(last)}."]
+    if handover is not None:
+        lines += _decided(handover)
+        if handover.locked_contexts:
+            labels = ", ".join(
+                f"{c.label} {c.version}".rstrip() for c in handover.locked_contexts[:5]
+            )
+            lines.append(f"Pinned context: {labels}.")
+    elif last.summary is not None:
+        lines.append("It left no handover; this is what its events tell.")
+    if last.summary is not None and last.summary.outcome == Outcome.FAILURE:
+        lines.append("It ended in failure.")
+    return "\n".join(lines)
+
+
+def _decided(handover: Handover) -> list[str]:
+    said = []
+    for decision in handover.decisions[:3]:
+        why = (
+            f", because: {cut(decision.rationale, 120).rstrip('. ')}" if decision.rationale else ""
+        )
+        said.append(f"Decided: {cut(decision.decision, 120).rstrip('. ')}{why}.")
+    return said
+
+
+def _later(later: Sequence[PastSession], now_us: int) -> str:
+    told = [f"{ago(active_us(past.session), now_us)}: {gist(past)}" for past in later[:_LATER]]
+    count = len(later)
+    sessions = "one session was" if count == 1 else f"{count} sessions were"
+    return f"Since then {sessions} at work and left no handover. " + ". ".join(told) + "."
+
+
+def _related(one: Related, now_us: int) -> str:
+    return f"Related work from {ago(one.past.at_us, now_us)}: {gist(one.past)}."
+
+
+def _pattern(pattern: WorkPattern) -> str:
+    name = "Context" if pattern.type == "topic" else "Pattern"
+    return f"{name}: {cut(pattern.description, _SAID)}."
+
+
+def _steps(suggestions: Sequence[Suggestion]) -> str:
+    if len(suggestions) == 1:
+        return f"Suggested next step: {suggestions[0].description.rstrip('. ')}."
+    steps = [f"{n}. {step.description}" for n, step in enumerate(suggestions[:_STEPS], 1)]
+    return "Suggested next steps:\n" + "\n".join(steps)

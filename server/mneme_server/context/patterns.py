@@ -1,0 +1,176 @@
+"""What recurs over sessions. Every pattern names the sessions and events that show it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from mneme_server.context.model import Counted, Evidence, PastSession, WorkPattern
+from mneme_server.context.words import cut, folded, words_of
+
+FEW = 4
+"""Of so many sessions or fewer, two show a pattern; of more, it takes three."""
+_PER_KIND = 3
+_LONGEST_WORKFLOW = 4
+_SHORTEST_WORKFLOW = 2
+_MAX_EVENTS = 20
+_SAME_TODO = 0.75
+"""Share of words in common (Jaccard) from which two todos are the same."""
+
+
+def patterns_of(sessions: Sequence[PastSession]) -> list[WorkPattern]:
+    """Return what recurs in the sessions, given the last one first; empty when nothing does."""
+    needed = 2 if len(sessions) <= FEW else 3
+    if len(sessions) < needed:
+        return []
+    found: list[WorkPattern] = []
+    for kind in (_topics, _files, _errors, _workflows, _todos):
+        found += kind(sessions, needed)
+    return found
+
+
+def _counted(
+    sessions: Sequence[PastSession],
+    needed: int,
+    subjects: Callable[[PastSession], Iterable[tuple[str, Sequence[str]]]],
+) -> list[tuple[str, Counted]]:
+    """Count in how many sessions each subject occurs; those that are enough, the most first."""
+    counts: dict[str, Counted] = {}
+    for past in sessions:
+        for subject, event_ids in subjects(past):
+            counted = counts.setdefault(subject, Counted())
+            if past.session.id not in counted.session_ids:
+                counted.session_ids.append(past.session.id)
+                counted.count += 1
+            counted.event_ids += event_ids
+    enough = [item for item in counts.items() if item[1].count >= needed]
+    return sorted(enough, key=lambda item: -item[1].count)
+
+
+def _evidence(counted: Counted) -> Evidence:
+    events = tuple(dict.fromkeys(counted.event_ids))[:_MAX_EVENTS]
+    return Evidence(tuple(counted.session_ids), events)
+
+
+def _topics(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
+    """Find what several sessions are about: tags and words, other than tools and errors."""
+
+    def subjects(past: PastSession) -> Iterable[tuple[str, Sequence[str]]]:
+        if past.summary is None:
+            return
+        tools = {name for name, _ in past.summary.tools}
+        for topic in past.summary.topics:
+            if topic not in tools:
+                yield folded(topic.lower()), ()
+
+    found = _counted(sessions, needed, subjects)
+    if not found:
+        return []
+    most = found[0][1]
+    # Words that come in the same sessions tell of one subject.
+    together = [topic for topic, counted in found if counted.session_ids == most.session_ids]
+    names = ", ".join(together[:_PER_KIND])
+    count = len(sessions)
+    share = f"{most.count} of these {count} sessions"
+    if most.count == count:
+        share = "both of these sessions" if count == 2 else f"all {count} of these sessions"
+    return [WorkPattern("topic", f"{share} are about {names}", _evidence(most), names)]
+
+
+def _files(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
+    def subjects(past: PastSession) -> Iterable[tuple[str, Sequence[str]]]:
+        events = {f.path: f.event_id for f in past.summary.files} if past.summary else {}
+        for path in past.files:
+            yield path, [events[path]] if path in events else []
+
+    return [
+        WorkPattern(
+            "recurring_file",
+            f"{path} was touched in {counted.count} sessions",
+            _evidence(counted),
+            path,
+        )
+        for path, counted in _counted(sessions, needed, subjects)[:_PER_KIND]
+    ]
+
+
+def _errors(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
+    """Errors need two sessions only, however many there are: each one is a failure."""
+    examples: dict[str, str] = {}
+
+    def subjects(past: PastSession) -> Iterable[tuple[str, Sequence[str]]]:
+        for error in past.summary.errors if past.summary else ():
+            where = f"{error.tool}: " if error.tool else ""
+            examples.setdefault(error.template, where + cut(error.example, 120))
+            yield error.template, error.event_ids
+
+    return [
+        WorkPattern(
+            "recurring_error",
+            f"the same error in {counted.count} sessions: {examples[template]}",
+            _evidence(counted),
+            template,
+        )
+        for template, counted in _counted(sessions, min(needed, 2), subjects)[:_PER_KIND]
+    ]
+
+
+def _workflows(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
+    """Find tools that follow each other in session after session; the longest way of saying it."""
+    times: Counter[str] = Counter()
+
+    def subjects(past: PastSession) -> Iterable[tuple[str, Sequence[str]]]:
+        sequence = past.summary.tool_sequence if past.summary else ()
+        for length in range(_LONGEST_WORKFLOW, _SHORTEST_WORKFLOW - 1, -1):
+            for start in range(len(sequence) - length + 1):
+                run = sequence[start : start + length]
+                if len(set(run)) > 1:
+                    times[" → ".join(run)] += 1
+                    yield " → ".join(run), ()
+
+    found = _counted(sessions, needed, subjects)
+    chosen: list[tuple[str, Counted]] = []
+    for run, counted in sorted(found, key=lambda item: (-item[1].count, -item[0].count("→"))):
+        if not any(_within(run, other) for other, _ in chosen):
+            chosen.append((run, counted))
+    return [
+        WorkPattern(
+            "tool_workflow",
+            f"{run} came {times[run]} times in {counted.count} sessions",
+            _evidence(counted),
+            run,
+        )
+        for run, counted in chosen[:2]
+    ]
+
+
+def _within(run: str, other: str) -> bool:
+    return f" → {run} → " in f" → {other} → " or f" → {other} → " in f" → {run} → "
+
+
+def _todos(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
+    """Find what the last handover leaves open and earlier ones left open, too."""
+    last = sessions[0].handover
+    found = []
+    for todo in last.open_todos if last else ():
+        wanted = _key(todo.content)
+        same = [
+            past.session.id
+            for past in sessions
+            if past.handover
+            and any(_alike(wanted, _key(other.content)) for other in past.handover.open_todos)
+        ]
+        if len(same) >= min(needed, 2):
+            said = f"“{cut(todo.content, 120)}” has been left open in {len(same)} sessions"
+            found.append(WorkPattern("open_todo", said, Evidence(tuple(same)), todo.content))
+    return found[:_PER_KIND]
+
+
+def _key(text: str) -> frozenset[str]:
+    words = frozenset(folded(word) for word in words_of(text))
+    return words or frozenset(text.lower().split())
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    union = one | other
+    return bool(union) and len(one & other) / len(union) >= _SAME_TODO

@@ -1,0 +1,134 @@
+"""What context needs from storage, from recall and from the capability of learning."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from mneme_server.context.model import (
+    EventDigest,
+    Handover,
+    QueuedSummary,
+    SessionScope,
+    SessionSummary,
+)
+from mneme_server.events.model import Event, Session
+from mneme_server.events.ports import EventsUnit
+from mneme_server.learn.ports import LessonRepository
+from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
+
+
+class SummaryRepository(Protocol):
+    """The summaries of the tenant's sessions."""
+
+    def get_many(self, session_ids: Collection[str]) -> dict[str, SessionSummary]:
+        """Return those that exist, by session."""
+        ...
+
+    def save(self, summaries: Collection[SessionSummary]) -> None:
+        """Insert or replace summaries."""
+        ...
+
+    def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
+        """Return a session's events in the order of their sequence, after that one."""
+        ...
+
+    def recorded_us(self, session_id: str) -> int | None:
+        """Return when the session's last event was recorded; None without events."""
+        ...
+
+    def errors_of(self, session_ids: Collection[str], limit: int) -> Mapping[str, Sequence[Event]]:
+        """Return the latest errors of each session, up to `limit`, the latest first."""
+        ...
+
+    def sessions_of(self, doc_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return the sessions of documents; those that are gone are left out."""
+        ...
+
+    def count(self, scope: SessionScope) -> int:
+        """Return how many sessions there are."""
+        ...
+
+    def page(
+        self, scope: SessionScope, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Session]:
+        """Return sessions, latest start first, that come after the key (started_us, id)."""
+        ...
+
+
+class HandoverRepository(Protocol):
+    """The tenant's handovers."""
+
+    def get_many(self, session_ids: Collection[str]) -> dict[str, Handover]:
+        """Return those that exist, by session."""
+        ...
+
+    def save(self, handover: Handover) -> None:
+        """Insert or replace a session's handover."""
+        ...
+
+    def last(self, project: str, agent_id: str) -> Handover | None:
+        """Return the last one; of any project or agent where they are empty."""
+        ...
+
+    def weights(self, session_ids: Collection[str]) -> Mapping[str, int]:
+        """Return `Handover.weight` of those that exist, by session."""
+        ...
+
+
+class SummaryQueue(Protocol):
+    """The durable queue of sessions whose summaries are to be made."""
+
+    def request(self, due_us: Mapping[str, int]) -> None:
+        """Queue sessions for these times; one that is queued for an earlier time stays so."""
+        ...
+
+    def due(self, now_us: int, limit: int) -> Sequence[QueuedSummary]:
+        """Return up to `limit` sessions whose turn has come, the earliest first."""
+        ...
+
+    def next_due_us(self) -> int | None:
+        """Return when the next session's turn comes; None when the queue is empty."""
+        ...
+
+    def finish(self, session_ids: Collection[str]) -> None:
+        """Take sessions off the queue."""
+        ...
+
+    def defer(self, session_ids: Collection[str], *, until_us: int, error: str = "") -> None:
+        """Put sessions off; with an `error` that counts as an attempt."""
+        ...
+
+
+class ContextUnit(EventsUnit, Protocol):
+    """One transaction, as far as context is concerned."""
+
+    @property
+    def summaries(self) -> SummaryRepository:
+        """The summaries of the tenant's sessions."""
+        ...
+
+    @property
+    def handovers(self) -> HandoverRepository:
+        """The tenant's handovers."""
+        ...
+
+    @property
+    def summary_queue(self) -> SummaryQueue:
+        """The sessions whose summaries are to be made."""
+        ...
+
+    @property
+    def lessons(self) -> LessonRepository:
+        """The tenant's lessons."""
+        ...
+
+
+class ReflectionSearch(Protocol):
+    """Searches reflections; `learn.reflections.Reflections` does."""
+
+    def search(
+        self, tenant_id: str, task: str, filter_: ReflectionFilter, *, limit: int, min_score: float
+    ) -> tuple[Sequence[FoundReflection], int]:
+        """Return the reflections that bear on a task, and how many were searched."""
+        ...

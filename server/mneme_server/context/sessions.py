@@ -1,0 +1,91 @@
+"""Finding sessions: their vectors, those that resemble another, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.context.model import PastSession, SessionScope
+from mneme_server.context.ports import ContextUnit
+from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, Selection
+from mneme_server.learn.ports import TextEmbedder
+
+DAY_US = 86_400 * MICROSECONDS
+DECAY_DAYS = 30.0
+_GATHERED = 5_000
+
+
+def recency(at_us: int, now_us: int) -> float:
+    """Return 1 / (1 + age in days / 30); 1 for what is new or in the future."""
+    return 1.0 / (1.0 + max(0, now_us - at_us) / DAY_US / DECAY_DAYS)
+
+
+def document_filter(scope: SessionScope, kind: Scope = Scope.SESSION) -> DocumentFilter:
+    """Return the filter for the documents of these sessions."""
+    return DocumentFilter(
+        scopes=frozenset({kind}),
+        agent_id=scope.agent_id,
+        user_id=scope.user_id,
+        project=scope.project,
+        start_us=scope.start_us,
+        end_us=scope.end_us,
+    )
+
+
+def vectors_of(unit: ContextUnit, embedder: TextEmbedder, texts: Sequence[str]) -> Matrix:
+    """Return the vectors (n, d) of summaries; those that are stored cost no inference."""
+    known = dict(unit.queue.known_vectors(texts))
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    if missing:
+        known |= dict(zip(missing, embedder.embed(missing), strict=True))
+    if not texts:
+        return np.empty((0, 0), np.float32)
+    return np.stack([known[text] for text in texts])
+
+
+def load(unit: ContextUnit, session_ids: Collection[str]) -> dict[str, PastSession]:
+    """Return what is known of these sessions, by id; those that are gone are left out."""
+    sessions = unit.sessions.get_many(session_ids)
+    summaries = unit.summaries.get_many(session_ids)
+    handovers = unit.handovers.get_many(session_ids)
+    return {
+        key: PastSession(session, summaries.get(key), handovers.get(key))
+        for key, session in sessions.items()
+    }
+
+
+def source_ids(unit: ContextUnit, index: CorpusIndex, rows: Rows) -> list[str]:
+    """Return the sessions of rows of the index; "" for those that were removed meanwhile."""
+    doc_ids = [int(doc_id) for doc_id in index.columns.doc_id[rows]]
+    known = unit.summaries.sessions_of(doc_ids)
+    return [known.get(doc_id, "") for doc_id in doc_ids]
+
+
+def nearest(
+    index: CorpusIndex, vector: Matrix, selection: Selection, limit: int
+) -> tuple[Rows, Scores]:
+    """Return the selected rows nearest to a vector (d,), the best first, with their cosines."""
+    if selection.count > _GATHERED:
+        return index.search_dense(vector, limit, selection, exact=False)
+    # To look at each of a few is faster than to search among all for them.
+    rows = np.flatnonzero(selection.mask)
+    cosines = np.nan_to_num(index.similarities(vector, rows), nan=-1.0)
+    best = np.lexsort((-index.columns.doc_id[rows], -cosines))[:limit]
+    return rows[best], cosines[best]
+
+
+def latest(unit: ContextUnit, index: CorpusIndex, scope: SessionScope, limit: int) -> list[str]:
+    """Return the sessions with a summary that were active last, the latest first."""
+    rows = np.flatnonzero(index.select(document_filter(scope)).mask)
+    times, doc_ids = index.columns.timestamp_us[rows], index.columns.doc_id[rows]
+    newest = rows[np.lexsort((-doc_ids, -times))[:limit]]
+    return [key for key in source_ids(unit, index, newest) if key]
+
+
+def before(selection: Selection, index: CorpusIndex, at_us: int) -> Selection:
+    """Return the rows of a selection that lie before a time."""
+    mask = selection.mask & (index.columns.timestamp_us[: len(selection.mask)] < at_us)
+    return Selection(mask, int(np.count_nonzero(mask)), everything=False)

@@ -1,0 +1,319 @@
+"""Summaries of sessions, made from their events without a language model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from mneme_server.context.model import (
+    EventDigest,
+    Handover,
+    SessionError,
+    SessionSummary,
+    TouchedFile,
+)
+from mneme_server.context.relative import lasting
+from mneme_server.context.words import (
+    area_words,
+    cut,
+    error_template,
+    error_topics,
+    frequent_words,
+    words_of,
+)
+from mneme_server.events.model import ERROR_TYPES, EventType, Session, SessionStatus, Severity
+from mneme_server.events.outcome import Outcome, outcome_of
+
+MAX_TOOL_SEQUENCE = 50
+MAX_TOPICS = 20
+_MAX_TEMPLATES = 200
+_MAX_FILES = 200
+_MAX_CALLS = 1_000
+_MAX_WORDS = 5_000
+_EVENTS_OF_AN_ERROR = 5
+_NAMELESS_TAIL = 10
+"""An error without a tool counts as unresolved when so few events or fewer came after it."""
+_MESSAGE_CHARS = 240
+_MAX_TEXT = 4_000
+
+_FILE_KEYS = ("file_path", "path", "file", "filename", "notebook_path")
+_FILE = re.compile(r"[^\s:*?\"<>|]{0,280}[^\s:*?\"<>|/\\]\.[A-Za-z]\w{0,7}")
+_CHANGES = re.compile(r"edit|write|create|patch|replace|insert|apply|delete|move", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Error:
+    example: str
+    tool: str
+    count: int = 0
+    last_sequence: int = 0
+    event_ids: list[str] = field(default_factory=list)
+
+
+class SessionNotes:
+    """What is kept of a session's events while they are read, in bounded space.
+
+    `add` takes the events in the order of their sequence.
+    """
+
+    def __init__(self) -> None:
+        self.tools: Counter[str] = Counter()
+        self.models: Counter[str] = Counter()
+        self.words: Counter[str] = Counter()
+        self.sequence: list[str] = []
+        self.files: OrderedDict[str, TouchedFile] = OrderedDict()
+        self.first_message = ""
+        self.last_message = ""
+        self.last_sequence = 0
+        self.first_us: int | None = None
+        self.last_us: int | None = None
+        self._errors: OrderedDict[str, _Error] = OrderedDict()
+        self._worked: dict[str, int] = {}
+        self._calls: OrderedDict[str, str] = OrderedDict()
+
+    def add(self, events: Iterable[EventDigest]) -> None:
+        """Read some more events."""
+        for event in events:
+            self.last_sequence = event.sequence
+            at = event.timestamp_us
+            self.first_us = at if self.first_us is None else min(self.first_us, at)
+            self.last_us = at if self.last_us is None else max(self.last_us, at)
+            if event.model:
+                self.models[event.model] += 1
+            if event.event_type in ERROR_TYPES or event.severity >= Severity.ERROR:
+                self._failed(event)
+            elif event.event_type == EventType.TOOL_CALL:
+                self._called(event)
+            elif event.event_type == EventType.TOOL_RESPONSE:
+                self._worked[self._tool_of(event)] = event.sequence
+            elif event.event_type == EventType.MESSAGE:
+                self._said(event)
+
+    def errors(self) -> list[SessionError]:
+        """Return the errors, the most frequent first."""
+        found = [
+            SessionError(
+                template=template,
+                example=error.example,
+                tool=error.tool,
+                count=error.count,
+                event_ids=tuple(error.event_ids),
+                resolved=self._is_resolved(error),
+            )
+            for template, error in self._errors.items()
+        ]
+        return sorted(found, key=lambda error: -error.count)
+
+    def _called(self, event: EventDigest) -> None:
+        if event.name:
+            self.tools[event.name] += 1
+            if not self.sequence or self.sequence[-1] != event.name:
+                self.sequence.append(event.name)
+                del self.sequence[MAX_TOOL_SEQUENCE + 1 :]
+            if event.call_id:
+                self._calls[event.call_id] = event.name
+                if len(self._calls) > _MAX_CALLS:
+                    self._calls.popitem(last=False)
+        for path in _files_in(event.payload_json):
+            changed = bool(_CHANGES.search(event.name))
+            before = self.files.get(path)
+            is_new = before is None and len(self.files) < _MAX_FILES
+            if is_new or (before is not None and changed and not before.changed):
+                self.files[path] = TouchedFile(path, event.id, changed)
+
+    def _failed(self, event: EventDigest) -> None:
+        message = event.error or event.text
+        template = error_template(message) or (event.name and f"{event.name} failed") or "error"
+        error = self._errors.get(template)
+        if error is None:
+            if len(self._errors) >= _MAX_TEMPLATES:
+                return
+            example = cut(message, _MESSAGE_CHARS) or template
+            error = self._errors[template] = _Error(example, self._tool_of(event))
+        error.count += 1
+        error.last_sequence = event.sequence
+        error.event_ids = [*error.event_ids, event.id][-_EVENTS_OF_AN_ERROR:]
+
+    def _said(self, event: EventDigest) -> None:
+        role = _role_of(event.payload_json)
+        if not event.text or role == "system":
+            return
+        if not self.first_message:
+            self.first_message = event.text
+        self.last_message = event.text
+        if len(self.words) < _MAX_WORDS:
+            self.words.update(words_of(event.text))
+
+    def _tool_of(self, event: EventDigest) -> str:
+        return event.name or self._calls.get(event.call_id, "")
+
+    def _is_resolved(self, error: _Error) -> bool:
+        if error.tool:
+            return self._worked.get(error.tool, 0) > error.last_sequence
+        return self.last_sequence - error.last_sequence > _NAMELESS_TAIL
+
+
+def summarize(
+    session: Session, notes: SessionNotes, handover: Handover | None, now_us: int
+) -> SessionSummary:
+    """Return what the session came to."""
+    errors = notes.errors()
+    outcome = outcome_of(session.status, session.metadata_json)
+    return SessionSummary(
+        session_id=session.id,
+        text=_text(session, notes, errors, handover, outcome),
+        topics=tuple(_topics(session, notes, errors, handover)),
+        tools=tuple(notes.tools.most_common()),
+        tool_sequence=tuple(notes.sequence[:MAX_TOOL_SEQUENCE]),
+        error_summary=_error_summary(errors),
+        errors=tuple(errors[:20]),
+        files=tuple(notes.files.values()),
+        outcome=outcome,
+        created_us=now_us,
+        updated_us=now_us,
+    )
+
+
+def duration_s(session: Session, notes: SessionNotes) -> int:
+    """Return how long a session took by its events, in seconds; 0 when they do not say."""
+    if notes.last_us is None or notes.first_us is None:
+        return 0
+    first = min(notes.first_us, session.started_us) if session.declared else notes.first_us
+    return max(0, (notes.last_us - first) // 1_000_000)
+
+
+def _text(
+    session: Session,
+    notes: SessionNotes,
+    errors: Sequence[SessionError],
+    handover: Handover | None,
+    outcome: Outcome,
+) -> str:
+    """What it was about comes first: an embedding model reads the beginning only."""
+    facts = list(_facts(session, notes, errors))
+    if handover is not None:
+        lines = [handover.summary, *_said_about_todos(handover), *facts]
+    else:
+        lines = [*_messages(notes), *facts]
+    if session.event_count or not any(lines):
+        lines.append(_circumstances(session, notes, outcome))
+    return "\n".join(line for line in lines if line)[:_MAX_TEXT]
+
+
+def _messages(notes: SessionNotes) -> Iterator[str]:
+    if notes.first_message:
+        yield cut(notes.first_message, _MESSAGE_CHARS)
+    if notes.last_message and notes.last_message != notes.first_message:
+        yield f"At the end: {cut(notes.last_message, _MESSAGE_CHARS)}"
+
+
+def _facts(session: Session, notes: SessionNotes, errors: Sequence[SessionError]) -> Iterator[str]:
+    if notes.tools:
+        counted = [
+            name if count == 1 else f"{name} ×{count}"
+            for name, count in notes.tools.most_common(10)
+        ]
+        yield f"Tools: {', '.join(counted)}."
+    if errors:
+        yield f"Errors: {_error_summary(errors)}"
+    if notes.files:
+        yield f"Files: {', '.join(list(notes.files)[:8])}."
+    if notes.models or session.total_cost_usd:
+        yield f"Models: {_models(session, notes)}."
+    if session.tags:
+        yield f"Tags: {', '.join(session.tags)}."
+
+
+def _models(session: Session, notes: SessionNotes) -> str:
+    parts = [", ".join(name for name, _ in notes.models.most_common(4))]
+    tokens = session.total_input_tokens + session.total_output_tokens
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    if session.total_cost_usd:
+        parts.append(f"{session.total_cost_usd:.4f} USD")
+    return ", ".join(part for part in parts if part)
+
+
+def _circumstances(session: Session, notes: SessionNotes, outcome: Outcome) -> str:
+    agent = session.agent_name or session.agent_id
+    parts = [f"Agent {agent}" if agent else ""]
+    duration = duration_s(session, notes)
+    parts.append(lasting(duration) if duration else "")
+    parts.append(f"{session.event_count} event{'' if session.event_count == 1 else 's'}")
+    parts.append(
+        "still open"
+        if session.status == SessionStatus.ACTIVE
+        else f"ended in {outcome.name.lower()}"
+    )
+    said = ", ".join(part for part in parts if part)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _said_about_todos(handover: Handover) -> Iterator[str]:
+    if handover.open_todos:
+        yield f"Open: {', '.join(cut(todo.content, 200) for todo in handover.open_todos[:5])}."
+
+
+def _error_summary(errors: Sequence[SessionError]) -> str:
+    if not errors:
+        return ""
+    said = []
+    for error in errors[:5]:
+        where = f"{error.tool}: " if error.tool else ""
+        often = f" (×{error.count})" if error.count > 1 else ""
+        said.append(f"{where}{cut(error.example, 160)}{often}")
+    more = sum(error.count for error in errors[5:])
+    return "; ".join(said) + (f"; and {more} more" if more else "") + "."
+
+
+def _topics(
+    session: Session,
+    notes: SessionNotes,
+    errors: Sequence[SessionError],
+    handover: Handover | None,
+) -> list[str]:
+    found = [*session.tags]
+    found += [name for name, _ in notes.tools.most_common(8)]
+    for error in errors[:4]:
+        found += error_topics(error.template)
+    found += _subjects(notes, handover)
+    by_lower = {topic.lower(): topic for topic in reversed(found)}
+    return list(dict.fromkeys(by_lower[topic.lower()] for topic in found))[:MAX_TOPICS]
+
+
+def _subjects(notes: SessionNotes, handover: Handover | None) -> list[str]:
+    """Return what was talked about, words that came twice at least, and what was handed over."""
+    counts: Counter[str] = Counter()
+    if handover is not None:
+        said = [*handover.progress, *handover.completed_todos]
+        said += [part for d in handover.decisions for part in (d.decision, d.rationale)]
+        said += [c.label.replace("_", " ") for c in handover.locked_contexts]
+        for text in said:
+            counts.update(words_of(text))
+    areas: Counter[str] = Counter()
+    for path in [*(handover.files if handover else ()), *notes.files]:
+        areas.update(set(area_words(path)))
+    repeated = Counter({word: count for word, count in notes.words.items() if count > 1})
+    return [
+        *frequent_words(areas, 3), *frequent_words(counts, 10), *frequent_words(repeated, 6)
+    ]  # fmt: skip
+
+
+def _files_in(payload_json: str) -> list[str]:
+    """Return the files that a tool's arguments name."""
+    if not any(f'"{key}"' in payload_json for key in _FILE_KEYS):
+        return []
+    payload = json.loads(payload_json)
+    places = [payload, *(payload.get(key) for key in ("arguments", "input", "args", "kwargs"))]
+    named = [place.get(key) for place in places if isinstance(place, dict) for key in _FILE_KEYS]
+    return [path for path in named if isinstance(path, str) and _FILE.fullmatch(path)]
+
+
+def _role_of(payload_json: str) -> str:
+    if '"role"' not in payload_json:
+        return ""
+    role = json.loads(payload_json).get("role")
+    return role if isinstance(role, str) else ""

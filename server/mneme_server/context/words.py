@@ -1,0 +1,109 @@
+"""Words: which of them tell what a text is about, and error messages without their values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+_WORD = re.compile(r"[^\W\d_][\w'-]{2,40}")
+_COMMON = """
+about above across actually added adding after again against agent all already also although
+always and another any anything are around ask asked because been before being below between both
+but call called can cannot change changed changes check checked completed could create created
+current decided decision did does doing done down each either else end ended error even every
+everything failed false file files find first fix fixed following for found from further get gets
+getting give given goes going good got great had has have having help her here hers him his how
+however implement implemented into its itself just keep know last later least less let like list
+little look made make making many may maybe message might more most much must need needed needs
+never new next none not nothing now null off okay once one only open other our out over own per
+perhaps place please progress put quite rather really right said same say see seems session
+sessions set several shall she should show since some something soon still such sure take task
+tell text than thank thanks that the their them then there these they thing things this those
+three through todo tool tools too true try two under unless until update updated use used user
+using very via want wanted wants was way well went were what when where whether which while who
+whole whom whose why will with within without work worked working works would write wrote yes yet
+you your yours
+"""
+_STOP = frozenset(_COMMON.split())
+_AREA = re.compile(r"[a-z][a-z_-]{2,30}")
+_GENERIC = frozenset(
+    ("src", "lib", "libs", "app", "apps", "test", "tests", "spec", "specs", "main", "java", "home",
+     "pkg", "packages", "internal", "cmd", "usr", "var", "tmp", "opt", "root", "users", "workspace",
+     "repo", "include", "server", "client", "docs", "scripts", "node_modules")
+)  # fmt: skip
+_MASKS = (
+    (re.compile(r"https?://\S+"), "<url>"),
+    (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<email>"),
+    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "<id>"),
+    (re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b"), "<id>"),
+    (
+        re.compile(
+            r"(?<!\w)'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|“[^”\n]{1,200}”"
+        ),
+        "<value>",
+    ),
+    (re.compile(r"(?<![\w<])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]*)*"), "<path>"),
+    (re.compile(r"(?<![\w<])[\w.@-]+(?:/[\w.@-]+)+\.\w+"), "<path>"),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<number>"),
+    (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{4,}\b"), "<id>"),
+    (re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*%?"), "<number>"),
+)
+_MAX_TEMPLATE = 200
+_NAMED_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Timeout|Warning|Failure)\b")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text that say something, in lower case, in their order."""
+    return [word for word in map(str.lower, _WORD.findall(text)) if word not in _STOP]
+
+
+def folded(word: str) -> str:
+    """Return a word without its plural's s, to compare it."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def area_words(path: str) -> list[str]:
+    """Return what the folders of a path say about where it belongs: "auth" of src/auth/jwt.py."""
+    parts = path.lower().replace("\\", "/").split("/")[:-1]
+    return [part for part in parts if _AREA.fullmatch(part) and part not in _GENERIC]
+
+
+def frequent_words(counts: Counter[str], limit: int) -> list[str]:
+    """Return the most frequent words, each in its most frequent form; earlier ones first."""
+    forms: dict[str, Counter[str]] = {}
+    for word, count in counts.items():
+        forms.setdefault(folded(word), Counter())[word] += count
+    ranked = sorted(forms.values(), key=lambda form: -form.total())
+    return [form.most_common(1)[0][0] for form in ranked[:limit]]
+
+
+def error_template(message: str) -> str:
+    """Return the first line of an error with its values, ids, paths and numbers as placeholders."""
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    for pattern, placeholder in _MASKS:
+        line = pattern.sub(placeholder, line)
+    return " ".join(line.split())[:_MAX_TEMPLATE]
+
+
+def error_topics(template: str) -> Iterable[str]:
+    """Return what an error is about: its name if it has one, else its first telling words."""
+    named = _NAMED_ERROR.findall(template)
+    if named:
+        return list(dict.fromkeys(named))[:2]
+    plain = re.sub(r"<\w+>", " ", template)
+    return list(dict.fromkeys(words_of(plain)))[:3]
+
+
+def coverage(topic: str, text: str) -> float:
+    """Return the share of the topic's telling words that occur in a text, 0 to 1."""
+    wanted = {folded(word) for word in words_of(topic)}
+    if not wanted:
+        return 0.0
+    return len(wanted & {folded(word) for word in words_of(text)}) / len(wanted)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return a text on one line, of at most `limit` characters; "…" ends one that was longer."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

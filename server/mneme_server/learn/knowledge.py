@@ -1,0 +1,136 @@
+"""Logging knowledge, and answering with what bears on a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.errors import AlreadyExists
+from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.learn.knowledge_model import (
+    FoundKnowledge,
+    KnowledgeAnswer,
+    KnowledgeEntry,
+    KnowledgeType,
+    markdown_of,
+    success_lower_bound,
+)
+from mneme_server.learn.ports import KnowledgeUnit, TextEmbedder
+from mneme_server.recall.search import Recall, Recalled, RecallQuery
+
+RELEVANCE, RECENCY, SUCCESS = 0.7, 0.15, 0.15
+"""Weights of the score: relevance decides, recency and success settle what is about as relevant."""
+RECENCY_DAYS = 30.0
+"""Recency is 1 / (1 + age in days / 30)."""
+UNKNOWN_SUCCESS = 0.2065
+"""An entry without a rate counts as one success out of one try."""
+RELEVANT_SHARE = 0.5
+"""Entries less than half as relevant as the best one are no answer, however recent."""
+_CANDIDATES = 50
+_DAY_US = 86_400 * MICROSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The use cases of the knowledge log."""
+
+    tenants: Tenants[KnowledgeUnit]
+    embedder: TextEmbedder
+    recall: Recall
+
+    def log(self, tenant_id: str, given: KnowledgeEntry) -> tuple[KnowledgeEntry, bool]:
+        """Log the entry; return it as stored, and whether it had been logged before.
+
+        Raises:
+            AlreadyExists: the given id is taken by other content.
+            EmbeddingError: the embedding backend failed; nothing is logged.
+        """
+        entry = given.identified(now_us())
+        with self.tenants.open(tenant_id) as memory:
+            with memory.read() as unit:
+                known = _known(unit, entry)
+            if known is not None:  # Whole files are sent again and again; embed only what is new.
+                return known, True
+            vectors = self.embedder.embed([entry.text])
+            with memory.write() as unit:
+                known = _known(unit, entry)
+                if known is None:
+                    unit.knowledge.add(entry)
+                    unit.documents.add([_document(entry)], vectors)
+        return known or entry, known is not None
+
+    def query(
+        self,
+        tenant_id: str,
+        text: str,
+        *,
+        repo: str,
+        type_: KnowledgeType | None,
+        tags: frozenset[str],
+        limit: int,
+        token_budget: int,
+    ) -> KnowledgeAnswer:
+        """Return the entries that bear on the text, within the token budget.
+
+        score = 0.7 relevance + 0.15 recency + 0.15 success: relevance is recall's score over the
+        best candidate's, success the lower bound of the rate's Wilson interval.
+        """
+        answer = self.recall(
+            tenant_id,
+            RecallQuery(
+                text=text,
+                filter=DocumentFilter(
+                    scopes=frozenset({Scope.KNOWLEDGE}),
+                    project=repo,
+                    categories=frozenset({type_.name.lower()} if type_ else ()),
+                    tags=tags,
+                ),
+                limit=max(_CANDIDATES, limit),
+            ),
+        )
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            stored = unit.knowledge.get_many([r.document.source_id for r in answer.results])
+        best = max((result.score for result in answer.results), default=0.0)
+        now = now_us()
+        ranked = [
+            _found(stored[result.document.source_id], result, best, now)
+            for result in answer.results
+            if result.document.source_id in stored and result.score >= RELEVANT_SHARE * best
+        ]
+        ranked.sort(key=lambda found: (-found.score, -found.entry.timestamp_us, found.entry.id))
+        return markdown_of(ranked[:limit], token_budget)
+
+
+def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
+    known = unit.knowledge.get_many([entry.id]).get(entry.id)
+    if known is not None and not known.same_content(entry):
+        raise AlreadyExists(
+            f"knowledge entry {entry.id!r} exists with other content", field="entry_id"
+        )
+    return known
+
+
+def _found(entry: KnowledgeEntry, result: Recalled, best: float, now: int) -> FoundKnowledge:
+    age_days = max(0, now - entry.timestamp_us) / _DAY_US
+    bound = success_lower_bound(entry.success_rate)
+    score = (
+        RELEVANCE * (result.score / best if best else 0.0)
+        + RECENCY / (1 + age_days / RECENCY_DAYS)
+        + SUCCESS * (UNKNOWN_SUCCESS if bound is None else bound)
+    )
+    return FoundKnowledge(entry, score, result.similarity, bound)
+
+
+def _document(entry: KnowledgeEntry) -> Document:
+    return Document(
+        doc_id=0,
+        scope=Scope.KNOWLEDGE,
+        source_id=entry.id,
+        text=entry.text,
+        timestamp_us=entry.timestamp_us,
+        agent_id=entry.agent_id,
+        project=entry.repo,
+        category=entry.type.name.lower(),
+        tags=entry.tags,
+    )

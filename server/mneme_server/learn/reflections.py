@@ -1,0 +1,206 @@
+"""Storing reflections, and finding those that bear on a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.ids import new_id
+from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.outcome import Outcome
+from mneme_server.learn.ports import ReflectionsUnit, TextEmbedder
+from mneme_server.learn.reflection_model import (
+    FoundReflection,
+    Reflection,
+    ReflectionFilter,
+    ReflectionLimits,
+    ReflectionMetrics,
+    ReflectionSummary,
+)
+from mneme_server.learn.themes import themes_of
+from mneme_server.recall.search import Recall, RecallQuery
+
+RELEVANT_SIMILARITY = 0.3
+"""A search whose best result is at least this similar counts as a hit."""
+_RECENT = 5
+
+
+class Counter:
+    """The names of the counters that the metrics are made of."""
+
+    STORED = "reflections_stored"
+    SEARCHED = "reflections_searched"
+    HIT = "reflections_hit"
+    CROSS_SESSION = "reflections_cross_session"
+    ATTEMPTS = ("attempts_without_lessons", "attempts_with_lessons")
+    SUCCESSES = ("successes_without_lessons", "successes_with_lessons")
+
+
+@dataclass(frozen=True, slots=True)
+class Reflections:
+    """The use cases of reflections."""
+
+    tenants: Tenants[ReflectionsUnit]
+    embedder: TextEmbedder
+    recall: Recall
+    limits: ReflectionLimits
+
+    def store(self, tenant_id: str, given: Reflection) -> tuple[Reflection, int]:
+        """Store the reflection; return it, and how many older ones left to make room.
+
+        An empty id is made; attempt number 0 is counted. The same content again under the same id
+        changes nothing.
+
+        Raises:
+            AlreadyExists: the id is taken by other content.
+            EmbeddingError: the embedding backend failed; nothing is stored.
+        """
+        reflection = replace(
+            given,
+            id=given.id or new_id(),
+            tags=tuple(sorted(set(given.tags))),
+            created_us=now_us(),
+        )
+        sayings = [*reflection.what_worked, *reflection.what_did_not_work]
+        vectors = self.embedder.embed([reflection.text, *sayings])
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            known = unit.reflections.get_many([reflection.id]).get(reflection.id)
+            if known is not None:
+                _require_same(known, reflection)
+                return known, 0
+            if not reflection.attempt_number:
+                before = unit.reflections.attempts(reflection.session_id, reflection.task_key)
+                reflection = replace(reflection, attempt_number=before + 1)
+            unit.reflections.add(reflection, vectors[1:])
+            unit.documents.add([_document(reflection)], vectors[:1])
+            self._count(unit, reflection)
+            pruned = unit.reflections.beyond(reflection, self.limits)
+            if pruned:
+                unit.reflections.remove(pruned)
+                unit.documents.remove(Scope.REFLECTION, pruned)
+        return reflection, len(pruned)
+
+    def page(
+        self,
+        tenant_id: str,
+        filter_: ReflectionFilter,
+        after: tuple[int, str] | None,
+        limit: int,
+    ) -> tuple[Sequence[Reflection], int]:
+        """Return reflections, newest first, after (created_us, id); and how many match."""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            return unit.reflections.page(filter_, after, limit), unit.reflections.count(filter_)
+
+    def search(
+        self, tenant_id: str, task: str, filter_: ReflectionFilter, *, limit: int, min_score: float
+    ) -> tuple[Sequence[FoundReflection], int]:
+        """Return the reflections that bear on a task, and how many were searched."""
+        answer = self.recall(
+            tenant_id,
+            RecallQuery(
+                text=task, filter=_document_filter(filter_), limit=limit, min_score=min_score
+            ),
+        )
+        best = max((result.similarity or 0.0 for result in answer.results), default=0.0)
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            unit.counters.add({Counter.SEARCHED: 1, Counter.HIT: int(best >= RELEVANT_SIMILARITY)})
+            stored = unit.reflections.get_many([r.document.source_id for r in answer.results])
+        found = [
+            FoundReflection(stored[result.document.source_id], result.score, result.similarity)
+            for result in answer.results
+            if result.document.source_id in stored
+        ]
+        return found, answer.searched_count
+
+    def summarize(self, tenant_id: str, filter_: ReflectionFilter, limit: int) -> ReflectionSummary:
+        """Summarize every reflection that matches."""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            outcomes = unit.reflections.outcomes(filter_)
+            failures = unit.reflections.sayings(
+                filter_, worked=False, outcomes={Outcome.FAILURE, Outcome.PARTIAL}
+            )
+            strategies = unit.reflections.sayings(filter_, worked=True, outcomes={Outcome.SUCCESS})
+            recent = unit.reflections.page(filter_, None, _RECENT)
+            metrics = metrics_of(unit.counters.all())
+        total = sum(outcomes.values())
+        return ReflectionSummary(
+            total=total,
+            success_rate=outcomes.get(Outcome.SUCCESS, 0) / total if total else 0.0,
+            common_failures=themes_of(*failures, limit),
+            effective_strategies=themes_of(*strategies, limit),
+            recent=recent,
+            metrics=metrics,
+        )
+
+    def _count(self, unit: ReflectionsUnit, reflection: Reflection) -> None:
+        applied = unit.reflections.get_many(reflection.applied_reflection_ids)
+        elsewhere = any(one.session_id != reflection.session_id for one in applied.values())
+        informed = bool(reflection.applied_reflection_ids)
+        unit.counters.add(
+            {
+                Counter.STORED: 1,
+                Counter.ATTEMPTS[informed]: 1,
+                Counter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
+                Counter.CROSS_SESSION: int(elsewhere),
+            }
+        )
+
+
+def metrics_of(counts: dict[str, int]) -> ReflectionMetrics:
+    """Return the metrics that these counters give."""
+    searched = counts.get(Counter.SEARCHED, 0)
+    rates = [
+        counts.get(won, 0) / counts[tried] if counts.get(tried) else None
+        for tried, won in zip(Counter.ATTEMPTS, Counter.SUCCESSES, strict=True)
+    ]
+    without, with_ = rates
+    improvement = None if without is None or with_ is None else with_ - without
+    return ReflectionMetrics(
+        store_count=counts.get(Counter.STORED, 0),
+        search_count=searched,
+        hit_rate=counts.get(Counter.HIT, 0) / searched if searched else None,
+        outcome_improvement_rate=improvement,
+        cross_session_reuse=counts.get(Counter.CROSS_SESSION, 0),
+    )
+
+
+def _require_same(known: Reflection, given: Reflection) -> None:
+    differing = known.differing(given)
+    if differing:
+        raise AlreadyExists(
+            f"reflection {known.id!r} exists with another {', '.join(differing)}",
+            field="reflection_id",
+        )
+
+
+def _document(reflection: Reflection) -> Document:
+    return Document(
+        doc_id=0,
+        scope=Scope.REFLECTION,
+        source_id=reflection.id,
+        text=reflection.text,
+        timestamp_us=reflection.created_us,
+        session_id=reflection.session_id,
+        agent_id=reflection.agent_id,
+        project=reflection.project,
+        category=reflection.outcome.name.lower(),
+        tags=reflection.tags,
+    )
+
+
+def _document_filter(filter_: ReflectionFilter) -> DocumentFilter:
+    return DocumentFilter(
+        scopes=frozenset({Scope.REFLECTION}),
+        session_id=filter_.session_id,
+        project=filter_.project,
+        agent_id=filter_.agent_id,
+        categories=_names(filter_.outcomes),
+        tags=frozenset(filter_.tags),
+    )
+
+
+def _names(outcomes: Iterable[Outcome]) -> frozenset[str]:
+    return frozenset(outcome.name.lower() for outcome in outcomes)

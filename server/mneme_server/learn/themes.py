@@ -1,0 +1,76 @@
+"""Grouping sayings by meaning."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mneme_server.corpus.ports import Matrix
+from mneme_server.learn.reflection_model import Theme
+
+SAME_MEANING = 0.6
+"""Cosine from which two sayings mean the same: under MiniLM, rewordings of one point lie above it,
+different points on the same subject below."""
+_MAX_IDS = 20
+_MAX_VARIANTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Something that a reflection says worked or did not."""
+
+    text: str
+    reflection_id: str
+    created_us: int
+
+
+def themes_of(sayings: Sequence[Saying], vectors: Matrix, limit: int) -> list[Theme]:
+    """Return the largest groups of sayings (n) that mean the same, by their vectors (n, d).
+
+    The most frequent wordings found groups, and each later one joins the nearest founder that is
+    near enough, so that the result does not depend on the order of the sayings.
+    """
+    if not sayings:
+        return []
+    wording: dict[str, list[int]] = defaultdict(list)
+    for row, saying in enumerate(sayings):
+        wording[" ".join(saying.text.lower().split())].append(row)
+    keys = sorted(wording, key=lambda key: (-len(wording[key]), key))
+    distinct = vectors[[wording[key][0] for key in keys]]
+    groups: dict[int, list[int]] = {}
+    for place, founder in enumerate(_founders(distinct)):
+        groups.setdefault(founder, []).extend(wording[keys[place]])
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return [_theme([sayings[row] for row in rows]) for _, rows in ranked[:limit]]
+
+
+def _founders(vectors: Matrix) -> list[int]:
+    """Return for each row the row that founded its group."""
+    founders: list[int] = []
+    result: list[int] = []
+    found = np.empty_like(vectors)
+    for row, vector in enumerate(vectors):
+        near = found[: len(founders)] @ vector
+        best = int(near.argmax()) if len(near) else -1
+        if best >= 0 and near[best] >= SAME_MEANING:
+            result.append(founders[best])
+        else:
+            found[len(founders)] = vector
+            founders.append(row)
+            result.append(row)
+    return result
+
+
+def _theme(group: Sequence[Saying]) -> Theme:
+    newest = sorted(group, key=lambda saying: (-saying.created_us, saying.reflection_id))
+    wordings = Counter(saying.text for saying in newest)
+    ordered = [text for text, _ in wordings.most_common()]
+    return Theme(
+        text=ordered[0],
+        count=len(group),
+        reflection_ids=list(dict.fromkeys(s.reflection_id for s in newest))[:_MAX_IDS],
+        variants=ordered[1 : 1 + _MAX_VARIANTS],
+    )

@@ -1,0 +1,1 @@
+"""Reflect: what an agent's own record says about how it works."""

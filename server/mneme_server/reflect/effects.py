@@ -1,0 +1,311 @@
+"""How much likelier something is after a sequence of tools.
+
+Calls of one session are alike: one session that fails ten times in a row is not ten sessions that
+fail. So where calls are counted, counts are first divided by their design effect, the factor by
+which clustering in sessions inflates the variance of the rate (Rao and Scott 1992), on either side
+of the comparison. What is left are counts of as many independent observations as there really are;
+Fisher's test and Katz's interval are computed from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.reflect.calls import Calls, Grams
+from mneme_server.reflect.history import NONE, Ints, Sessions
+from mneme_server.reflect.model import Interval, SequenceEffect
+from mneme_server.reflect.stats import Floats, benjamini_hochberg, fisher_exact, katz, sum_by
+
+MIN_SESSIONS = 3
+"""Sessions that a sequence must be seen in to be tested."""
+MAX_TESTED = 20_000
+"""Sequences of one length and effect that are tested, those in the most sessions."""
+
+
+@dataclass(slots=True)
+class Effects:
+    """Sequences of one length and what followed; all arrays are (e,).
+
+    `code` numbers the sequence in `grams`. `tests` is how many sequences could have been tested,
+    those that are left out here included. `hit_session` and `hit_code` (h,) list each occurrence
+    of the effect after a sequence.
+    """
+
+    grams: Grams
+    effect: str
+    code: Ints
+    count: Ints
+    hits: Ints
+    base_rate: Floats
+    lift: Floats
+    low: Floats
+    high: Floats
+    p_value: Floats
+    tested: NDArray[np.bool_]
+    tests: int
+    hit_session: Ints
+    hit_code: Ints
+    capped: bool = False
+
+    def item(
+        self, i: int, q_value: float, calls: Calls, names: list[str], sessions: Sessions
+    ) -> SequenceEffect:
+        """Return one of them."""
+        code = int(self.code[i])
+        return SequenceEffect(
+            tools=self.grams.tools(calls, names, code),
+            effect=self.effect,
+            count=int(self.count[i]),
+            effect_count=int(self.hits[i]),
+            base_rate=float(self.base_rate[i]),
+            lift=float(self.lift[i]),
+            lift_interval=Interval(float(self.low[i]), float(self.high[i])),
+            q_value=q_value,
+            tested=bool(self.tested[i]),
+            session_ids=sessions.newest(self.hit_session[self.hit_code == code]),
+        )
+
+
+class Moments(NamedTuple):
+    """Where an effect could follow: the session, the sequence before it or `NONE`, and whether the
+    effect followed; each (m,)."""
+
+    session: Ints
+    before: Ints
+    hit: NDArray[np.bool_]
+
+
+def after_sequences(
+    grams: Grams,
+    effect: str,
+    moments: Moments,
+    *,
+    min_sessions: int = MIN_SESSIONS,
+    followed_only: bool = False,
+) -> Effects:
+    """Compare the moments after each sequence with all other moments.
+
+    Args:
+        grams: the sequences.
+        effect: what the effect is called.
+        moments: where it could follow.
+        min_sessions: sequences seen in fewer sessions are not tested.
+        followed_only: leave out sequences that the effect never followed. They count as tests.
+    """
+    session, before, hit = moments
+    seen = before != NONE
+    span = int(session.max()) + 1 if len(session) else 1
+    pairs, where = np.unique(before[seen] * span + session[seen], return_inverse=True)
+    pair_count = np.bincount(where, minlength=len(pairs)).astype(float)
+    pair_hits = sum_by(where, hit[seen], len(pairs))
+    code, pair_session = pairs // span, pairs % span
+    size = len(grams)
+    count, hits = (sum_by(code, weights, size) for weights in (pair_count, pair_hits))
+    in_sessions = np.bincount(code, minlength=size)
+    testable = in_sessions >= min_sessions
+    tests = int(testable.sum())
+    chosen = (hits > 0) if followed_only else testable
+    capped = int(chosen.sum()) > MAX_TESTED
+    if capped:
+        best = np.lexsort((np.arange(size), -count, -in_sessions))
+        chosen &= np.isin(np.arange(size), best[chosen[best]][:MAX_TESTED])
+    of_chosen = chosen[code]
+    per_session = _PerSession(
+        np.bincount(session, minlength=span).astype(float),
+        sum_by(session, hit, span),
+    )
+    of_pairs = _Pairs(
+        code[of_chosen], pair_session[of_chosen], pair_count[of_chosen], pair_hits[of_chosen]
+    )
+    mine, other = _design_effects(per_session, of_pairs, count, hits)
+    codes = np.flatnonzero(chosen)
+    n, x = count[codes], hits[codes]
+    m, y = per_session.moments.sum() - n, per_session.hits.sum() - x
+    found = _compared(_Rate(x, n, mine[codes]), _Rate(y, m, other[codes]))
+    is_hit = seen & hit
+    return Effects(
+        grams=grams,
+        effect=effect,
+        code=codes,
+        count=n.astype(np.int64),
+        hits=x.astype(np.int64),
+        base_rate=y / np.maximum(m, 1),
+        lift=found.lift,
+        low=found.low,
+        high=found.high,
+        p_value=np.where(testable[codes], found.p_value, 1.0),
+        tested=testable[codes],
+        tests=tests,
+        hit_session=session[is_hit],
+        hit_code=before[is_hit],
+        capped=capped,
+    )
+
+
+class _PerSession(NamedTuple):
+    """Moments and effects of each session (s,)."""
+
+    moments: Floats
+    hits: Floats
+
+
+class _Pairs(NamedTuple):
+    """Moments after a sequence in a session, and effects among them; each (p,)."""
+
+    code: Ints
+    session: Ints
+    moments: Floats
+    hits: Floats
+
+
+def _design_effects(
+    all_: _PerSession, pairs: _Pairs, count: Floats, hits: Floats
+) -> tuple[Floats, Floats]:
+    """Return the design effects after each sequence and elsewhere, each (g,), at least 1.
+
+    The variance of a ratio of sums over sessions, by the jackknife, sum e_s^2 / (1 - n_s / n)^2 /
+    n^2 with e_s = x_s - p n_s, over that of n independent observations, p (1 - p) / n. The
+    leverage n_s / n matters: a session that makes up most of the moments draws p to itself, and
+    its residual would look small.
+    """
+    size = len(count)
+    code, session = pairs.code, pairs.session
+    clusters = np.bincount(code, minlength=size).astype(float)
+    rate = hits / np.maximum(count, 1)
+    left = np.maximum(1 - pairs.moments / np.maximum(count[code], 1), 1e-9)
+    own = ((pairs.hits - rate[code] * pairs.moments) / left) ** 2
+    mine = _design_effect(sum_by(code, own, size), clusters, count, rate)
+    # Elsewhere: every session as a whole, corrected for those where the sequence was seen.
+    total = all_.moments.sum()
+    other_count, other_hits = total - count, all_.hits.sum() - hits
+    rate = other_hits / np.maximum(other_count, 1)
+    weight = np.maximum(1 - all_.moments / max(total, 1), 1e-9) ** -2
+    squares = (
+        (weight * all_.hits**2).sum() - 2 * rate * (weight * all_.hits * all_.moments).sum()
+        + rate**2 * (weight * all_.moments**2).sum()
+    )  # fmt: skip
+    whole = all_.hits[session] - rate[code] * all_.moments[session]
+    rest = whole - (pairs.hits - rate[code] * pairs.moments)
+    squares = squares + sum_by(code, weight[session] * (rest**2 - whole**2), size)
+    emptied = sum_by(code, pairs.moments >= all_.moments[session], size)
+    other_clusters = float((all_.moments > 0).sum()) - emptied
+    other = _design_effect(np.maximum(squares, 0), other_clusters, other_count, rate)
+    # Where the effect never followed, its clustering is that of the other side, as far as the
+    # sequence comes more than once in a session.
+    mine = np.where(hits > 0, mine, np.minimum(other, count / np.maximum(clusters, 1)))
+    other = np.where(
+        other_hits > 0, other, np.minimum(mine, other_count / np.maximum(other_clusters, 1))
+    )
+    return np.maximum(mine, 1.0), np.maximum(other, 1.0)
+
+
+def _design_effect(squares: Floats, clusters: Floats, count: Floats, rate: Floats) -> Floats:
+    simple = count * rate * (1 - rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effect = squares / simple
+    effect = np.where(simple > 0, effect, 1.0)
+    # One session is one observation, however many calls it has.
+    effect = np.where(clusters <= 1, np.maximum(count, 1), effect)
+    return np.clip(effect, 1.0, np.maximum(count, 1.0))
+
+
+class _Compared(NamedTuple):
+    lift: Floats
+    low: Floats
+    high: Floats
+    p_value: Floats
+
+
+class _Rate(NamedTuple):
+    """Hits among trials, each (n,), and by how much their variance is inflated (n,)."""
+
+    hits: Floats
+    trials: Floats
+    design_effect: Floats
+
+    def effective(self) -> tuple[Floats, Floats]:
+        """Return as many hits and trials as there are independent ones."""
+        return self.hits / self.design_effect, self.trials / self.design_effect
+
+
+def _compared(here: _Rate, elsewhere: _Rate) -> _Compared:
+    """Compare two rates, from their effective counts."""
+    lift = katz(here.hits, here.trials, elsewhere.hits, elsewhere.trials).lift
+    x, n = here.effective()
+    y, m = elsewhere.effective()
+    effective = katz(x, n, y, m)
+    # The interval's width is that of the effective counts, its middle the lift as counted.
+    low, high = lift * effective.low / effective.lift, lift * effective.high / effective.lift
+    few, of, rest, of_rest = (np.rint(values).astype(np.int64) for values in (x, n, y, m))
+    of, of_rest = np.maximum(of, few), np.maximum(of_rest, rest)
+    p_value = fisher_exact(few, of, few + rest, of + of_rest)
+    return _Compared(lift, low, high, p_value)
+
+
+def in_sessions(
+    grams: Grams, effect: str, calls: Calls, *, known: NDArray[np.bool_], has: NDArray[np.bool_],
+    min_sessions: int,
+) -> Effects:  # fmt: skip
+    """Compare the sessions with each sequence with all others.
+
+    Args:
+        grams: the sequences.
+        effect: what the effect is called.
+        calls: the calls.
+        known: (s,) sessions whose outcome is known.
+        has: (s,) sessions that have the effect.
+        min_sessions: sequences seen in fewer sessions are not tested.
+    """
+    starts = np.flatnonzero((grams.code != NONE) & known[calls.session])
+    span = len(known)
+    pairs = np.unique(grams.code[starts] * span + calls.session[starts])
+    code, session = pairs // span, pairs % span
+    hit = has[session]
+    size = len(grams)
+    count = np.bincount(code, minlength=size)
+    hits = sum_by(code, hit, size).astype(np.int64)
+    testable = count >= min_sessions
+    codes = np.flatnonzero(testable)
+    capped = len(codes) > MAX_TESTED
+    if capped:
+        codes = np.sort(codes[np.lexsort((codes, -count[codes]))][:MAX_TESTED])
+    # Sessions without any call have no sequences; they say nothing of those that have.
+    called = np.zeros(span, bool)
+    called[calls.session] = True
+    total, total_hits = int((known & called).sum()), int((known & called & has).sum())
+    n, x = count[codes], hits[codes]
+    m, y = total - n, total_hits - x
+    ratio = katz(*(values.astype(float) for values in (x, n, y, m)))
+    every = np.full(len(codes), 1)
+    return Effects(
+        grams=grams,
+        effect=effect,
+        code=codes,
+        count=n,
+        hits=x,
+        base_rate=y / np.maximum(m, 1),
+        lift=ratio.lift,
+        low=ratio.low,
+        high=ratio.high,
+        p_value=fisher_exact(x, n, total_hits * every, total * every),
+        tested=np.ones(len(codes), bool),
+        tests=int(testable.sum()),
+        hit_session=session[hit],
+        hit_code=code[hit],
+        capped=capped,
+    )
+
+
+def adjusted(families: list[Effects]) -> list[Floats]:
+    """Return the q-values of several families of tests, adjusted for all of them together."""
+    sizes = np.cumsum([len(family.code) for family in families])[:-1]
+    tested = np.concatenate([f.tested for f in families]) if families else np.empty(0, bool)
+    p_values = np.concatenate([f.p_value for f in families]) if families else np.empty(0)
+    q_values = np.ones(len(p_values))
+    tests = sum(family.tests for family in families)
+    q_values[tested] = benjamini_hochberg(p_values[tested], tests)
+    return np.split(q_values, sizes)

@@ -1,0 +1,312 @@
+"""SESSION_COMPARISON: how recent sessions differ from the earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.events.model import EventType
+from mneme_server.events.outcome import Outcome
+from mneme_server.reflect.buckets import DAY_US
+from mneme_server.reflect.history import NONE, History, kind_is
+from mneme_server.reflect.model import (
+    SIGNIFICANT,
+    Comparison,
+    ErrorChange,
+    Findings,
+    Insight,
+    SessionComparison,
+    Trend,
+)
+from mneme_server.reflect.params import ComparisonParams
+from mneme_server.reflect.ports import Column
+from mneme_server.reflect.stats import (
+    NO_INTERVAL,
+    Floats,
+    benjamini_hochberg,
+    compare,
+    fisher_exact,
+)
+from mneme_server.reflect.wording import plural
+
+NEEDED = (
+    Column.NAME, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS, Column.DURATION,
+    Column.MESSAGE,
+)  # fmt: skip
+MIN_SIDE = 5
+"""Sessions that either side needs: with four against four a p-value cannot fall much below 0.05."""
+_DEFAULT_DAYS = 7.0
+
+
+class _Measure(NamedTuple):
+    """A measure of each session (s,), NaN where it has none. `rising_is_better` is None for what is
+    neither good nor bad."""
+
+    name: str
+    values: Floats
+    rising_is_better: bool | None
+
+
+def session_comparison(history: History, params: ComparisonParams, limit: int) -> Findings:
+    """Compare the recent sessions with the earlier ones, measure by measure."""
+    notes: list[str] = []
+    recent = _recent(history, params, notes)
+    counts = int(recent.sum()), int((~recent).sum())
+    comparisons = [_compared(measure, recent) for measure in _measures(history)]
+    tested = [c for c in comparisons if _is_enough(c.recent_count, c.earlier_count)]
+    changes, error_tests = _changes(history, recent)
+    # Before they are adjusted, `q_value` holds the p-value.
+    p_values = [c.q_value for c in tested] + [change.q_value for _, change in changes]
+    q_values = benjamini_hochberg(np.array(p_values), len(tested) + error_tests).tolist()
+    by_measure = dict(zip((c.measure for c in tested), q_values, strict=False))
+    judged = [_judged(c, by_measure.get(c.measure)) for c in comparisons]
+    judged.sort(key=lambda c: (c.q_value, -abs(c.effect_size), c.measure))
+    adjusted = [
+        (is_new, replace(change, q_value=q_value))
+        for (is_new, change), q_value in zip(changes, q_values[len(tested) :], strict=True)
+    ]
+    result = SessionComparison(
+        recent_count=counts[0],
+        earlier_count=counts[1],
+        split_us=int(history.sessions.start_us[recent].min()) if recent.any() else None,
+        comparisons=tuple(judged),
+        new_errors=_top([change for is_new, change in adjusted if is_new], limit),
+        gone_errors=_top([change for is_new, change in adjusted if not is_new], limit),
+    )
+    if not _is_enough(*counts):
+        notes.append(
+            f"either side needs {MIN_SIDE} sessions to be compared; there are"
+            f" {counts[0]:,} recent and {counts[1]:,} earlier ones"
+        )
+    return Findings(result, _insights(result, history, recent), notes, list(history.caps))
+
+
+def _is_enough(recent: int, earlier: int) -> bool:
+    return min(recent, earlier) >= MIN_SIDE
+
+
+def _recent(history: History, params: ComparisonParams, notes: list[str]) -> NDArray[np.bool_]:
+    """Return which sessions are recent (s,)."""
+    starts = history.sessions.start_us
+    count = len(starts)
+    places = np.arange(count)
+    if params.recent_sessions is not None:
+        return places >= count - params.recent_sessions
+    if not count:
+        return np.zeros(0, bool)
+    times = history[Column.TIME]
+    last = max(int(starts.max()), int(times.max()) if len(times) else 0)
+    days = _DEFAULT_DAYS if params.recent_days is None else params.recent_days
+    recent = starts >= last - round(days * DAY_US)
+    if params.recent_days is None and (~recent).sum() < MIN_SIDE <= count // 2:
+        notes.append(
+            f"fewer than {MIN_SIDE} sessions are older than {_DEFAULT_DAYS:g} days, so the later"
+            " half is compared with the earlier half; params recent_days or recent_sessions choose"
+        )
+        return places >= count - count // 2
+    return recent
+
+
+def _measures(history: History) -> Iterator[_Measure]:
+    sessions = history.sessions
+    session, size = history.session, len(sessions)
+
+    def total(rows: NDArray[np.bool_], weights: Floats | None = None) -> Floats:
+        chosen = None if weights is None else weights[rows].astype(float)
+        return np.bincount(session[rows], chosen, minlength=size).astype(float)
+
+    every = np.ones(len(history), bool)
+    events = total(every)
+    known = sessions.outcome != Outcome.UNKNOWN
+    yield _Measure(
+        "success_rate", np.where(known, sessions.outcome == Outcome.SUCCESS, np.nan), True
+    )
+    yield _Measure("errors_per_session", total(history.is_error), False)
+    cost = total(every, history[Column.COST])
+    tokens = total(every, history[Column.INPUT_TOKENS] + history[Column.OUTPUT_TOKENS])
+    # Where nobody records costs or tokens there is nothing to compare.
+    yield _Measure("cost_per_session", cost if cost.any() else cost * np.nan, False)
+    yield _Measure("tokens_per_session", tokens if tokens.any() else tokens * np.nan, False)
+    timed = history[Column.DURATION] != NONE
+    timed_count = total(timed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        latency = total(timed, history[Column.DURATION]) / 1000.0 / timed_count
+    yield _Measure("mean_latency_ms", np.where(timed_count > 0, latency, np.nan), False)
+    yield _Measure("seconds_per_session", _lengths(history, events), None)
+    yield _Measure("tool_calls_per_session", total(kind_is(history, EventType.TOOL_CALL)), None)
+    yield _Measure("events_per_session", events, None)
+
+
+def _lengths(history: History, events: Floats) -> Floats:
+    """Return the seconds from each session's first event to its last; NaN for fewer than two."""
+    times = history[Column.TIME]
+    last = np.zeros(len(history.sessions), np.int64)
+    first = np.full(len(history.sessions), np.iinfo(np.int64).max)
+    np.maximum.at(last, history.session, times)
+    np.minimum.at(first, history.session, times)
+    return np.where(events > 1, (last - first) / 1e6, np.nan)
+
+
+def _compared(measure: _Measure, recent: NDArray[np.bool_]) -> Comparison:
+    """Compare one measure; `q_value` holds the p-value, `trend` what a larger value means."""
+    values = measure.values.astype(float)
+    has = ~np.isnan(values)
+    mine, other = values[recent & has], values[~recent & has]
+    means = [float(side.mean()) if len(side) else 0.0 for side in (mine, other)]
+    if _is_enough(len(mine), len(other)):
+        found = compare(mine, other)
+        p_value, delta, interval = found.p_value, found.delta, found.interval
+    else:
+        p_value, delta, interval = 1.0, 0.0, NO_INTERVAL
+    larger_is = {True: Trend.IMPROVING, False: Trend.DEGRADING, None: Trend.UNKNOWN}
+    return Comparison(
+        measure=measure.name,
+        recent_mean=means[0],
+        earlier_mean=means[1],
+        difference=means[0] - means[1] if len(mine) and len(other) else 0.0,
+        difference_interval=interval,
+        effect_size=delta,
+        q_value=p_value,
+        trend=larger_is[measure.rising_is_better],
+        recent_count=len(mine),
+        earlier_count=len(other),
+    )
+
+
+def _judged(comparison: Comparison, q_value: float | None) -> Comparison:
+    """Return it with its q-value (None: it was not tested) and what that says."""
+    trend = comparison.trend
+    if q_value is None:
+        return replace(comparison, q_value=1.0, trend=Trend.UNKNOWN)
+    if trend is not Trend.UNKNOWN:
+        if q_value > SIGNIFICANT or comparison.effect_size == 0:
+            trend = Trend.STABLE
+        elif comparison.effect_size < 0:
+            opposite = {Trend.IMPROVING: Trend.DEGRADING, Trend.DEGRADING: Trend.IMPROVING}
+            trend = opposite[trend]
+    return replace(comparison, q_value=q_value, trend=trend)
+
+
+def _changes(
+    history: History, recent: NDArray[np.bool_]
+) -> tuple[list[tuple[bool, ErrorChange]], int]:
+    """Return the errors that only one side has, and whether it is the recent one; and how many
+    errors there are in all, since each could have been one of them."""
+    rows = np.flatnonzero(history[Column.MESSAGE] != NONE)
+    triples = np.unique(
+        np.stack(
+            [history[Column.MESSAGE][rows], history[Column.NAME][rows], history.session[rows]]
+        ).astype(np.int64),
+        axis=1,
+    )
+    kinds, where = np.unique(triples[:2], axis=1, return_inverse=True)
+    where = where.ravel()
+    size = kinds.shape[1]
+    seen = np.bincount(where, minlength=size)
+    seen_recently = np.bincount(where, recent[triples[2]], minlength=size).astype(np.int64)
+    sides = int(recent.sum()), int((~recent).sum())
+    one_sided = np.flatnonzero((seen_recently == 0) | (seen_recently == seen))
+    if not all(sides) or not len(one_sided):
+        return [], size
+    every = np.ones(len(one_sided), np.int64)
+    p_values = fisher_exact(
+        seen_recently[one_sided], every * sides[0], seen[one_sided], every * sum(sides)
+    )
+    found = []
+    for kind, p_value in zip(one_sided.tolist(), p_values.tolist(), strict=True):
+        name = history.names[kinds[1, kind]]
+        found.append(
+            (
+                bool(seen_recently[kind]),
+                ErrorChange(
+                    template=history.templates[kinds[0, kind]],
+                    tool_name=name,
+                    sessions=int(seen[kind]),
+                    q_value=p_value,
+                    session_ids=history.sessions.newest(triples[2][where == kind]),
+                ),
+            )
+        )
+    return found, size
+
+
+def _top(changes: list[ErrorChange], limit: int) -> tuple[ErrorChange, ...]:
+    return tuple(sorted(changes, key=lambda c: (-c.sessions, c.template, c.tool_name))[:limit])
+
+
+_WORDS = {
+    "success_rate": "Success rate",
+    "errors_per_session": "Errors a session",
+    "cost_per_session": "Cost of a session (US dollars)",
+    "tokens_per_session": "Tokens a session",
+    "mean_latency_ms": "Mean latency (ms)",
+    "seconds_per_session": "Length of a session (s)",
+    "tool_calls_per_session": "Tool calls a session",
+    "events_per_session": "Events a session",
+}
+
+
+def _insights(
+    result: SessionComparison, history: History, recent: NDArray[np.bool_]
+) -> list[Insight]:
+    newest = history.sessions.newest(np.flatnonzero(recent))
+    found = [
+        _difference(comparison, newest)
+        for comparison in result.comparisons
+        if comparison.q_value <= SIGNIFICANT and comparison.effect_size
+    ]
+    for kind, where, changes in (
+        ("new_error", "only in recent", result.new_errors),
+        ("gone_error", "only in earlier", result.gone_errors),
+    ):
+        found += [_change(kind, where, c) for c in changes if c.q_value <= SIGNIFICANT]
+    return sorted(found, key=lambda insight: -insight.confidence)
+
+
+def _difference(comparison: Comparison, newest: tuple[str, ...]) -> Insight:
+    means = f"{comparison.recent_mean:,.4g} against {comparison.earlier_mean:,.4g}"
+    low, high = comparison.difference_interval
+    word = {Trend.IMPROVING: "better", Trend.DEGRADING: "worse"}.get(comparison.trend, "changed")
+    return Insight(
+        type=f"{comparison.measure}_change",
+        summary=(
+            f"{_WORDS[comparison.measure]}: {word}, on average {means}"
+            f" (difference {comparison.difference:+,.3g}, {low:+,.3g} to {high:+,.3g}; Cliff's"
+            f" delta {comparison.effect_size:+.2f})."
+        ),
+        data={
+            "measure": comparison.measure,
+            "recent_mean": comparison.recent_mean,
+            "earlier_mean": comparison.earlier_mean,
+            "difference": comparison.difference,
+            "difference_low": low,
+            "difference_high": high,
+            "effect_size": comparison.effect_size,
+            "q_value": comparison.q_value,
+        },
+        confidence=1 - comparison.q_value,
+        session_ids=newest,
+    )
+
+
+def _change(kind: str, where: str, change: ErrorChange) -> Insight:
+    of = f" of {change.tool_name}" if change.tool_name else ""
+    return Insight(
+        type=kind,
+        summary=(
+            f"“{change.template}”{of} occurs {where} sessions:"
+            f" {plural(change.sessions, 'session')}."
+        ),
+        data={
+            "template": change.template,
+            "tool_name": change.tool_name,
+            "sessions": change.sessions,
+            "q_value": change.q_value,
+        },
+        confidence=1 - change.q_value,
+        session_ids=change.session_ids,
+    )

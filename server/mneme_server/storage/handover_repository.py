@@ -1,0 +1,106 @@
+"""Handovers in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+from sqlalchemy.dialects.sqlite import insert
+
+from mneme_server.context.model import Decision, Handover, LockedContext, Todo
+from mneme_server.storage.rows import chunks
+from mneme_server.storage.tables import handovers
+
+
+class SqlHandovers:
+    """Implements `context.ports.HandoverRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get_many(self, session_ids: Collection[str]) -> dict[str, Handover]:
+        found: dict[str, Handover] = {}
+        for some in chunks(session_ids):
+            query = select(handovers).where(
+                handovers.c.tenant_id == self._tenant_id, handovers.c.session_id.in_(some)
+            )
+            found |= {row.session_id: _handover(row) for row in self._connection.execute(query)}
+        return found
+
+    def save(self, handover: Handover) -> None:
+        statement = insert(handovers)
+        changed = {
+            column.name: statement.excluded[column.name]
+            for column in handovers.columns
+            if not column.primary_key
+        }
+        self._connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["tenant_id", "session_id"], set_=changed
+            ),
+            [_handover_row(handover, self._tenant_id)],
+        )
+
+    def last(self, project: str, agent_id: str) -> Handover | None:
+        query = select(handovers).where(handovers.c.tenant_id == self._tenant_id)
+        if project:
+            query = query.where(handovers.c.project == project)
+        if agent_id:
+            query = query.where(handovers.c.agent_id == agent_id)
+        query = query.order_by(handovers.c.created_at.desc(), handovers.c.session_id.desc())
+        row = self._connection.execute(query.limit(1)).first()
+        return None if row is None else _handover(row)
+
+    def weights(self, session_ids: Collection[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for some in chunks(session_ids):
+            query = select(handovers.c.session_id, handovers.c.weight).where(
+                handovers.c.tenant_id == self._tenant_id, handovers.c.session_id.in_(some)
+            )
+            found |= {row.session_id: row.weight for row in self._connection.execute(query)}
+        return found
+
+
+def _handover(row: Row[Any]) -> Handover:
+    content = json.loads(row.content)
+    return Handover(
+        session_id=row.session_id,
+        project=row.project,
+        agent_id=row.agent_id,
+        progress=tuple(content["progress"]),
+        completed_todos=tuple(content["completed_todos"]),
+        open_todos=tuple(Todo(*todo) for todo in content["open_todos"]),
+        decisions=tuple(Decision(*decision) for decision in content["decisions"]),
+        locked_contexts=tuple(LockedContext(*c) for c in content["locked_contexts"]),
+        files=tuple(content["files"]),
+        tools=tuple(content["tools"]),
+        duration_s=row.duration_seconds,
+        summary=row.summary,
+        created_us=row.created_at,
+    )
+
+
+def _handover_row(handover: Handover, tenant_id: str) -> dict[str, Any]:
+    content = {
+        "progress": handover.progress,
+        "completed_todos": handover.completed_todos,
+        "open_todos": [[todo.content, todo.priority] for todo in handover.open_todos],
+        "decisions": [[d.decision, d.rationale] for d in handover.decisions],
+        "locked_contexts": [[c.label, c.version] for c in handover.locked_contexts],
+        "files": handover.files,
+        "tools": handover.tools,
+    }
+    return {
+        "tenant_id": tenant_id,
+        "session_id": handover.session_id,
+        "project": handover.project,
+        "agent_id": handover.agent_id,
+        "content": json.dumps(content, ensure_ascii=False, separators=(",", ":")),
+        "weight": handover.weight,
+        "duration_seconds": handover.duration_s,
+        "summary": handover.summary,
+        "created_at": handover.created_us,
+    }

@@ -1,0 +1,101 @@
+"""ContextService."""
+
+from __future__ import annotations
+
+import grpc
+from mneme.v1 import context_service_pb2 as pb
+from mneme.v1 import context_service_pb2_grpc as pb_grpc
+
+from mneme_server.context.retrieval import GetContext, SearchSessions
+from mneme_server.context.sleeping import Sleep
+from mneme_server.context.timeline import GetTimeline
+from mneme_server.context.waking import MIN_SIMILARITY, WakeUp
+from mneme_server.transport.call import current_caller
+from mneme_server.transport.convert import context as convert
+from mneme_server.transport.paging import Pages
+
+_DEFAULT_LIMIT = 5
+_DEFAULT_SEARCHED = 10
+_DEFAULT_LINKS = 3
+
+
+class ContextServicer(pb_grpc.ContextServiceServicer):
+    """Serves `mneme.v1.ContextService`."""
+
+    def __init__(
+        self,
+        *,
+        get_context: GetContext,
+        sleep: Sleep,
+        wake_up: WakeUp,
+        search_sessions: SearchSessions,
+        get_timeline: GetTimeline,
+    ) -> None:
+        self._get_context = get_context
+        self._sleep = sleep
+        self._wake_up = wake_up
+        self._search_sessions = search_sessions
+        self._get_timeline = get_timeline
+
+    def GetContext(
+        self, request: pb.GetContextRequest, context: grpc.ServicerContext
+    ) -> pb.GetContextResponse:
+        """Return what bears on a topic."""
+        found = self._get_context(
+            current_caller().tenant_id,
+            request.topic,
+            convert.session_scope(request),
+            request.limit or _DEFAULT_LIMIT,
+        )
+        return convert.context(found)
+
+    def Sleep(self, request: pb.SleepRequest, context: grpc.ServicerContext) -> pb.SleepResponse:
+        """Store a handover."""
+        stored = self._sleep(current_caller().tenant_id, convert.handover_given(request))
+        return pb.SleepResponse(handover=convert.handover(stored))
+
+    def WakeUp(self, request: pb.WakeUpRequest, context: grpc.ServicerContext) -> pb.WakeUpResponse:
+        """Return what an agent needs at the start of a session."""
+        given = request.min_similarity if request.HasField("min_similarity") else MIN_SIMILARITY
+        woken = self._wake_up(
+            current_caller().tenant_id,
+            project=request.project,
+            agent_id=request.agent_id,
+            limit=request.limit or _DEFAULT_LIMIT,
+            min_similarity=given,
+        )
+        return convert.awakening(woken)
+
+    def SearchSessions(
+        self, request: pb.SearchSessionsRequest, context: grpc.ServicerContext
+    ) -> pb.SearchSessionsResponse:
+        """Search sessions."""
+        found, searched = self._search_sessions(
+            current_caller().tenant_id,
+            request.query,
+            convert.session_scope(request),
+            limit=request.limit or _DEFAULT_SEARCHED,
+            min_score=request.min_score,
+        )
+        return pb.SearchSessionsResponse(
+            results=[convert.found_session(one) for one in found], searched_count=searched
+        )
+
+    def GetTimeline(
+        self, request: pb.GetTimelineRequest, context: grpc.ServicerContext
+    ) -> pb.GetTimelineResponse:
+        """List sessions with their links to earlier ones."""
+        pages = Pages(request, default_size=50)
+        entries = self._get_timeline(
+            current_caller().tenant_id,
+            convert.session_scope(request),
+            pages.after(int, str),
+            pages.size + 1,
+            request.links or _DEFAULT_LINKS,
+        )
+        page, token = pages.cut(
+            entries, lambda last: (last.past.session.started_us, last.past.session.id)
+        )
+        return pb.GetTimelineResponse(
+            entries=[convert.timeline_entry(entry) for entry in page], next_page_token=token
+        )

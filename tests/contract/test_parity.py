@@ -1,0 +1,136 @@
+"""Every RPC is reached by every client, or the table says why not; and the table is true."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from parity import TYPESCRIPT, Row, rows  # noqa: E402
+
+ROWS = list(rows())
+
+
+def client_methods(source: str) -> set[str]:
+    """The methods that a module calls on something named a client."""
+    return {
+        node.func.attr
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and _is_client(node.func.value)
+    }
+
+
+def _is_client(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name.strip("_") == "client"
+
+
+def called_in(*folders: str) -> set[str]:
+    files = (file for folder in folders for file in (ROOT / folder).rglob("*.py"))
+    return set().union(*(client_methods(file.read_text()) for file in files))
+
+
+def methods_of(chosen: Iterable[Row]) -> set[str]:
+    return {name for row in chosen for name in row.python}
+
+
+def identifier(row: Row) -> str:
+    return f"{row.service}.{row.method}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=identifier)
+def test_the_python_clients_have_the_methods_that_the_table_names(row: Row) -> None:
+    from mneme import AsyncMnemeClient, MnemeClient
+
+    for name in row.python:
+        assert callable(getattr(MnemeClient, name))
+        assert callable(getattr(AsyncMnemeClient, name))
+
+
+def test_the_commands_that_the_table_names_exist_and_all_rpcs_with_one_are_called() -> None:
+    import typer
+    from mneme.cli.main import build
+
+    def commands(group: object, path: str) -> set[str]:
+        inner = getattr(group, "commands", None)
+        if inner is None:
+            return {path}
+        return set().union(*(commands(one, f"{path} {name}") for name, one in inner.items()))
+
+    known = commands(typer.main.get_command(build()), "mneme")
+    named = {name for row in ROWS if not isinstance(row.cli, str) for name in row.cli}
+    assert named <= known
+    # Each of its methods but those for walks over pages, or the walk instead.
+    called = called_in("clients/python/mneme/cli", "clients/python/mneme/importing")
+    for row in ROWS:
+        reached = bool(set(row.python) & called)
+        assert reached == (not isinstance(row.cli, str)), identifier(row)
+
+
+def test_the_tools_that_the_table_names_call_the_rpc_and_where_it_names_none_none_does() -> None:
+    from mneme_mcp.toolsets import TOOLSETS, tools_of
+
+    specs = {spec.name: spec for spec in tools_of(TOOLSETS)}
+    named = {name for row in ROWS if not isinstance(row.mcp, str) for name in row.mcp}
+    tools = {name for name in named if "://" not in name}
+    assert tools == set(specs), "a tool that reaches no RPC, or a name that is no tool"
+    for row in ROWS:
+        called_by = {
+            spec.name
+            for spec in specs.values()
+            if set(row.python) & client_methods(_source_of(spec.handler))
+        }
+        if isinstance(row.mcp, str):
+            assert not called_by, f"{identifier(row)}: no tool, says the table, but {called_by}"
+            continue
+        for name in row.mcp:
+            if "://" not in name:
+                assert name in called_by, f"{identifier(row)}: {name} does not call it"
+
+
+def test_the_adapter_reaches_exactly_the_rpcs_that_the_table_says() -> None:
+    reached = methods_of(row for row in ROWS if not isinstance(row.mcp, str))
+    called = called_in("mcp_adapter/mneme_mcp") & methods_of(ROWS)
+    assert called <= reached
+    for row in ROWS:
+        assert bool(set(row.python) & called) == (not isinstance(row.mcp, str)), identifier(row)
+
+
+def test_the_resources_that_the_table_names_are_served() -> None:
+    source = (ROOT / "mcp_adapter/mneme_mcp/resources.py").read_text()
+    named = {name for row in ROWS if not isinstance(row.mcp, str) for name in row.mcp}
+    for uri in (name for name in named if "://" in name):
+        assert f'"{uri}"' in source
+
+
+@pytest.mark.skipif(not TYPESCRIPT.exists(), reason="there is no TypeScript client here")
+def test_the_typescript_client_has_the_methods_that_the_table_names() -> None:
+    made = set(re.findall(r"^  (\w+): \{$", TYPESCRIPT.read_text(), re.MULTILINE))
+    assert {row.typescript for row in ROWS} <= made
+
+
+def test_the_page_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/parity.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _source_of(function: object) -> str:
+    module = inspect.getmodule(function)
+    assert module is not None
+    return inspect.getsource(module)

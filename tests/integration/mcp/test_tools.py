@@ -1,0 +1,388 @@
+"""Every tool, with the examples of the documents that ask for it, over every transport."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from mcp import Client
+from mneme_mcp.toolsets import TOOLSETS, tools_of
+from support.hosts import text_of
+
+pytestmark = pytest.mark.anyio
+
+Check = Callable[[str, Mapping[str, Any]], bool]
+
+# A day of work; each call builds on those before it.
+SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
+    ("wake_up", {}, lambda text, data: "nothing to pick up" in text),
+    (
+        "agentlens_recall",
+        {"query": "authentication issues"},
+        lambda text, data: "No relevant memories found" in text and data["results"] == [],
+    ),
+    (
+        "agentlens_context",
+        {"topic": "database migrations"},
+        lambda text, data: "No relevant past context found" in text and data["sessions"] == [],
+    ),
+    (
+        "agentlens_reflect",
+        {"analysis": "error_patterns"},
+        lambda text, data: "Nothing to reflect on" in text and data["insights"] == [],
+    ),
+    (
+        "agentlens_session_start",
+        {"sessionId": "auth-1", "agentId": "coder-1", "project": "shop", "userId": "user123"},
+        lambda text, data: data["sessionId"] == "auth-1" and data["status"] == "active",
+    ),
+    (
+        "agentlens_log_event",
+        {
+            "sessionId": "auth-1",
+            "eventType": "tool_error",
+            "name": "login",
+            "error": "authentication failed: token expired",
+            "payload": {"arguments": {"user": "ann"}},
+        },
+        lambda text, data: data["sessionId"] == "auth-1" and data["eventId"] in text,
+    ),
+    (
+        "agentlens_log_event",
+        {
+            "session_id": "auth-1",
+            "event_type": "tool_error",
+            "name": "login",
+            "error": "authentication failed: token expired",
+        },
+        lambda text, data: data["sessionId"] == "auth-1" and not data["duplicate"],
+    ),
+    (
+        "agentlens_query_events",
+        {"sessionId": "auth-1", "eventTypes": ["tool_error"]},
+        lambda text, data: data["events"][0]["error"] == "authentication failed: token expired",
+    ),
+    (
+        "agentlens_learn",
+        {
+            "action": "save",
+            "title": "Always run tests",
+            "content": "Before deploying to prod, always run the test suite",
+            "category": "deployment",
+        },
+        lambda text, data: data["lesson"]["id"] in text
+        and data["lesson"]["category"] == "deployment",
+    ),
+    (
+        "agentlens_learn",
+        {"action": "search", "query": "deployment best practices"},
+        lambda text, data: data["lessons"][0]["title"] == "Always run tests",
+    ),
+    (
+        "agentlens_learn",
+        {"action": "list", "category": "error-handling"},
+        lambda text, data: data["total"] == 0 and "No lessons found" in text,
+    ),
+    (
+        "agentlens_recall",
+        {"query": "authentication issues", "scope": "events"},
+        lambda text, data: data["results"][0]["sourceType"] == "event" and "token expired" in text,
+    ),
+    (
+        "agentlens_recall",
+        {"query": "tests before deployment", "scope": "lessons"},
+        lambda text, data: {r["sourceType"] for r in data["results"]} == {"lesson"},
+    ),
+    (
+        "agentlens_reflect",
+        {"analysis": "error_patterns"},
+        lambda text, data: data["insights"][0]["type"] == "recurring_error"
+        and data["metadata"]["eventsAnalyzed"] == 2,
+    ),
+    (
+        "agentlens_reflect",
+        {"analysis": "cost_analysis", "params": {"model": "claude-opus-4-6"}},
+        lambda text, data: data["analysis"] == "cost_analysis" and "claude-opus-4-6" in text,
+    ),
+    (
+        "reflection_store",
+        {
+            "sessionId": "session-1",
+            "projectId": "project-1",
+            "taskDescription": "Parse CSV file",
+            "attemptNumber": 1,
+            "outcome": "failure",
+            "whatWorked": [],
+            "whatDidNotWork": ["Regex failed on quoted fields"],
+            "nextStrategy": "Use csv-parse library",
+            "tags": ["parsing"],
+        },
+        lambda text, data: data["reflection"]["projectId"] == "project-1",
+    ),
+    (
+        "reflection_get",
+        {"sessionId": "session-1", "limit": 5},
+        lambda text, data: "Regex failed on quoted fields" in text
+        and data["reflections"][0]["nextStrategy"] == "Use csv-parse library",
+    ),
+    (
+        "reflection_store",
+        {
+            "sessionId": "session-1",
+            "projectId": "project-1",
+            "taskDescription": "Fix authentication token expiry",
+            "outcome": "success",
+            "whatWorked": ["Increased refresh buffer"],
+            "whatDidNotWork": [],
+            "nextStrategy": "Monitor token timing",
+            "tags": ["auth"],
+        },
+        lambda text, data: data["reflection"]["attemptNumber"] == 1,
+    ),
+    (
+        "reflection_search",
+        {"projectId": "project-1", "taskDescription": "Debug login timeout issues"},
+        lambda text, data: data["reflections"][0]["tags"] == ["auth"],
+    ),
+    (
+        "reflection_search",
+        {"projectId": "project-1", "outcomeFilter": ["failure"]},
+        lambda text, data: [r["outcome"] for r in data["reflections"]] == ["failure"],
+    ),
+    (
+        "reflection_summary",
+        {"projectId": "project-1"},
+        lambda text, data: data["totalReflections"] == 2
+        and data["successRate"] == 0.5
+        and data["commonFailures"] == ["Regex failed on quoted fields"],
+    ),
+    (
+        "memory_log",
+        {
+            "timestamp": "2025-10-31T04:58:01Z",
+            "agent_id": "coder-1",
+            "repo": "gptcoach2",
+            "event_type": "error",
+            "context": "npm install failed with EACCES",
+            "command": "sudo chown -R $USER . && npm ci",
+            "lesson": "always verify ownership before npm operations",
+            "success_rate": "9/10",
+            "tags": ["npm", "permissions", "node_modules"],
+        },
+        lambda text, data: data["entry"]["event_type"] == "error" and not data["duplicate"],
+    ),
+    (
+        "memory_query",
+        {"text": "npm install fails with permission error", "repo": "gptcoach2", "limit": 5},
+        lambda text, data: text.startswith("**Relevant Memories (1):**")
+        and data["entries"][0]["success_rate"] == "9/10"
+        and data["token_count"] < 500,
+    ),
+    (
+        "sleep",
+        {
+            "session_id": "auth-1",
+            "project": "shop",
+            "work_done": {
+                "progress": ["Fixed JWT validation", "Added tests"],
+                "completed_todos": ["Implement JWT decode", "Test edge cases"],
+                "decisions": [{"decision": "Use RS256", "rationale": "Better security"}],
+            },
+            "next_steps": {"todos": [{"content": "Add refresh tokens", "priority": 2}]},
+            "important_context": {"locked": [{"label": "api_spec", "version": "1.0"}]},
+        },
+        lambda text, data: data["handover"]["open_todos"]
+        == [{"content": "Add refresh tokens", "priority": 2}]
+        and data["handover"]["locked_contexts"][0]["label"] == "api_spec",
+    ),
+    (
+        "wake_up",
+        {"project": "shop"},
+        lambda text, data: "Fixed JWT validation" in text
+        and data["last_handover"]["session_id"] == "auth-1"
+        and any("refresh tokens" in one["description"] for one in data["suggestions"]),
+    ),
+    (
+        "semantic_session_search",
+        {"query": "JWT validation"},
+        lambda text, data: data["results"][0]["session_id"] == "auth-1",
+    ),
+    (
+        "agentlens_context",
+        {"topic": "token validation", "userId": "user123"},
+        lambda text, data: data["sessions"][0]["sessionId"] == "auth-1"
+        and data["sessions"][0]["summary"]
+        and len(data["sessions"][0]["keyEvents"]) >= 1,
+    ),
+    (
+        "agentlens_context",
+        {"topic": "token validation", "userId": "somebody-else"},
+        lambda text, data: data["sessions"] == [],
+    ),
+    (
+        "agentlens_session_start",
+        {"session_id": "other-1"},
+        lambda text, data: data["sessionId"] == "other-1",
+    ),
+    (
+        "agentlens_session_end",
+        {"sessionId": "other-1", "status": "completed"},
+        lambda text, data: data["status"] == "completed",
+    ),
+]  # fmt: skip
+
+FAILURES: list[tuple[str, dict[str, Any], str]] = [
+    ("agentlens_recall", {}, "query is required"),
+    ("agentlens_recall", {"query": "x", "limit": "many"}, "limit: should be a valid integer"),
+    ("agentlens_recall", {"query": "x", "scope": "dreams"}, "'lessons', 'reflections'"),
+    ("agentlens_recall", {"query": "x", "qeury": "y"}, "did you mean 'query'?"),
+    ("agentlens_recall", {"query": "x", "from": "yesterday"}, "from: should be a time such as"),
+    ("agentlens_recall", {"query": "x", "tokenBudget": 1}, "tokenBudget"),
+    ("agentlens_learn", {"action": "forget"}, "'save', 'list', 'get', 'update', 'delete'"),
+    ("agentlens_learn", {"action": "save", "title": "only"}, '"save" needs content'),
+    ("agentlens_learn", {"action": "update", "id": "x"}, "needs what to change"),
+    ("agentlens_learn", {"action": "get", "id": "missing"}, '{"action": "list"}'),
+    (
+        "agentlens_learn",
+        {"action": "save", "title": "x" * 501, "content": "c"},
+        "agentlens_learn: title:",
+    ),
+    ("agentlens_reflect", {"analysis": "mood"}, "'error_patterns', 'tool_sequences'"),
+    (
+        "agentlens_reflect",
+        {"analysis": "cost_analysis", "params": {"modle": "x"}},
+        "known are model, bucket",
+    ),
+    ("agentlens_context", {"topic": ""}, "topic"),
+    ("agentlens_context", {"topic": "x", "userId": "y" * 201}, "agentlens_context: userId:"),
+    ("sleep", {"session_id": "x", "progress": "all of it"}, "progress: should be a valid list"),
+    ("sleep", {"session_id": "x", "open_todos": [{"priority": 1}]}, "open_todos[0].content"),
+    ("wake_up", {"limit": 1000}, "limit: should be less than or equal to 50"),
+    ("semantic_session_search", {"text": "x"}, "there is no argument 'text'"),
+    ("reflection_store", {"sessionId": "s", "taskDescription": "t", "outcome": "meh",
+                          "nextStrategy": "n"}, "'success', 'partial' or 'failure'"),
+    ("reflection_store", {"taskDescription": "t"}, "sessionId is required"),
+    ("reflection_get", {"sessionId": ["s"]}, "sessionId: should be a valid string"),
+    ("reflection_search", {"taskDescription": "t"}, "projectId is required"),
+    ("reflection_search", {"projectId": "p" * 201}, "reflection_search: projectId:"),
+    ("reflection_summary", {}, "projectId is required"),
+    ("memory_log", {"repo": "r", "event_type": "rumour", "context": "c", "lesson": "l"},
+     "'error', 'success' or 'pattern'"),
+    ("memory_log", {"repo": "r", "event_type": "error", "context": "c", "lesson": "l",
+                    "success_rate": "often"}, "memory_log: success_rate:"),
+    ("memory_query", {"query": "q", "token_budget": 10}, "greater than or equal to 50"),
+    ("agentlens_session_start", {"sessionId": "s" * 201}, "agentlens_session_start: sessionId:"),
+    ("agentlens_session_end", {"sessionId": "missing"}, "agentlens_session_start"),
+    ("agentlens_log_event", {"sessionId": "s", "eventType": "dream"}, "'tool_call'"),
+    ("agentlens_query_events", {"limit": -1}, "limit"),
+]  # fmt: skip
+
+
+async def test_the_tools_that_are_listed_say_what_they_do_and_take_and_return(
+    host: Client,
+) -> None:
+    tools = (await host.list_tools()).tools
+    assert [tool.name for tool in tools] == [spec.name for spec in tools_of(TOOLSETS)]
+    for tool in tools:
+        assert tool.title
+        assert tool.annotations is not None
+        assert tool.description is not None
+        assert tool.output_schema is not None
+        assert "xample" in tool.description
+        assert tool.input_schema["type"] == tool.output_schema["type"] == "object"
+        for name, schema in tool.input_schema["properties"].items():
+            described = schema.get("description") or schema.get("enum")
+            assert described, f"{tool.name}.{name} says nothing of itself"
+        assert "$ref" not in json.dumps(tool.input_schema)
+
+
+async def test_a_day_of_calls_succeeds(host: Client) -> None:
+    assert {name for name, _, _ in SUCCESSES} == {spec.name for spec in tools_of(TOOLSETS)}
+    for name, arguments, check in SUCCESSES:
+        result = await host.call_tool(name, arguments)
+        text = text_of(result)
+        assert not result.is_error, f"{name} {arguments}: {text}"
+        assert result.structured_content is not None
+        assert check(text, result.structured_content), f"{name} {arguments}: {result}"
+
+
+async def test_calls_that_cannot_succeed_say_what_to_do(host: Client) -> None:
+    assert {name for name, _, _ in FAILURES} == {spec.name for spec in tools_of(TOOLSETS)}
+    for name, arguments, words in FAILURES:
+        result = await host.call_tool(name, arguments)
+        assert result.is_error, f"{name} {arguments} was answered: {text_of(result)}"
+        said = text_of(result)
+        assert words in said, f"{name} {arguments}: {said}"
+        assert said.startswith(f"{name}: ")
+        assert "pydantic" not in said.lower()
+
+
+async def test_an_unknown_tool_is_answered_with_those_that_there_are(host: Client) -> None:
+    result = await host.call_tool("agentlens_recal", {"query": "x"})
+    assert result.is_error
+    assert "Did you mean agentlens_recall?" in text_of(result)
+
+
+async def test_a_lesson_lives_from_save_to_delete(host: Client) -> None:
+    async def learn(**arguments: Any) -> Any:
+        result = await host.call_tool("agentlens_learn", arguments)
+        assert not result.is_error, text_of(result)
+        return result.structured_content
+
+    saved = (await learn(action="save", title="Pin versions", content="Pin them."))["lesson"]
+    changed = await learn(action="update", id=saved["id"], importance="high", tags="ci, pip")
+    assert changed["lesson"]["importance"] == "high"
+    assert changed["lesson"]["tags"] == ["ci", "pip"]
+    assert changed["lesson"]["content"] == "Pin them."
+    await learn(action="delete", id=saved["id"])
+    assert (await learn(action="get", id=saved["id"]))["lesson"]["archivedAt"]
+    left = (await learn(action="list"))["lessons"]
+    assert saved["id"] not in {one["id"] for one in left}
+    with_archived = (await learn(action="list", includeArchived=True))["lessons"]
+    assert saved["id"] in {one["id"] for one in with_archived}
+
+
+async def test_lists_and_objects_may_come_as_json_text(host: Client) -> None:
+    result = await host.call_tool(
+        "sleep",
+        {"project": "text", "progress": '["Did it"]', "open_todos": '[{"content": "More"}]'},
+    )
+    assert not result.is_error, text_of(result)
+    handover = (result.structured_content or {})["handover"]
+    assert handover["progress"] == ["Did it"]
+    assert handover["open_todos"][0]["content"] == "More"
+
+
+async def test_a_recall_takes_no_more_tokens_than_it_may(host: Client) -> None:
+    from mneme_mcp.text import count_tokens
+
+    for number in range(12):
+        body = f"The parser of feed {number} met an unexpected end of input. " * 30
+        await host.call_tool(
+            "agentlens_log_event",
+            {"sessionId": "feeds", "eventType": "message", "text": body},
+        )
+    for budget in (100, 400, 800):
+        result = await host.call_tool(
+            "agentlens_recall", {"query": "unexpected end of input", "tokenBudget": budget}
+        )
+        data = result.structured_content or {}
+        assert count_tokens(text_of(result)) <= budget
+        assert data["results"]
+        assert len(data["results"]) + data["omitted"] == 10
+
+
+async def test_a_long_analysis_reports_its_progress(host: Client) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def listen(done: float, total: float | None, message: str | None) -> None:
+        heard.append((done, total, message))
+
+    result = await host.call_tool(
+        "agentlens_reflect", {"analysis": "tool_sequences"}, progress_callback=listen
+    )
+    assert not result.is_error, text_of(result)
+    assert heard[0] == (0, None, "analysing tool sequences")
+    assert heard[-1][:2] == (1, 1)

@@ -1,0 +1,73 @@
+"""What ReflectService refuses, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import pytest
+from mneme.v1 import reflect_service_pb2 as pb
+from support.api import Api, refused
+from support.making import at
+from support.reflecting import COMPARISON, COST, ERRORS, SEQUENCES, TRENDS, reflect
+
+_BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"analysis": 0}, "analysis", "MISSING_REQUIRED_FIELD"),
+    ({"analysis": 99}, "analysis", "INVALID_PARAMETER"),
+    ({"analysis": COST, "limit": 101}, "limit", "OUT_OF_RANGE"),
+    ({"analysis": COST, "limit": -1}, "limit", "OUT_OF_RANGE"),
+    ({"analysis": COST, "agent_id": "x" * 201}, "agent_id", "OUT_OF_RANGE"),
+    ({"analysis": COST, "project": "a\nb"}, "project", "INVALID_PARAMETER"),
+    ({"analysis": COST, "user_id": "a\0b"}, "user_id", "INVALID_PARAMETER"),
+    ({"analysis": COST, "tags": [""]}, "tags[0]", "OUT_OF_RANGE"),
+    ({"analysis": COST, "tags": ["x"] * 65}, "tags", "OUT_OF_RANGE"),
+    ({"analysis": COST, "start_time": at(2), "end_time": at(1)}, "end_time", "INVALID_FILTER"),
+    ({"analysis": ERRORS, "params": {"window": 6}}, "params.window", "OUT_OF_RANGE"),
+    ({"analysis": ERRORS, "params": {"window": "3"}}, "params.window", "INVALID_TYPE"),
+    ({"analysis": ERRORS, "params": {"windw": 3}}, "params.windw", "INVALID_PARAMETER"),
+    ({"analysis": ERRORS, "params": {"min_count": 0.5}}, "params.min_count", "INVALID_TYPE"),
+    ({"analysis": SEQUENCES, "params": {"max_length": 7}}, "params.max_length", "OUT_OF_RANGE"),
+    ({"analysis": SEQUENCES, "params": {"model": "x"}}, "params.model", "INVALID_PARAMETER"),
+    ({"analysis": COST, "params": {"bucket": "month"}}, "params.bucket", "INVALID_PARAMETER"),
+    ({"analysis": COST, "params": {"model": [1]}}, "params.model", "INVALID_TYPE"),
+    ({"analysis": TRENDS, "params": {"bucket": None}}, "params.bucket", "INVALID_TYPE"),
+    ({"analysis": COMPARISON, "params": {"recent_days": -1}}, "params.recent_days", "OUT_OF_RANGE"),
+    ({"analysis": COST, "params": {"model": "x" * 70_000}}, "params", "OUT_OF_RANGE"),
+    ({"analysis": COST, "params": {"model": float("nan")}}, "params", "INVALID_PARAMETER"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "reason"), _BAD, ids=[f"{field}-{reason}" for _, field, reason in _BAD]
+)
+def test_bad_input_is_refused_by_the_field_at_fault(
+    fields: dict[str, Any], field: str, reason: str, api: Api
+) -> None:
+    with refused() as failure:
+        reflect(api, **fields)
+    assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert (failure.field, failure.reason) == (field, reason)
+
+
+def test_an_analysis_that_is_left_out_is_answered_with_what_is_required(api: Api) -> None:
+    with refused() as failure:
+        api.reflect.Reflect(pb.ReflectRequest())
+    assert failure.fields["analysis"]
+
+
+@pytest.mark.parametrize("value", ["'; DROP TABLE events; --", "%", "😀", "_", "\\", '"'])
+def test_a_filter_is_a_value_whatever_it_holds(value: str, api: Api) -> None:
+    for field in ("agent_id", "user_id", "project"):
+        given: dict[str, Any] = {field: value}
+        assert reflect(api, ERRORS, **given).metadata.sessions_analyzed == 0
+    assert reflect(api, ERRORS, tags=[value]).metadata.sessions_analyzed == 0
+    assert reflect(api, ERRORS, {"tool": value}).error_patterns.pattern_count == 0
+
+
+def test_times_beyond_every_calendar_are_taken(api: Api) -> None:
+    answer = api.reflect.Reflect(
+        pb.ReflectRequest(
+            analysis=TRENDS, start_time={"seconds": -(10**14)}, end_time={"seconds": 10**14}
+        )
+    )
+    assert answer.metadata.sessions_analyzed == 0

@@ -1,0 +1,78 @@
+"""The narrative: what a stranger reads."""
+
+from __future__ import annotations
+
+import pytest
+from mneme_server.context.model import Awakening, Decision, Related, Todo
+from mneme_server.context.narrative import NOTHING, narrate
+from mneme_server.context.patterns import patterns_of
+from mneme_server.context.relative import ago, lasting
+from mneme_server.context.suggestions import suggestions_of
+from unit.context.making import DAY, NOW, SECOND, Log, handover, past
+
+
+def test_with_nothing_to_tell_it_says_so() -> None:
+    assert narrate(Awakening(None), NOW) == NOTHING
+
+
+def test_it_weaves_the_last_session_related_work_pattern_and_next_step() -> None:
+    from dataclasses import replace
+
+    last_left = handover(
+        "now", project="shop", progress=("Fixed the authentication bug.",), duration_s=5_400,
+        decisions=(Decision("Use RS256", "better security"),), todos=(Todo("Add refresh tokens"),),
+        files=("src/auth/jwt.py", "tests/test_jwt.py"),
+    )  # fmt: skip
+    last = past("now", left=last_left, project="shop")
+    weeks = handover("oauth", progress=("OAuth2 setup",), files=("src/auth/jwt.py",))
+    earlier = past("oauth", left=replace(weeks, created_us=NOW - 8 * DAY))
+    patterns = patterns_of([last, earlier])
+    woken = Awakening(
+        last,
+        related=[Related(earlier, 0.6, 0.8, 0.1, 0.6)],
+        patterns=patterns,
+        suggestions=suggestions_of(last, patterns, lambda _: None),
+    )
+    assert narrate(woken, NOW) == (
+        "Last session on shop, 1 day ago, after 1 hour 30 minutes: Fixed the authentication bug.\n"
+        "Decided: Use RS256, because: better security.\n\n"
+        "Related work from 1 week ago: OAuth2 setup.\n\n"
+        "Context: both of these sessions are about auth.\n"
+        "Pattern: src/auth/jwt.py was touched in 2 sessions.\n\n"
+        "Suggested next step: Add refresh tokens."
+    )
+
+
+def test_sessions_since_the_last_handover_are_told() -> None:
+    later = past("later", Log().said("user", "Why is the build red?"))
+    last = past("now", left=handover("now", progress=("Green build",)))
+    told = narrate(Awakening(last, later=[later]), NOW)
+    assert "Since then one session was at work and left no handover." in told
+    assert "Why is the build red?" in told
+
+
+def test_a_session_without_a_handover_is_told_from_its_events() -> None:
+    told = narrate(Awakening(past("a", Log().said("user", "Book a flight"))), NOW)
+    assert told.startswith("Last session, ")
+    assert "Book a flight" in told
+    assert "It left no handover" in told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-3_600, "in the future"), (0, "just now"), (59, "just now"), (60, "1 minute ago"),
+        (7_300, "2 hours ago"), (86_400 * 3, "3 days ago"), (86_400 * 8, "1 week ago"),
+        (86_400 * 45, "1 month ago"), (86_400 * 800, "2 years ago"),
+    ],
+)  # fmt: skip
+def test_times_are_said_as_people_say_them(seconds: int, said: str) -> None:
+    assert ago(NOW - seconds * SECOND, NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 seconds"), (61, "1 minute"), (3_600, "1 hour"), (5_400, "1 hour 30 minutes")],
+)
+def test_durations_are_said_as_people_say_them(seconds: int, said: str) -> None:
+    assert lasting(seconds) == said

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_mcp.arguments import Arguments, explain
+from mneme_mcp.spelling import to_camel, to_snake
+from mneme_mcp.tools.knowledge import QueryArguments
+from mneme_mcp.tools.recall import RecallArguments
+from mneme_mcp.tools.sessions import SleepArguments
+from mneme_mcp.toolsets import TOOLSETS, tools_of
+from pydantic import ValidationError
+
+SPECS = tools_of(TOOLSETS)
+
+
+def refused(model: type[Arguments], **given: Any) -> str:
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(given)
+    return explain(model, caught.value)
+
+
+@given(st.from_regex(r"[a-z]{2,8}(_[a-z]{2,8}){0,4}", fullmatch=True))
+def test_a_name_survives_both_spellings(name: str) -> None:
+    assert to_snake(to_camel(name)) == name
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_every_argument_is_accepted_in_both_spellings(spec: Any) -> None:
+    for field in spec.arguments.model_fields:
+        shown = spec.arguments.shown_name(field)
+        for spelling in (shown, to_snake(shown), to_camel(shown)):
+            said = "" if spelling != "from_" else "from"
+            with pytest.raises(ValidationError) as caught:
+                spec.arguments.model_validate({said or spelling: object()})
+            assert "no argument" not in explain(spec.arguments, caught.value)
+
+
+def test_both_spellings_mean_the_same() -> None:
+    camel = RecallArguments.model_validate({"query": "q", "minScore": 0.5, "agentId": "a"})
+    snake = RecallArguments.model_validate({"query": "q", "min_score": 0.5, "agent_id": "a"})
+    assert camel == snake
+
+
+def test_an_argument_that_does_not_exist_is_refused_with_what_may_be_meant() -> None:
+    assert "'agntId' (did you mean 'agentId'?)" in refused(RecallArguments, query="q", agntId="a")
+
+
+def test_a_wrong_type_is_named_with_what_was_given() -> None:
+    said = refused(RecallArguments, query="q", limit="many")
+    assert said.startswith("limit: should be a valid integer")
+    assert 'got "many"' in said
+    assert "query (required)" in said
+
+
+def test_numbers_as_text_are_numbers() -> None:
+    assert RecallArguments.model_validate({"query": "q", "limit": "5"}).limit == 5
+
+
+def test_null_is_the_same_as_nothing() -> None:
+    given = RecallArguments.model_validate({"query": "q", "agentId": None, "limit": None})
+    assert given == RecallArguments.model_validate({"query": "q"})
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("2026-01-01", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("2026-01-01T08:30:00Z", datetime(2026, 1, 1, 8, 30, tzinfo=UTC)),
+        ("2026-01-01T08:30:00", datetime(2026, 1, 1, 8, 30, tzinfo=UTC)),
+        ("2026-01-01T08:30:00+02:00", datetime(2026, 1, 1, 6, 30, tzinfo=UTC)),
+    ],
+)
+def test_times_are_dates_or_times_and_utc_without_a_zone(text: str, meant: datetime) -> None:
+    assert RecallArguments.model_validate({"query": "q", "from": text}).from_ == meant
+
+
+def test_a_choice_is_taken_in_any_case() -> None:
+    given = QueryArguments.model_validate({"query": "q", "event_type": " Error "})
+    assert given.event_type == "error"
+
+
+def test_labels_may_be_one_text_with_commas() -> None:
+    given = QueryArguments.model_validate({"query": "q", "tags": "npm, permissions"})
+    assert given.tags == ["npm", "permissions"]
+
+
+def test_a_handover_is_taken_flat_and_in_groups() -> None:
+    todo = {"content": "Add refresh tokens", "priority": 2}
+    flat = SleepArguments.model_validate({"progress": ["done"], "open_todos": [todo]})
+    grouped = SleepArguments.model_validate(
+        {"work_done": {"progress": ["done"]}, "next_steps": {"todos": [todo]}}
+    )
+    assert flat == grouped
+
+
+def test_items_of_a_handover_may_be_texts_or_objects() -> None:
+    given = SleepArguments.model_validate(
+        {
+            "progress": [{"content": "Fixed bug X"}, "Fixed bug Y"],
+            "files": [{"path": "src/a.py"}],
+            "open_todos": ["Test it"],
+            "decisions": ["Use approach Z"],
+        }
+    )
+    assert given.progress == ["Fixed bug X", "Fixed bug Y"]
+    assert given.files == ["src/a.py"]
+    assert given.open_todos[0].content == "Test it"
+    assert given.decisions[0].decision == "Use approach Z"

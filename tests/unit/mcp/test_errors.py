@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from mneme import ConfigurationError
+from mneme.errors import (
+    BY_CODE,
+    DeadlineExceededError,
+    FieldViolation,
+    InternalError,
+    InvalidArgumentError,
+    MnemeError,
+    NotFoundError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+    UnimplementedError,
+)
+from mneme_mcp.errors import Place, explain
+from mneme_mcp.toolsets import TOOLSETS, tools_of
+
+PLACE = Place("memory.local:50051")
+OVER_HTTP = replace(PLACE, over_http=True)
+
+
+def spelling(tool: str) -> Callable[[str], str]:
+    return next(spec for spec in tools_of(TOOLSETS) if spec.name == tool).spelled
+
+
+def test_a_missing_key_is_answered_with_where_to_put_it() -> None:
+    error = UnauthenticatedError("no", reason="API_KEY_MISSING")
+    assert "set MNEME_API_KEY" in explain(error, PLACE)
+    assert "Authorization: Bearer" in explain(error, OVER_HTTP)
+    assert "MNEME_API_KEY" not in explain(error, OVER_HTTP)
+
+
+def test_a_wrong_key_is_told_from_a_missing_one() -> None:
+    said = explain(UnauthenticatedError("no", reason="API_KEY_INVALID"), PLACE)
+    assert "unknown or was revoked" in said
+    assert "mneme admin keys create" in said
+
+
+def test_a_stopped_server_is_answered_with_how_to_start_it_and_where_it_was_sought() -> None:
+    said = explain(UnavailableError("failed to connect"), PLACE)
+    assert "memory.local:50051" in said
+    assert "mneme-server serve" in said
+    assert "MNEME_ADDRESS" in said
+
+
+def test_a_server_that_is_not_ready_says_why_itself() -> None:
+    error = UnavailableError("the backend is down", reason="EMBEDDING_FAILED", retry_after=3.0)
+    assert explain(error, PLACE) == "the backend is down. Try again in 3 s."
+
+
+@pytest.mark.parametrize(
+    ("tool", "path", "spelled"),
+    [
+        ("agentlens_recall", "start_time", "from"),
+        ("agentlens_recall", "tags[2]", "tags"),
+        ("agentlens_learn", "filter.agent_id", "agentId"),
+        ("agentlens_learn", "lesson.title", "title"),
+        ("reflection_search", "filter.project", "projectId"),
+        ("reflection_store", "what_worked[0]", "whatWorked"),
+        ("memory_log", "type", "event_type"),
+        ("agentlens_log_event", "events[0].id", "eventId"),
+        ("sleep", "open_todos[0].content", "open_todos[0].content"),
+        ("agentlens_reflect", "params.bucket", "params.bucket"),
+    ],
+)
+def test_fields_at_fault_are_named_as_the_caller_named_them(
+    tool: str, path: str, spelled: str
+) -> None:
+    error = InvalidArgumentError("bad", violations=[FieldViolation(path, "is too long")])
+    said = explain(error, replace(PLACE, spelled=spelling(tool)))
+    assert said == f"{spelled}: is too long."
+
+
+def test_what_was_not_found_comes_with_how_to_find_it() -> None:
+    said = explain(NotFoundError("there is no lesson 'x'"), replace(PLACE, if_missing="List them."))
+    assert said == "there is no lesson 'x'. List them."
+
+
+def test_a_limit_says_when_to_try_again() -> None:
+    assert "in 12 s" in explain(ResourceExhaustedError("too fast", retry_after=12.2), PLACE)
+
+
+def test_a_bug_names_the_id_under_which_it_is_logged() -> None:
+    said = explain(InternalError("oops", metadata={"error_id": "E1"}), PLACE)
+    assert "E1" in said
+
+
+def test_other_failures_say_what_to_do() -> None:
+    assert "narrower time range" in explain(DeadlineExceededError("late"), PLACE)
+    assert "older than this adapter" in explain(UnimplementedError("what"), PLACE)
+    assert "key with that scope" in explain(PermissionDeniedError("needs write"), PLACE)
+    assert "settings" in explain(ConfigurationError("the port is a number"), PLACE)
+
+
+@pytest.mark.parametrize("kind", BY_CODE.values(), ids=lambda kind: kind.__name__)
+def test_every_failure_of_the_client_is_put_in_words(kind: type[MnemeError]) -> None:
+    said = explain(kind("something"), PLACE)
+    assert said
+    assert "Error(" not in said

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_mcp.text import Item, count_tokens, cut, fit, listing, shorten
+from mneme_server.learn.knowledge_model import count_tokens as count_by_server
+
+WORDS = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=2000)
+ITEMS = st.lists(st.builds(Item, st.text(max_size=60), WORDS), max_size=20)
+
+
+@given(WORDS)
+def test_tokens_are_counted_as_the_server_counts_them(text: str) -> None:
+    assert count_tokens(text) == count_by_server(text)
+
+
+@given(WORDS, st.integers(1, 300))
+def test_a_text_that_is_cut_takes_no_more_than_it_may_and_one_that_fits_stays(
+    text: str, tokens: int
+) -> None:
+    shown = cut(text, tokens)
+    if count_tokens(text) <= tokens:
+        assert shown == text
+    else:
+        assert shown.endswith("…")
+        assert count_tokens(shown) <= tokens + 1
+        assert text.startswith(shown.removesuffix("…").rstrip())
+
+
+def test_a_text_is_cut_between_words() -> None:
+    assert cut("Add refresh tokens to the login", 3) == "Add refresh …"
+
+
+@given(ITEMS, st.integers(100, 2000), st.lists(WORDS, max_size=3))
+def test_a_list_never_takes_more_than_its_budget(
+    items: list[Item], budget: int, notes: list[str]
+) -> None:
+    shown = listing("Found, the best first:", items, budget, notes=notes)
+    assert count_tokens(shown.text) <= budget
+    assert len(shown.bodies) + shown.omitted == len(items)
+    assert not items or shown.bodies
+
+
+def test_short_items_leave_their_room_to_long_ones() -> None:
+    items = [Item("1.", "short"), Item("2.", "long " * 150), Item("3.", "also short")]
+    shown = listing("", items, 300)
+    assert shown.omitted == 0
+    assert shown.bodies[0] == "short"
+    assert shown.bodies[2] == "also short"
+    assert count_tokens(shown.bodies[1]) > 100
+
+
+def test_a_long_text_keeps_whole_lines_and_says_where_the_rest_is() -> None:
+    text = "\n".join(f"line {number} says something" for number in range(100))
+    shown = fit(text, 120, "raise tokenBudget").splitlines()
+    assert shown[:-1] == text.splitlines()[: len(shown) - 1]
+    assert shown[-1] == "… cut to 120 tokens; raise tokenBudget."
+    assert count_tokens("\n".join(shown)) <= 120
+
+
+def test_a_text_that_fits_is_left_alone() -> None:
+    assert fit("one\ntwo", 50, "raise tokenBudget") == "one\ntwo"
+
+
+def test_structured_answers_lose_their_longest_texts_first_and_no_ids() -> None:
+    long_id = "x" * 4000
+    whole = {"id": long_id, "short": "a few words", "long": "many words " * 500, "items": ["a b"]}
+    shown = shorten(whole, 100)
+    assert shown["id"] == long_id
+    assert shown["short"] == "a few words"
+    assert shown["items"] == ["a b"]
+    assert shown["long"].endswith("…")
+    assert count_tokens(shown["long"]) <= 100
+
+
+def test_a_structured_answer_that_fits_is_left_alone() -> None:
+    assert shorten({"a": "two words", "b": [1, None, True]}, 100) == {
+        "a": "two words",
+        "b": [1, None, True],
+    }

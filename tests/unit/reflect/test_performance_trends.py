@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+from mneme_server.common.errors import InvalidArgument
+from mneme_server.events.model import EventType, SessionStatus
+from mneme_server.reflect.buckets import MAX_BUCKETS, buckets_over
+from mneme_server.reflect.model import Findings, PerformanceTrends, Trend
+from mneme_server.reflect.params import TrendParams
+from mneme_server.reflect.performance_trends import NEEDED, performance_trends
+from unit.reflect.making import daily_sessions, most_false_alarms
+from unit.reflect.record import DAY, HOUR, Record
+
+
+def found_in(record: Record, bucket: str = "") -> Findings:
+    return performance_trends(record.history(*NEEDED), TrendParams(bucket))
+
+
+def trends_in(record: Record, bucket: str = "") -> PerformanceTrends:
+    result = found_in(record, bucket).result
+    assert isinstance(result, PerformanceTrends)
+    return result
+
+
+def test_trend_data_has_success_rate_latency_and_sessions_an_hour_over_time() -> None:
+    record = Record()
+    for number, (won, milliseconds) in enumerate(((True, 100), (False, 300), (True, 200))):
+        status = SessionStatus.COMPLETED if won else SessionStatus.ERROR
+        record.session(f"s{number}", at=number * 60.0, status=status)
+        record.add(
+            f"s{number}", EventType.LLM_RESPONSE, number * 60.0, duration=milliseconds * 1_000
+        )
+    record.session("later", at=2 * HOUR, status=SessionStatus.COMPLETED)
+    record.add("later", EventType.ERROR, 2 * HOUR, error="x")
+    first, empty, last = trends_in(record, "hour").points
+    assert first.session_count == 3
+    assert first.success_rate == pytest.approx(2 / 3)
+    assert first.latency_p50_ms == first.latency_mean_ms == 200
+    assert first.latency_p95_ms == pytest.approx(290)
+    assert first.sessions_per_hour == 3
+    assert (empty.session_count, empty.sessions_per_hour) == (0, 0)
+    assert empty.success_rate is None
+    assert empty.latency_p50_ms is None
+    assert (last.errors_per_session, last.success_rate) == (1, 1)
+
+
+def test_planted_trends_are_identified_as_improving_or_degrading() -> None:
+    for seed in range(3):
+        good = trends_in(
+            daily_sessions(seed, success=(0.3, 0.95), latency_ms=(900, 300), per_day=(4, 16))
+        )
+        bad = trends_in(
+            daily_sessions(seed, success=(0.95, 0.3), latency_ms=(300, 900), per_day=(16, 4))
+        )
+        for result, expected in ((good, Trend.IMPROVING), (bad, Trend.DEGRADING)):
+            assert result.success_rate.trend is expected
+            assert result.latency.trend is expected
+            assert result.latency_p95.trend is expected
+            assert result.throughput.trend is expected
+        slope = good.success_rate.slope_interval
+        assert slope.low < 0.65 / 29 < slope.high
+
+
+def test_steady_performance_is_stable_with_false_alarms_as_rare_as_stated() -> None:
+    runs = 40
+    alarms = 0
+    for seed in range(runs):
+        result = trends_in(daily_sessions(seed, 14))
+        tests = (
+            result.success_rate, result.latency, result.latency_p95, result.throughput,
+        )  # fmt: skip
+        assert all(test.trend is not Trend.UNKNOWN for test in tests)
+        alarms += any(test.trend is not Trend.STABLE for test in tests)
+    assert alarms <= most_false_alarms(runs)
+
+
+def test_that_nothing_changed_is_told_without_confidence() -> None:
+    stable = [i for i in found_in(daily_sessions(1, 14)).insights if i.data["trend"] == "stable"]
+    assert stable
+    assert {insight.confidence for insight in stable} == {0.0}
+
+
+def test_with_fewer_than_five_spans_there_is_no_trend() -> None:
+    findings = found_in(daily_sessions(1, 4, success=(0, 1)), "day")
+    result = findings.result
+    assert isinstance(result, PerformanceTrends)
+    assert result.success_rate.trend is Trend.UNKNOWN
+    assert findings.insights == []
+    assert findings.notes[0] == "the range makes 4 spans of time; a trend needs 5"
+
+
+def test_spans_without_data_have_no_rate_but_a_throughput_of_zero() -> None:
+    record = Record()
+    for day in (0, 1, 2, 10, 11, 12):
+        record.session(f"s{day}", at=day * DAY + HOUR, status=SessionStatus.COMPLETED)
+    result = trends_in(record, "day")
+    assert result.success_rate.points == 5  # Of the last day less than half was seen.
+    assert result.throughput.points == 12
+
+
+def test_sessions_without_a_known_outcome_do_not_count_for_the_rate() -> None:
+    record = Record()
+    record.session("done", status=SessionStatus.COMPLETED)
+    record.session("active")
+    findings = found_in(record)
+    assert isinstance(findings.result, PerformanceTrends)
+    assert findings.result.points[0].success_rate == 1
+    assert "1 session without a known outcome left out of the rates" in findings.notes
+
+
+def test_without_sessions_there_is_nothing() -> None:
+    result = trends_in(Record())
+    assert (result.points, result.success_rate.trend) == ((), Trend.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "span"),
+    [(3 * HOUR, HOUR), (4 * DAY, HOUR), (10 * DAY, DAY), (300 * DAY, 7 * DAY)],
+)
+def test_the_span_follows_from_the_range(seconds: float, span: float) -> None:
+    assert buckets_over(0, round(seconds * 1e6), "").seconds == span
+
+
+def test_spans_of_many_years_are_several_weeks_each() -> None:
+    found = buckets_over(0, round(50 * 365 * DAY * 1e6), "")
+    assert found.count <= 101
+    assert found.seconds % (7 * DAY) == 0
+
+
+def test_weeks_begin_on_mondays_and_days_at_midnight() -> None:
+    wednesday = 1_780_444_800_000_000  # 2026-06-03.
+    assert buckets_over(wednesday, wednesday, "week").start_us(0) == wednesday - 2 * 86_400_000_000
+    noon = wednesday + 43_200_000_000
+    assert buckets_over(noon, noon, "day").start_us(0) == wednesday
+
+
+def test_a_span_that_makes_too_many_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="at most 1,000") as refused:
+        buckets_over(0, round((MAX_BUCKETS + 1) * HOUR * 1e6), "hour")
+    assert refused.value.field == "params.bucket"

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from mneme_server.common.errors import InvalidArgument, ResourceExhausted
+from mneme_server.events.model import EventType
+from mneme_server.reflect.model import Analysis
+from mneme_server.reflect.ports import HistoryFilter
+from mneme_server.reflect.reflecting import AT_ONCE, Reflect
+from unit.reflect.making import random_calls
+from unit.reflect.record import Record
+
+
+class Tenants:
+    """One tenant; reading it can be held up."""
+
+    def __init__(self, record: Record) -> None:
+        self.history = record
+        self.opened = threading.Semaphore(0)
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    @contextmanager
+    def open(self, tenant_id: str) -> Iterator[Any]:
+        yield self
+
+    @contextmanager
+    def read(self) -> Iterator[Any]:
+        self.opened.release()
+        self.go_on.wait(30)
+        yield self
+
+
+@pytest.mark.parametrize("analysis", Analysis)
+def test_every_analysis_answers_an_empty_record(analysis: Analysis) -> None:
+    found = Reflect(Tenants(Record()))("t", analysis, HistoryFilter(), {}, 10)
+    assert (found.scope.sessions, found.scope.events, found.insights) == (0, 0, ())
+    assert (found.scope.first_us, found.scope.truncated) == (None, False)
+
+
+@pytest.mark.parametrize("analysis", Analysis)
+def test_the_answer_says_what_was_looked_at(analysis: Analysis) -> None:
+    record = random_calls(1, sessions=12)
+    found = Reflect(Tenants(record))("t", analysis, HistoryFilter(), {}, 10)
+    assert (found.scope.sessions, found.scope.events) == (12, len(record.events))
+    assert found.scope.first_us == min(event.time for event in record.events)
+    assert found.scope.last_us == max(event.time for event in record.events)
+
+
+def test_a_wrong_parameter_is_told_before_anything_is_read() -> None:
+    tenants = Tenants(Record())
+    with pytest.raises(InvalidArgument):
+        Reflect(tenants)("t", Analysis.COST_ANALYSIS, HistoryFilter(), {"x": 1}, 10)
+    assert not tenants.opened.acquire(blocking=False)
+
+
+def test_more_analyses_than_may_run_at_once_are_told_when_to_come_back() -> None:
+    tenants = Tenants(Record())
+    tenants.go_on.clear()
+    reflect = Reflect(tenants, patience_s=0.01)
+
+    def run() -> None:
+        reflect("t", Analysis.COST_ANALYSIS, HistoryFilter(), {}, 10)
+
+    running = [threading.Thread(target=run) for _ in range(AT_ONCE)]
+    for thread in running:
+        thread.start()
+        assert tenants.opened.acquire(timeout=30)
+    with pytest.raises(ResourceExhausted) as refused:
+        run()
+    assert refused.value.retry_after_s
+    tenants.go_on.set()
+    for thread in running:
+        thread.join(30)
+    run()  # And the place is free again.
+
+
+def test_a_session_without_events_counts_where_it_started_in_range() -> None:
+    record = Record()
+    record.session("silent", at=10)
+    record.session("before", at=1)
+    record.add("spoke", EventType.MESSAGE, 12, text="hello")
+    filter_ = HistoryFilter(start_us=5_000_000, end_us=20_000_000)
+    found = Reflect(Tenants(record))("t", Analysis.COST_ANALYSIS, filter_, {}, 10)
+    assert (found.scope.sessions, found.scope.events) == (2, 1)
+
+
+@pytest.mark.parametrize("analysis", Analysis)
+def test_times_at_the_ends_of_the_calendar_are_no_trouble(analysis: Analysis) -> None:
+    record = Record()
+    for at in (-62_135_596_800.0, 0.0, 253_402_300_799.0):  # The years 1 to 9999.
+        record.call(f"s{at}", "pay", at, error="too late")
+        record.add(f"s{at}", EventType.LLM_RESPONSE, at, cost=1.0, duration=5, model="m")
+    found = Reflect(Tenants(record))("t", analysis, HistoryFilter(), {}, 10)
+    assert found.scope.sessions == 3
+
+
+def test_a_server_that_never_reflects_does_not_import_scipy() -> None:
+    code = "import mneme_server.app, sys; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
