@@ -7,6 +7,7 @@ from pathlib import Path
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from mneme_server.storage import tables
+from mneme_server.storage.documents import select_documents
 from mneme_server.storage.engine import Database
 from mneme_server.storage.migrate import migrate
 from mneme_server.storage.tenant_database import FILE_NAME, MIGRATIONS, SqlTenantDatabase
@@ -26,7 +27,7 @@ def test_a_tenants_tables_are_those_that_its_migrations_make(tmp_path: Path) -> 
 def test_sessions_of_before_are_queued_for_their_summaries(tmp_path: Path) -> None:
     older = tmp_path / "older"
     older.mkdir()
-    for file in sorted(MIGRATIONS.glob("[0-9]*.py"))[:2]:
+    for file in sorted(MIGRATIONS.glob("[0-9]*.py"))[:1]:
         (older / file.name).write_text(file.read_text())
     database = Database(tmp_path / FILE_NAME)
     migrate(database, older)
@@ -53,11 +54,8 @@ def test_a_handful_of_documents_is_looked_up_not_searched_for(tmp_path: Path) ->
     SqlTenantDatabase(tmp_path, "t").close()
     database = Database(tmp_path / FILE_NAME)
     with database.read() as connection:
-        plan = connection.execute(
-            text(
-                "EXPLAIN QUERY PLAN SELECT * FROM documents"
-                " WHERE tenant_id = 't' AND doc_id IN (1, 2, 3, 4, 5, 6, 7, 8)"
-            )
-        ).all()
+        query = select_documents("t").where(tables.documents.c.doc_id.in_(list(range(1, 9))))
+        asked = query.compile(connection, compile_kwargs={"literal_binds": True})
+        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}")).all()
     database.close()
-    assert "doc_id=?" in plan[0][3] or "rowid=?" in plan[0][3]
+    assert "rowid=?" in plan[0][3]
