@@ -17,7 +17,17 @@ if not __package__:  # Run as a script.
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cases import ceiling, embedding, footprint, lessons, recall, recording, tenants
+from benchmarks.cases import (
+    ceiling,
+    embedding,
+    footprint,
+    lessons,
+    recall,
+    recording,
+    reflect,
+    sessions,
+    tenants,
+)
 from benchmarks.context import FULL, QUICK, Context
 from benchmarks.machine import Load, facts
 from benchmarks.report import Row, Verdict, as_json, as_markdown
@@ -36,6 +46,8 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "lessons": ("Lessons and statistics", lessons.run),
     "footprint": ("Start-up, memory, disk", footprint.run),
     "tenants": ("Many tenants", tenants.run),
+    "sessions": ("Context and session memory", sessions.run),
+    "reflect": ("Reflect", reflect.run),
 }
 
 

@@ -1,8 +1,8 @@
 """The demo: what Mneme does, on a real server in a temporary folder.
 
-It imports the sample sessions, recalls from them, keeps lessons, shows two tenants apart, kills
-the server and shows that nothing is lost. Each promise is checked; one that does not hold is
-marked, and the exit code is 1.
+It imports the sample sessions, recalls from them, keeps lessons, reflects on its errors, hands a
+session over to the next, shows two tenants apart, kills the server and shows that nothing is lost.
+Each promise is checked; one that does not hold is marked, and the exit code is 1.
 
 Usage: python scripts/demo.py [--svg FILE]     (`make demo` sets up what it needs)
 """
@@ -100,6 +100,8 @@ class Demo:
         self.report.begin_picture()
         self.recall()
         self.keep_lessons()
+        self.reflect()
+        self.pick_up_where_it_left_off()
         self.separate_tenants()
         self.survive_a_crash()
         self.report.end_picture()
@@ -191,6 +193,56 @@ class Demo:
                 )
                 best = found[0].lesson.title if found else "nothing"
                 report.check(best == title, f"the best answer is the lesson “{title}”")
+
+    def reflect(self) -> None:
+        """Look at the agent's own record."""
+        report = self.report
+        report.chapter("Reflect: what the agent's own record says")
+        with self.client() as client:
+            errors = client.reflect("error_patterns", limit=3)
+            loops = client.reflect("tool_sequences", limit=3)
+            counted = sum(session.error_count for session in client.iter_sessions())
+        report.table(
+            ("error", "tool", "times", "sessions"),
+            [
+                (p.template, p.tool_name, str(p.count), str(p.sessions_affected))
+                for p in errors.error_patterns.patterns
+            ],
+        )
+        for sequence in loops.tool_sequences.common:
+            tools = " → ".join(sequence.tools)
+            report.say(f"  {tools}: {sequence.count} times in {sequence.sessions} sessions")
+        report.check(
+            errors.error_patterns.error_count == counted,
+            f"every error was looked at: {counted}",
+        )
+
+    def pick_up_where_it_left_off(self) -> None:
+        """Hand two sessions over, and wake up in the next one."""
+        report = self.report
+        report.chapter("Sleep and wake up: one session hands over to the next")
+        with self.client() as client:
+            client.sleep(
+                "inv-20-keys",
+                project="shop",
+                progress=["Stored idempotency keys before the first capture"],
+                files=["payments/gateway.py"],
+            )
+            client.sleep(
+                "inv-21-refunds",
+                project="shop",
+                progress=["Refunds carry the key of their capture"],
+                open_todos=[{"content": "Expire idempotency keys after a week", "priority": 1}],
+                files=["payments/gateway.py", "tests/test_refunds.py"],
+            )
+            woken = client.wake_up(project="shop")
+        for line in woken.narrative.splitlines():
+            report.say(f"  {line}".rstrip())
+        report.check(
+            woken.last_handover.session_id == "inv-21-refunds"
+            and [related.session_id for related in woken.related] == ["inv-20-keys"],
+            "the last handover is there, and the session that it goes back to",
+        )
 
     def separate_tenants(self) -> None:
         """Ask two tenants the same, and try to reach one from the other."""
