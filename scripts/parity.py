@@ -42,7 +42,7 @@ class Row:
         service: the service's name.
         method: the RPC's name.
         python: methods of the Python client.
-        typescript: the method of the TypeScript client.
+        typescript: methods of the TypeScript client.
         cli: commands, or the reason why there is none.
         mcp: tools and resources, or the reason why there is none.
     """
@@ -50,7 +50,7 @@ class Row:
     service: str
     method: str
     python: tuple[str, ...]
-    typescript: str
+    typescript: tuple[str, ...]
     cli: tuple[str, ...] | str
     mcp: tuple[str, ...] | str
 
@@ -77,19 +77,21 @@ def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
     snake = _HUMP.sub("_", method).lower()
     walks = [f"iter_{snake.removeprefix('list_')}", f"iter_{snake}"]
     methods = [snake, *(name for name in walks if hasattr(MnemeClient, name))]
+    python = tuple(said.get("python", methods))
     return Row(
         service,
         method,
-        tuple(said.get("python", methods)),
-        said.get("typescript", typescript_name(method)),
+        python,
+        tuple(said.get("typescript", map(camel_case, python))),
         _reached(said, "cli"),
         _reached(said, "mcp"),
     )
 
 
-def typescript_name(method: str) -> str:
-    """The method of the TypeScript client."""
-    return f"{method[0].lower()}{method[1:]}"
+def camel_case(name: str) -> str:
+    """The method of the TypeScript client: the Python client's, in camel case."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def _reached(said: Mapping[str, Any], how: str) -> tuple[str, ...] | str:
@@ -109,7 +111,7 @@ def page() -> str:
             service = row.service
             parts.append(f"\n## {service}\n")
             parts.append(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
-        cells = [f"`{row.method}`", _code(row.python), f"`{row.typescript}`"]
+        cells = [f"`{row.method}`", _code(row.python), _code(row.typescript)]
         cells += [_code(row.cli), _code(row.mcp)]
         parts.append(f"| {' | '.join(cells)} |")
     return "\n".join(parts) + "\n"

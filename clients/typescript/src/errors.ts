@@ -1,10 +1,10 @@
-import { durationMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "./gen/google/rpc/error_details_pb.js";
+import { toMilliseconds } from "./time.js";
 
 /** The client's address, key or TLS settings cannot be used; the message says what to change. */
 export class ConfigurationError extends Error {
@@ -134,21 +134,21 @@ export function errorOf(failure: unknown, address: string): MnemeError {
   const [retry] = error.findDetails(RetryInfoSchema);
   const code = info === undefined && isLostConnection(error) ? "UNAVAILABLE" : NAMES[error.code];
   const isSilent = info === undefined && code === "UNAVAILABLE";
-  return new MnemeError(
-    isSilent ? `no Mneme server answers at ${address}: ${error.rawMessage}` : error.rawMessage,
-    {
-      code,
-      reason: info?.reason ?? "",
-      violations: (request?.fieldViolations ?? []).map(({ field, description, reason }) => ({
-        field,
-        description,
-        reason,
-      })),
-      metadata: info?.metadata ?? {},
-      retryAfterMs: retry?.retryDelay && durationMs(retry.retryDelay),
-      cause: failure,
-    },
-  );
+  const words = error.rawMessage.startsWith(LOST_STREAM)
+    ? "the connection broke"
+    : error.rawMessage;
+  return new MnemeError(isSilent ? `no Mneme server answers at ${address}: ${words}` : words, {
+    code,
+    reason: info?.reason ?? "",
+    violations: (request?.fieldViolations ?? []).map(({ field, description, reason }) => ({
+      field,
+      description,
+      reason,
+    })),
+    metadata: info?.metadata ?? {},
+    retryAfterMs: retry?.retryDelay && toMilliseconds(retry.retryDelay),
+    cause: failure,
+  });
 }
 
 /** What Node.js says when a connection breaks, which Connect calls aborted or internal. */
@@ -160,15 +160,29 @@ const LOST = new Set([
   "ENETUNREACH",
   "ENOENT",
   "EPIPE",
+  "ERR_HTTP2_ERROR",
   "ERR_HTTP2_GOAWAY_SESSION",
   "ERR_HTTP2_INVALID_SESSION",
   "ERR_HTTP2_SESSION_ERROR",
   "ERR_HTTP2_STREAM_CANCEL",
 ]);
 
+/** What Node.js says when TLS fails, e.g. a certificate that nobody trusts. */
+const UNTRUSTED = /^ERR_TLS_|^ERR_SSL_|CERT|^UNABLE_TO_|^EPROTO$|^HOSTNAME_MISMATCH$/;
+
+/**
+ * What Connect says of streams that a broken connection took along. Who cancels a call is told so
+ * before this is asked.
+ */
+const LOST_STREAM = "http/2 stream closed with error code CANCEL";
+
 function isLostConnection(error: ConnectError): boolean {
+  if (error.rawMessage.startsWith(LOST_STREAM)) {
+    return true;
+  }
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && typeof cause.code === "string" && LOST.has(cause.code)) {
+    const code = "code" in cause && typeof cause.code === "string" ? cause.code : "";
+    if (LOST.has(code) || UNTRUSTED.test(code)) {
       return true;
     }
   }

@@ -1,6 +1,5 @@
 /** The client of Mneme, the memory of AI agents. */
 
-export { durationMs, timestampDate } from "@bufbuild/protobuf/wkt";
 export type { CallOptions, Items } from "./caller.js";
 export { createMneme, type Mneme, type MnemeOptions, type RequestOf } from "./client.js";
 export type { TlsOptions } from "./connection.js";
@@ -9,3 +8,4 @@ export type { Fields } from "./fields.js";
 export * from "./gen/index.js";
 export { toJson } from "./json.js";
 export { Stream } from "./stream.js";
+export { toDate, toMilliseconds } from "./time.js";

@@ -1,0 +1,265 @@
+/** Every RPC of every service, called against a real server. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Mneme } from "@mneme/client";
+import * as api from "@mneme/client";
+import { Server } from "./support/server.js";
+
+const NO_CALLS = new Set(["address", "transport", "close"]);
+const answered = new Set<string>();
+
+/** The same client, which remembers the methods that were answered. */
+function watched(client: Mneme): Mneme {
+  const methods = Object.entries(client).map(([name, member]) => {
+    if (NO_CALLS.has(name)) {
+      return [name, member];
+    }
+    const call = (...given: unknown[]) => {
+      const answer = member(...given);
+      return Symbol.asyncIterator in answer ? noted(name, answer) : answer.then(note(name));
+    };
+    return [name, call];
+  });
+  return Object.fromEntries(methods) as Mneme;
+}
+
+function note(name: string): <T>(answer: T) => T {
+  return (answer) => {
+    answered.add(name);
+    return answer;
+  };
+}
+
+async function* noted(name: string, messages: AsyncIterable<unknown>) {
+  for await (const message of messages) {
+    answered.add(name);
+    yield message;
+  }
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found = [];
+  for await (const item of items) {
+    found.push(item);
+  }
+  return found;
+}
+
+let server: Server;
+let client: Mneme;
+let admin: Mneme;
+
+before(async () => {
+  server = await Server.start();
+  client = watched(await server.tenant());
+  admin = watched(server.admin());
+});
+after(() => server?.stop());
+
+test("a session is started, filled, listed, verified and ended", async () => {
+  const { session } = await client.startSession({
+    sessionId: "s1",
+    agentId: "builder",
+    project: "invoices",
+    tags: ["release"],
+    metadata: { branch: "main", nested: { depth: [1, 2.5, null] } },
+  });
+  assert.equal(session?.id, "s1");
+  assert.deepEqual(session?.metadata, { branch: "main", nested: { depth: [1, 2.5, null] } });
+  const timestamp = new Date("2026-03-01T10:00:00.125Z");
+  const recorded = await client.recordEvents({
+    events: [
+      {
+        id: "s1:1",
+        sessionId: "s1",
+        eventType: "tool_call",
+        name: "bash",
+        callId: "c1",
+        payload: { arguments: { command: "make release" } },
+        timestamp,
+        inputTokens: 120,
+      },
+      {
+        sessionId: "s1",
+        eventType: "tool_error",
+        name: "bash",
+        callId: "c1",
+        error: "tag v2.4.0 exists already",
+        duration: 3200.5,
+      },
+    ],
+    waitIndexed: true,
+  });
+  assert.deepEqual(
+    recorded.receipts.map((receipt) => receipt.sequence),
+    [1n, 2n],
+  );
+  assert.match(recorded.receipts[1]?.id ?? "", /^[0-9A-HJKMNP-TV-Z]{26}$/);
+  const streamed = await client.streamEvents([
+    { sessionId: "s1", eventType: "message", text: "The release waits for a new number." },
+  ]);
+  assert.equal(streamed.recordedCount, 1n);
+  const { events } = await client.listEvents({ sessionId: "s1" });
+  const first = events.find((event) => event.id === "s1:1");
+  const failed = events.find((event) => event.error);
+  assert.equal(first?.timestamp && api.toDate(first.timestamp).getTime(), timestamp.getTime());
+  assert.equal(first?.inputTokens, 120n);
+  assert.equal(failed?.duration && api.toMilliseconds(failed.duration), 3200.5);
+  assert.equal(failed?.eventType, api.EventType.TOOL_ERROR);
+  assert.equal((await client.getSession({ sessionId: "s1" })).session?.errorCount, 1n);
+  assert.equal((await client.listSessions({ project: "invoices" })).totalSize, 1n);
+  assert.equal((await client.listAgents()).agents[0]?.id, "builder");
+  assert.equal((await client.verifyEvents({ sessionId: "s1" })).eventsChecked, 3n);
+  const ended = await client.endSession({ sessionId: "s1", status: "error" });
+  assert.equal(ended.session?.status, api.SessionStatus.ERROR);
+});
+
+test("recorded events are watched from a cursor on", async () => {
+  for await (const message of client.watchEvents({ afterCursor: "0" })) {
+    if (message.event?.error) {
+      assert.equal(message.event.error, "tag v2.4.0 exists already");
+      break;
+    }
+  }
+});
+
+test("walks go over all pages", async () => {
+  await client.startSession({ sessionId: "s2", agentId: "reviewer", project: "invoices" });
+  const sessions = await all(client.iterSessions({ pageSize: 1 }));
+  assert.deepEqual(sessions.map((session) => session.id).sort(), ["s1", "s2"]);
+  assert.equal((await all(client.iterEvents({ sessionId: "s1", pageSize: 1 }))).length, 3);
+  assert.equal((await all(client.iterAgents({ pageSize: 1 }))).length, 2);
+});
+
+test("what was recorded is recalled", async () => {
+  const answer = await client.recall({
+    query: "the version number is taken",
+    scopes: ["event", api.Scope.LESSON],
+    mode: "hybrid",
+    startTime: new Date("2026-01-01T00:00:00Z"),
+    explain: true,
+    limit: 3,
+  });
+  assert.equal(answer.outcome, api.RecallOutcome.FOUND);
+  assert.ok(answer.results.some((result) => result.text.includes("v2.4.0")));
+  assert.ok(answer.results[0]?.terms.length);
+});
+
+test("lessons are kept, found, changed, moved and archived", async () => {
+  await client.createLesson({
+    lessonId: "tags",
+    title: "Tags are never moved",
+    content: "A release that failed after its tag was pushed gets a new number.",
+    category: "release",
+    importance: "high",
+  });
+  const { lesson } = await client.getLesson({ lessonId: "tags" });
+  assert.equal(lesson?.importance, api.Importance.HIGH);
+  const found = await client.searchLessons({ query: "can I reuse a release number" });
+  assert.equal(found.results[0]?.lesson?.id, "tags");
+  const changed = await client.updateLesson({
+    lesson: { id: "tags", content: "Use a new number after a failed release." },
+  });
+  assert.equal(changed.lesson?.title, "Tags are never moved");
+  assert.equal(changed.lesson?.content, "Use a new number after a failed release.");
+  const exported = await all(client.exportLessons());
+  const copies = exported.map((one) => ({ ...one.lesson, id: "copy", title: "A copy" }));
+  const imported = await client.importLessons({ lessons: copies, onConflict: "skip" });
+  assert.equal(imported.createdCount, 1);
+  assert.equal((await client.listLessons({ filter: { category: "release" } })).totalSize, 2n);
+  assert.equal((await all(client.iterLessons({ pageSize: 1 }))).length, 2);
+  await client.deleteLesson({ lessonId: "copy" });
+  assert.equal((await client.listLessons()).totalSize, 1n);
+});
+
+test("reflections are stored, listed, searched and summarised", async () => {
+  await client.storeReflection({
+    sessionId: "s1",
+    project: "invoices",
+    taskDescription: "Release the invoices service",
+    attemptNumber: 1,
+    outcome: "failure",
+    whatDidNotWork: ["pushing the tag before the tests ran"],
+    nextStrategy: "run the tests first",
+    tags: ["release"],
+  });
+  const { reflections } = await client.listReflections({ filter: { sessionId: "s1" } });
+  assert.equal(reflections[0]?.outcome, api.Outcome.FAILURE);
+  assert.equal((await all(client.iterReflections())).length, 1);
+  const found = await client.searchReflections({ taskDescription: "release a service" });
+  assert.equal(found.results.length, 1);
+  assert.equal((await client.summarizeReflections()).totalReflections, 1n);
+});
+
+test("knowledge is logged and queried", async () => {
+  await client.logKnowledge({
+    repo: "invoices",
+    type: "error",
+    context: "make release",
+    lesson: "the tag must not exist before the release",
+    timestamp: new Date("2026-03-01T10:00:00Z"),
+  });
+  const { markdown, entries } = await client.queryKnowledge({ query: "release tag" });
+  assert.equal(entries.length, 1);
+  assert.match(markdown, /the tag must not exist/);
+});
+
+test("sessions are reflected upon", async () => {
+  const answer = await client.reflect({ analysis: "error_patterns" });
+  assert.equal(answer.result.case, "errorPatterns");
+  assert.equal(answer.metadata?.sessionsAnalyzed, 2n);
+});
+
+test("a session's end is handed over to the next one", async () => {
+  const slept = await client.sleep({
+    sessionId: "s1",
+    progress: ["the release is prepared"],
+    openTodos: [{ content: "choose a new number" }],
+    decisions: [{ decision: "tags are never moved", rationale: "others have fetched them" }],
+    files: ["Makefile"],
+  });
+  assert.deepEqual(slept.handover?.progress, ["the release is prepared"]);
+  const woken = await client.wakeUp({ project: "invoices" });
+  assert.equal(woken.lastHandover?.sessionId, "s1");
+  assert.ok((await client.getContext({ topic: "release number" })).totalSessions);
+  assert.ok((await client.searchSessions({ query: "release" })).results.length);
+  assert.equal((await client.getTimeline({ project: "invoices" })).entries.length, 2);
+  assert.equal((await all(client.iterGetTimeline({ pageSize: 1 }))).length, 2);
+});
+
+test("tenants and keys are managed", async () => {
+  await admin.createTenant({ tenantId: "other", displayName: "Other" });
+  const made = await admin.createApiKey({ tenantId: "other", name: "reader", scopes: ["read"] });
+  assert.match(made.secret, /^mn_/);
+  assert.deepEqual(made.apiKey?.scopes, [api.KeyScope.READ]);
+  const { apiKeys } = await admin.listApiKeys({ tenantId: "other" });
+  assert.equal(apiKeys.length, 1);
+  assert.equal((await all(admin.iterApiKeys({ tenantId: "other" }))).length, 1);
+  await admin.revokeApiKey({ apiKeyId: made.apiKey?.id ?? "" });
+  assert.ok((await admin.listTenants()).tenants.some((tenant) => tenant.id === "other"));
+  assert.ok((await all(admin.iterTenants({ pageSize: 1 }))).length >= 3);
+  assert.equal((await admin.getStats({ tenantId: "other" })).tenant?.eventCount, 0n);
+  assert.ok((await admin.backup({ tenantId: "other" })).sizeBytes > 0n);
+  await admin.deleteTenant({ tenantId: "other" });
+});
+
+test("every method of the client was called here and answered", () => {
+  const methods = Object.keys(admin).filter((name) => !NO_CALLS.has(name));
+  assert.deepEqual(
+    methods.filter((name) => !answered.has(name)),
+    [],
+  );
+});
+
+test("every RPC of the schemas has a method", () => {
+  const services = Object.values(api).filter(
+    (one) => typeof one === "object" && "kind" in one && one.kind === "service",
+  );
+  const rpcs = services.flatMap((service) => service.methods.map((method) => method.localName));
+  const methods = Object.keys(admin).filter(
+    (name) => !NO_CALLS.has(name) && !/^iter[A-Z]/.test(name),
+  );
+  assert.ok(services.length >= 6);
+  assert.equal(methods.length, rpcs.length);
+});
