@@ -8,7 +8,7 @@ SETUP := $(VENV)/.setup-done
 # The TypeScript client is built and tested where Node.js 20 and npm are; nothing else needs them.
 TYPESCRIPT := clients/typescript
 NODE := $(shell command -v npm >/dev/null && \
-	node -e 'process.exit(process.versions.node.split(".")[0] < 20)' 2>/dev/null && echo yes)
+	node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null && echo yes)
 NODE_SETUP := $(TYPESCRIPT)/node_modules/.setup-done
 
 # Where the exported embedding model is kept; shared by the demo, the tests and `make serve`.
@@ -44,7 +44,7 @@ setup-typescript:
 		|| echo "The TypeScript client is not set up; npm's message is above.",:)
 
 $(NODE_SETUP): $(TYPESCRIPT)/package-lock.json
-	@cd $(TYPESCRIPT) && npm ci --silent --no-audit --no-fund
+	@cd $(TYPESCRIPT) && npm install --no-save --silent --no-audit --no-fund
 	@touch $@
 
 model: $(SETUP)

@@ -39,7 +39,8 @@ export const calls = {
    *
    * Scope: admin.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) for the tenant of the calling key.
+   * (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
+   * UNAVAILABLE with RetryInfo while calls of the tenant are still running.
    */
   deleteTenant: {
     method: AdminService.method.deleteTenant,
@@ -99,8 +100,9 @@ export const calls = {
   },
   /**
    * Copies a tenant's database, consistent while it is in use, into the
-   * server's backup folder. To restore it, stop the server and put the files
-   * into the tenant's folder; indexes are rebuilt from them.
+   * server's backup folder. To restore it, stop the server and put the file
+   * as mneme.db into the tenant's folder, as its only content: `index/` and
+   * what else is there must be removed. The indexes are rebuilt from it.
    *
    * Scope: admin.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -157,13 +159,20 @@ export const calls = {
     madeIds: [["events", "id"]],
   },
   /**
-   * Records a stream of events in batches of up to 500, each durable on its
-   * own. When the stream fails, ErrorInfo.metadata["recorded"] counts the
-   * events that are safe; sending the whole stream again with the same ids is
-   * harmless.
+   * Records a stream of events in batches, each durable on its own. A batch is
+   * written when it holds 500 events or 4 MiB, and at the latest 200 ms after
+   * its first event arrived, so that a stream may stay open between events; one
+   * that sends nothing for 60 seconds is ended. What arrived before the stream
+   * ended, broke off or brought an event that is refused is recorded. When the
+   * call fails, ErrorInfo.metadata["recorded"] counts the events that are safe
+   * and ["message_index"] is the place of a bad one, from 0; sending the whole
+   * stream again with the same ids is harmless.
    *
    * Scope: write.
-   * Errors: as RecordEvents.
+   * Errors: as RecordEvents, but a batch with an event that is refused because
+   * of what is stored (ALREADY_EXISTS) is not recorded at all;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+   * server or the tenant may have, or when nothing was sent for too long.
    */
   streamEvents: {
     method: EventService.method.streamEvents,
@@ -228,7 +237,7 @@ export const calls = {
    *
    * Scope: read.
    * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-   * RetryInfo.
+   * RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
    */
   watchEvents: {
     method: EventService.method.watchEvents,
@@ -290,7 +299,7 @@ export const calls = {
   },
   /**
    * Searches lessons by meaning and words, and counts the access of each one
-   * returned.
+   * found.
    *
    * Scope: read.
    * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.

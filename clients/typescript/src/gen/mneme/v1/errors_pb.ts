@@ -134,7 +134,9 @@ export enum ErrorReason {
   QUEUE_FULL = 31,
 
   /**
-   * Too many long-lived streams are open (RESOURCE_EXHAUSTED).
+   * As many streams of this kind are open as the server serves, or as one
+   * tenant may have, which is half of that; or an upload sent nothing for too
+   * long and lost its place (RESOURCE_EXHAUSTED).
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_STREAMS = 32;
    */
@@ -149,7 +151,8 @@ export enum ErrorReason {
 
   /**
    * The database failed; nothing was written (UNAVAILABLE when a retry may
-   * succeed, else INTERNAL).
+   * succeed; FAILED_PRECONDITION when the file is damaged or may not be
+   * written).
    *
    * @generated from enum value: ERROR_REASON_DATABASE_ERROR = 40;
    */

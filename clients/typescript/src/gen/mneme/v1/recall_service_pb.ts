@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEihgIKDlJhbmtpbmdXZWlnaHRzEi8KCW5laWdoYm9ycxgBIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARItCgdzZXNzaW9uGAIgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgBiAEBEi0KB3JlY2VuY3kYAyABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAASAKIAQESMAoKaW1wb3J0YW5jZRgEIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAABIA4gBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlIvEECg1SZWNhbGxSZXF1ZXN0EiUKBXF1ZXJ5GAEgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEjIKBnNjb3BlcxgCIAMoDjIPLm1uZW1lLnYxLlNjb3BlQhG6SA6SAQsQECIHggEEEAEgABIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoKc2Vzc2lvbl9pZBgEIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgFIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgGIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKBHRhZ3MYCSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSGAoFbGltaXQYCiABKAVCCbpIBhoEGGQoABIqCgltaW5fc2NvcmUYCyABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAEiwKBG1vZGUYDCABKA4yFC5tbmVtZS52MS5SZWNhbGxNb2RlQgi6SAWCAQIQARIPCgdleHBsYWluGA0gASgIEikKB3dlaWdodHMYDiABKAsyGC5tbmVtZS52MS5SYW5raW5nV2VpZ2h0cyI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEisAIKDFJlY2FsbFJlc3VsdBIkCgtzb3VyY2VfdHlwZRgBIAEoDjIPLm1uZW1lLnYxLlNjb3BlEhEKCXNvdXJjZV9pZBgCIAEoCRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESDAoEdGV4dBgFIAEoCRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYByABKAkSEAoIYWdlbnRfaWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiIKBXRlcm1zGAogAygLMhMubW5lbWUudjEuU2NvcmVUZXJtQg0KC19zaW1pbGFyaXR5IsQBCg5SZWNhbGxSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuUmVjYWxsUmVzdWx0EhUKDXRvdGFsX3Jlc3VsdHMYAiABKAMSKAoHb3V0Y29tZRgDIAEoDjIXLm1uZW1lLnYxLlJlY2FsbE91dGNvbWUSFgoOc2VhcmNoZWRfY291bnQYBCABKAMSFQoNcGVuZGluZ19jb3VudBgFIAEoAxIZChFjYW5kaWRhdGVzX2NhcHBlZBgGIAEoCCp/CgVTY29wZRIVChFTQ09QRV9VTlNQRUNJRklFRBAAEg8KC1NDT1BFX0VWRU5UEAESEQoNU0NPUEVfU0VTU0lPThACEhAKDFNDT1BFX0xFU1NPThADEhQKEFNDT1BFX1JFRkxFQ1RJT04QBBITCg9TQ09QRV9LTk9XTEVER0UQBSpxCgpSZWNhbGxNb2RlEhsKF1JFQ0FMTF9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVDQUxMX01PREVfSFlCUklEEAESFQoRUkVDQUxMX01PREVfREVOU0UQAhIXChNSRUNBTExfTU9ERV9MRVhJQ0FMEAMqxAEKDVJlY2FsbE91dGNvbWUSHgoaUkVDQUxMX09VVENPTUVfVU5TUEVDSUZJRUQQABIYChRSRUNBTExfT1VUQ09NRV9GT1VORBABEiEKHVJFQ0FMTF9PVVRDT01FX05PVEhJTkdfU1RPUkVEEAISKgomUkVDQUxMX09VVENPTUVfTk9USElOR19NQVRDSEVTX0ZJTFRFUlMQAxIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX0FCT1ZFX01JTl9TQ09SRRAEMlIKDVJlY2FsbFNlcnZpY2USQQoGUmVjYWxsEhcubW5lbWUudjEuUmVjYWxsUmVxdWVzdBoYLm1uZW1lLnYxLlJlY2FsbFJlc3BvbnNlIgSItRgBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_auth]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEiwwIKDlJhbmtpbmdXZWlnaHRzEi8KCW5laWdoYm9ycxgBIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARItCgdzZXNzaW9uGAIgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgBiAEBEi0KB3JlY2VuY3kYAyABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAASAKIAQESMAoKaW1wb3J0YW5jZRgEIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAABIA4gBARIuCghyZXBlYXRlZBgFIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCLxBAoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIyCgZzY29wZXMYAiADKA4yDy5tbmVtZS52MS5TY29wZUIRukgOkgELEBAiB4IBBBABIAASLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEhgKBWxpbWl0GAogASgFQgm6SAYaBBhkKAASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABIsCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIIukgFggECEAESDwoHZXhwbGFpbhgNIAEoCBIpCgd3ZWlnaHRzGA4gASgLMhgubW5lbWUudjEuUmFua2luZ1dlaWdodHMiPgoJU2NvcmVUZXJtEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAESFAoMY29udHJpYnV0aW9uGAMgASgBIsgCCgxSZWNhbGxSZXN1bHQSJAoLc291cmNlX3R5cGUYASABKA4yDy5tbmVtZS52MS5TY29wZRIRCglzb3VyY2VfaWQYAiABKAkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEgwKBHRleHQYBSABKAkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAcgASgJEhAKCGFnZW50X2lkGAggASgJEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIiCgV0ZXJtcxgKIAMoCzITLm1uZW1lLnYxLlNjb3JlVGVybRIWCg50ZXh0X3RydW5jYXRlZBgLIAEoCEINCgtfc2ltaWxhcml0eSLEAQoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgqfwoFU2NvcGUSFQoRU0NPUEVfVU5TUEVDSUZJRUQQABIPCgtTQ09QRV9FVkVOVBABEhEKDVNDT1BFX1NFU1NJT04QAhIQCgxTQ09QRV9MRVNTT04QAxIUChBTQ09QRV9SRUZMRUNUSU9OEAQSEwoPU0NPUEVfS05PV0xFREdFEAUqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKsQBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBDJSCg1SZWNhbGxTZXJ2aWNlEkEKBlJlY2FsbBIXLm1uZW1lLnYxLlJlY2FsbFJlcXVlc3QaGC5tbmVtZS52MS5SZWNhbGxSZXNwb25zZSIEuOQmAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_auth]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset: the server's
@@ -26,7 +26,8 @@ export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
  */
 export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   /**
-   * Scales what a memory borrows from its neighbours in the session, 0 to 2;
+   * Scales what a memory borrows from its neighbours in the session (terms
+   * "answer" and "next", and "alone", which stands in for them), 0 to 2;
    * default 1.
    *
    * @generated from field: optional double neighbors = 1;
@@ -34,15 +35,16 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   neighbors?: number;
 
   /**
-   * Scales what it borrows from the best memories of its session, 0 to 2;
-   * default 1.
+   * Scales what it borrows from the best memories of its session (terms
+   * "session_dense" and "session_lexical"), 0 to 2; default 1.
    *
    * @generated from field: optional double session = 2;
    */
   session?: number;
 
   /**
-   * How much newer memories are preferred, 0 to 1; default 0.05.
+   * How much newer memories are preferred, 0 to 1; default 0.02: it decides
+   * between nearly equal ones.
    *
    * @generated from field: optional double recency = 3;
    */
@@ -55,6 +57,14 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
    * @generated from field: optional double importance = 4;
    */
   importance?: number;
+
+  /**
+   * How far a memory is put back whose very text ranks higher already, 0 to 2;
+   * default 0.25. With 0 the first ten results may be ten copies of one message.
+   *
+   * @generated from field: optional double repeated = 5;
+   */
+  repeated?: number;
 };
 
 /**
@@ -185,7 +195,9 @@ export const RecallRequestSchema: GenMessage<RecallRequest> = /*@__PURE__*/
  */
 export type ScoreTerm = Message<"mneme.v1.ScoreTerm"> & {
   /**
-   * Its name, e.g. "dense", "lexical", "neighbors", "session", "recency".
+   * Its name: "lexical", "dense", "answer", "next", "alone", "session_dense",
+   * "session_lexical", "author", "length", "date", "failure", "importance",
+   * "recency" or "repeated".
    *
    * @generated from field: string name = 1;
    */
@@ -199,7 +211,8 @@ export type ScoreTerm = Message<"mneme.v1.ScoreTerm"> & {
   value: number;
 
   /**
-   * What it adds to the sum that ranks the result.
+   * What it adds to the sum that ranks the result: the value times the term's
+   * weight. The contributions of a result add up to that sum.
    *
    * @generated from field: double contribution = 3;
    */
@@ -234,9 +247,15 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   sourceId: string;
 
   /**
-   * The rank's basis, 0 to 1; larger is better. HYBRID: the sum of the terms
-   * over the sum that a perfect memory would get; DENSE: the cosine, at least
-   * 0; LEXICAL: BM25 / (BM25 + 10).
+   * How well it fits, 0 to 1; larger is better, and results are in its order.
+   * HYBRID: sqrt(sum / highest * evidence). `sum` is that of the terms,
+   * `highest` what a perfect memory would get for this query. `evidence` is how
+   * well the query's best candidate matches at all: its cosine, or b / (b + 3)
+   * for its BM25 per word, whichever is more; so a query about nothing that is
+   * stored scores low throughout. With the default embedder, in eight cases of
+   * ten, the best result of a query that could be answered scored 0.53 to 0.72,
+   * of one that could not 0.28 to 0.49. DENSE: the cosine, at least 0; LEXICAL:
+   * BM25 / (BM25 + 10). Scores of different modes cannot be compared.
    *
    * @generated from field: double score = 3;
    */
@@ -251,7 +270,8 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   similarity?: number;
 
   /**
-   * What is remembered.
+   * What is remembered, its first 8,192 characters; the service of its kind
+   * has the rest.
    *
    * @generated from field: string text = 5;
    */
@@ -292,6 +312,13 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
    * @generated from field: repeated mneme.v1.ScoreTerm terms = 10;
    */
   terms: ScoreTerm[];
+
+  /**
+   * True when the text is longer than `text`.
+   *
+   * @generated from field: bool text_truncated = 11;
+   */
+  textTruncated: boolean;
 };
 
 /**
