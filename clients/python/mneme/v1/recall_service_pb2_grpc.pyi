@@ -39,8 +39,8 @@ class RecallServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RecallServiceAsyncStub: ...
     Recall: _grpc.UnaryUnaryMultiCallable[_recall_service_pb2.RecallRequest, _recall_service_pb2.RecallResponse]
     """Recalls what bears on a query, the best first. Equal scores are ordered by
-    time, the newest first, then by source id, so that the order is the same
-    each time.
+    time, the newest first, then the one recorded last, so that the order is
+    the same each time.
 
     What was acknowledged before the call is found: by its words at once, by
     its meaning when its embedding is made (`pending_count` says how many wait).
@@ -62,8 +62,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Recall: _aio.UnaryUnaryMultiCallable[_recall_service_pb2.RecallRequest, _recall_service_pb2.RecallResponse]  # type: ignore[assignment]
     """Recalls what bears on a query, the best first. Equal scores are ordered by
-    time, the newest first, then by source id, so that the order is the same
-    each time.
+    time, the newest first, then the one recorded last, so that the order is
+    the same each time.
 
     What was acknowledged before the call is found: by its words at once, by
     its meaning when its embedding is made (`pending_count` says how many wait).
@@ -88,8 +88,8 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_service_pb2.RecallResponse, _abc.Awaitable[_recall_service_pb2.RecallResponse]]:
         """Recalls what bears on a query, the best first. Equal scores are ordered by
-        time, the newest first, then by source id, so that the order is the same
-        each time.
+        time, the newest first, then the one recorded last, so that the order is
+        the same each time.
 
         What was acknowledged before the call is found: by its words at once, by
         its meaning when its embedding is made (`pending_count` says how many wait).

@@ -518,8 +518,8 @@ export const calls = {
   },
   /**
    * Recalls what bears on a query, the best first. Equal scores are ordered by
-   * time, the newest first, then by source id, so that the order is the same
-   * each time.
+   * time, the newest first, then the one recorded last, so that the order is
+   * the same each time.
    *
    * What was acknowledged before the call is found: by its words at once, by
    * its meaning when its embedding is made (`pending_count` says how many wait).
