@@ -72,7 +72,8 @@ lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py scripts/parity.py scripts/agents_day.py
+	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reference.py scripts/parity.py \
+		scripts/apireference.py scripts/agents_day.py
 	$(BIN)/lint-imports
 
 lint-typescript: $(if $(NODE),$(NODE_SETUP))
@@ -97,10 +98,12 @@ generate: $(SETUP) setup-typescript ## Generate the code of the API, and the tab
 	$(BIN)/python scripts/generate.py
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/parity.py
+	$(BIN)/python scripts/apireference.py
 
 check-generate: $(SETUP) setup-typescript ## Check that what is generated is up to date
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/parity.py --check
+	@$(BIN)/python scripts/apireference.py --check
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
 	$(BIN)/python scripts/generate.py "$$fresh" "$$fresh"/typescript && \
 	for package in mneme/v1 mneme/_generated buf; do \

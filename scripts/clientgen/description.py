@@ -133,7 +133,7 @@ class _Reader:
         for file in files.file:
             self._pool.Add(file)
         message_factory.GetMessageClassesForFiles([file.name for file in files.file], self._pool)
-        self._comments = {name: text for file in files.file for name, text in _comments(file)}
+        self._comments = {name: text for file in files.file for name, text in comments_of(file)}
 
     def service(self, full_name: str) -> Service:
         descriptor = self._pool.FindServiceByName(full_name)
@@ -257,7 +257,7 @@ class _Reader:
         return {field.name: value for field, value in parsed.ListFields() if field.is_extension}
 
 
-def _comments(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[str, str]]:
+def comments_of(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[str, str]]:
     """The leading comment of every element, by the element's full name."""
     for location in file.source_code_info.location:
         if location.leading_comments:

@@ -1,0 +1,234 @@
+"""Write docs/api.md, the reference of the API, from the comments of proto/mneme/v1.
+
+Its source is the image that `buf build` makes of the schemas, comments included.
+
+Usage: python scripts/apireference.py [--check]
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from clientgen.description import PACKAGE, Rpc, Service, comments_of, describe
+from generate import build
+from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from mneme.v1 import auth_pb2
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/api.md"
+
+_HEAD = """\
+# The API
+
+Written by `scripts/apireference.py` from the comments of [`proto/mneme/v1`](../proto/mneme/v1).
+All services are in the package `mneme.v1`: the path of a call is `/mneme.v1.SERVICE/RPC`.
+[Every RPC, and how to reach it](parity.md) names the clients' methods; [Errors](errors.md) lists
+the reasons that an error carries.
+
+A key needs the scope that an RPC names. A field that is left out is zero or empty; one that is
+`optional`, or a message, tells being unset from that. Of the fields of a `oneof`, at most one is
+set.
+"""
+
+# Types of fields that are neither messages nor enums, as the schemas write them.
+_SCALARS = {
+    value.number: value.name.removeprefix("TYPE_").lower()
+    for value in descriptor_pb2.FieldDescriptorProto.Type.DESCRIPTOR.values
+}
+Named = TypeVar("Named", Descriptor, EnumDescriptor)
+_PART = re.compile(r"^(?=(?:Scope|Errors): )", re.MULTILINE)
+_CODE_OR_MARKUP = re.compile(r"(`[^`]*`)|([<*])")
+
+
+class Reference:
+    """The page's parts.
+
+    Args:
+        image: the schemas as `buf build` writes them.
+    """
+
+    def __init__(self, image: bytes) -> None:
+        files = descriptor_pb2.FileDescriptorSet.FromString(image)
+        own = [file for file in files.file if file.package == PACKAGE]
+        self._services = describe(image).services
+        self._comments = {name: text for file in own for name, text in comments_of(file)}
+        self._scopes = {
+            f"{PACKAGE}.{service.name}.{method.name}": _scope(method)
+            for file in own
+            for service in file.service
+            for method in service.method
+        }
+        pool = self._services[0].rpcs[0].descriptor.containing_service.file.pool
+        described = [pool.FindFileByName(file.name) for file in own]
+        self._messages: Mapping[str, Descriptor] = _by_name(
+            message for file in described for message in file.message_types_by_name.values()
+        )
+        self._enums: Mapping[str, EnumDescriptor] = _by_name(
+            enum for file in described for enum in file.enum_types_by_name.values()
+        )
+        # Said with its RPC when there is only one; else with the messages.
+        used = Counter(
+            message.full_name
+            for service in self._services
+            for rpc in service.rpcs
+            for message in (rpc.descriptor.input_type, rpc.descriptor.output_type)
+        )
+        self._told_with_rpc = {name for name, times in used.items() if times == 1}
+
+    def page(self) -> str:
+        """The page."""
+        parts = [_HEAD, "\n".join(self._contents())]
+        for service in self._services:
+            parts += [f"## {service.name}", _prose(service.comment)]
+            for rpc in service.rpcs:
+                parts += self._rpc(service, rpc)
+        parts += ["## Messages", "Those that more than one RPC uses, or that others hold."]
+        for full_name, message in self._messages.items():
+            if full_name not in self._told_with_rpc:
+                parts += [f"### {message.name}", *self._fields(message)]
+        parts.append("## Enums")
+        for full_name, enum in self._enums.items():
+            parts += [f"### {enum.name}", self._comment(full_name), self._values(enum)]
+        return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+    def _contents(self) -> Iterator[str]:
+        for service in self._services:
+            calls = " · ".join(
+                f"[{rpc.descriptor.name}](#{_anchor(f'{service.name}.{rpc.descriptor.name}')})"
+                for rpc in service.rpcs
+            )
+            yield f"- [{service.name}](#{_anchor(service.name)}): {calls}"
+        yield "- [Messages](#messages) · [Enums](#enums)"
+
+    def _rpc(self, service: Service, rpc: Rpc) -> Iterator[str]:
+        method = rpc.descriptor
+        scope = self._scopes[method.full_name]
+        yield f"### {service.name}.{method.name}"
+        told, *parts = _PART.split(_prose(rpc.comment))
+        yield told
+        said = {name: text for name, _, text in (part.partition(": ") for part in parts)}
+        words = " ".join(said.get("Scope", "").split())
+        if re.split(r"\W", words, maxsplit=1)[0] != scope:
+            sys.exit(f"{method.full_name}: the comment says scope {words!r}, the option {scope!r}")
+        # What the comment adds to the scope's name, such as whose memories it opens.
+        yield f"**Scope:** `{scope}`{words.removeprefix(scope)}"
+        if "Errors" in said:
+            yield f"**Errors:** {said['Errors'].strip()}"
+        for title, message, streamed in (
+            ("Request", method.input_type, method.client_streaming),
+            ("Response", method.output_type, method.server_streaming),
+        ):
+            name = f"`{message.name}`"
+            if message.full_name not in self._told_with_rpc:
+                name = f"[{name}](#{_anchor(message.name)})"
+            yield f"**{title}:** {'a stream of ' if streamed else ''}{name}"
+            if message.full_name in self._told_with_rpc:
+                yield from self._fields(message)
+
+    def _fields(self, message: Descriptor) -> Iterator[str]:
+        """What a message is, and its fields."""
+        yield self._comment(message.full_name)
+        if not message.fields:
+            yield "No fields."
+            return
+        yield _table(
+            ("field", "type", "meaning"),
+            (
+                (f"`{field.name}`", self._type(field), self._comment(field.full_name))
+                for field in message.fields
+            ),
+        )
+
+    def _type(self, field: FieldDescriptor) -> str:
+        entry = field.message_type
+        if entry is not None and entry.GetOptions().map_entry:
+            key, value = (self._type_name(entry.fields_by_name[part]) for part in ("key", "value"))
+            return f"map of {key} to {value}"
+        name = self._type_name(field)
+        if field.is_repeated:
+            return f"repeated {name}"
+        group = field.containing_oneof
+        if group is None:
+            return name
+        # An optional field is alone in a group that the compiler made.
+        alone = len(group.fields) == 1 and group.name == f"_{field.name}"
+        return f"optional {name}" if alone else f"{name}, oneof `{group.name}`"
+
+    def _type_name(self, field: FieldDescriptor) -> str:
+        kind = field.message_type or field.enum_type
+        if kind is None:
+            return _SCALARS[field.type]
+        if kind.full_name in self._told_with_rpc:
+            return f"`{kind.name}`"
+        if kind.full_name in self._messages or kind.full_name in self._enums:
+            return f"[{kind.name}](#{_anchor(kind.name)})"
+        return f"`{kind.full_name}`"
+
+    def _values(self, enum: EnumDescriptor) -> str:
+        return _table(
+            ("value", "number", "meaning"),
+            (
+                (f"`{v.name}`", str(v.number), self._comment(f"{enum.full_name}.{v.name}"))
+                for v in enum.values
+            ),
+        )
+
+    def _comment(self, full_name: str) -> str:
+        """The comment of an element; SystemExit when it has none."""
+        if not (text := self._comments.get(full_name)):
+            sys.exit(f"{full_name} has no comment in proto/")
+        return _prose(text)
+
+
+def _prose(text: str) -> str:
+    """A comment as Markdown that reads as it does: `*` and `<` mean themselves in it."""
+    return _CODE_OR_MARKUP.sub(lambda found: found[1] or f"\\{found[2]}", text)
+
+
+def _scope(method: descriptor_pb2.MethodDescriptorProto) -> str:
+    """The scope that a method asks of a key, in lower case."""
+    # The generated types call an extension a field's descriptor, and not what it extends.
+    number: int = method.options.Extensions[auth_pb2.required_scope]  # type: ignore[index]
+    return auth_pb2.KeyScope.Name(number).removeprefix("KEY_SCOPE_").lower()
+
+
+def _by_name(named: Iterable[Named]) -> dict[str, Named]:
+    return {one.full_name: one for one in sorted(named, key=lambda one: str(one.name))}
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in line) + " |"
+        for line in lines
+    )
+
+
+def main() -> int:
+    """Write the page, or check that it is up to date."""
+    with tempfile.TemporaryDirectory() as scratch:
+        image = Path(scratch) / "image.binpb"
+        build(image)
+        text = Reference(image.read_bytes()).page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text)
+        return 0
+    if not PAGE.exists() or PAGE.read_text() != text:
+        print(f"{PAGE.relative_to(ROOT)} is out of date: make generate", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
