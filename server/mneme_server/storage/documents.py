@@ -8,7 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, Table, bindparam, delete, func, select, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Row,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, SPOKEN, Document, Scope
 from mneme_server.corpus.ports import Matrix, VectorBatch
@@ -368,7 +379,7 @@ _COLUMNS: tuple[Any, ...] = (
 _SCOPES = {int(scope): scope for scope in Scope}
 
 
-def select_documents(tenant_id: str) -> Select[Any]:
+def select_documents(tenant_id: str | BindParameter[Any]) -> Select[Any]:
     """Select a tenant's documents, by a condition on `doc_id`, as `document_of` reads them."""
     return select(*_COLUMNS).where(unindexed(documents.c.tenant_id) == tenant_id)
 

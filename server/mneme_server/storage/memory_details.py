@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import BindParameter, Connection, bindparam, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import Document, Scope
@@ -25,6 +25,13 @@ from mneme_server.storage.tables import (
     session_summaries,
 )
 
+# Recall runs these each time: building them anew would cost as much as running them.
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_DOCUMENTS = select_documents(bindparam("tenant")).where(documents.c.doc_id.in_(_IDS))
+_EVENTS = select(
+    events.c.id, events.c.event_type, events.c.name, events.c.severity, events.c.sequence
+).where(events.c.tenant_id == bindparam("tenant"), events.c.id.in_(_IDS))
+
 
 class SqlMemories:
     """Implements `recall.ports.MemoryReader`."""
@@ -36,8 +43,8 @@ class SqlMemories:
     def documents_of(self, doc_ids: Sequence[int]) -> dict[int, Document]:
         found: dict[int, Document] = {}
         for some in chunks(doc_ids):
-            query = select_documents(self._tenant_id).where(documents.c.doc_id.in_(some))
-            found |= {row.doc_id: document_of(row) for row in self._connection.execute(query)}
+            rows = self._connection.execute(_DOCUMENTS, {"tenant": self._tenant_id, "ids": some})
+            found |= {row.doc_id: document_of(row) for row in rows}
         return found
 
     def details_of(self, scope: Scope, source_ids: Sequence[str]) -> dict[str, JsonObject]:
@@ -45,10 +52,7 @@ class SqlMemories:
         return details(self, source_ids) if details and source_ids else {}
 
     def _event_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
-        columns = events.c
-        query = select(
-            columns.id, columns.event_type, columns.name, columns.severity, columns.sequence
-        )
+        rows = self._connection.execute(_EVENTS, {"tenant": self._tenant_id, "ids": source_ids})
         return {
             row.id: {
                 "event_type": EventType(row.event_type).name,
@@ -56,7 +60,7 @@ class SqlMemories:
                 "severity": Severity(row.severity).name,
                 "sequence": row.sequence,
             }
-            for row in self._rows(query, columns, source_ids)
+            for row in rows
         }
 
     def _lesson_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
