@@ -343,12 +343,13 @@ class TenantMemory(Generic[U_co]):
             _log.exception("the index missed a change, opening it anew", tenant=self.tenant_id)
 
     def _change_index(self, change: CorpusChange) -> None:
-        if change.removed:
-            self.index.remove(change.removed)
         if change.saved:
             self.index.add_documents(change.saved)
         for batch in change.vectors:
             self.index.add_vectors(batch)
+        # Last, so that what was replaced is there at every moment: as it was, or as it is.
+        if change.removed:
+            self.index.remove(change.removed)
 
 
 class Tenants(Protocol[U_co]):
