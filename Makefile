@@ -5,10 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup-done
 
-# The TypeScript client is built and tested where Node.js 20 and npm are; nothing else needs them.
+# The TypeScript client is built and tested where Node.js 20.3 and npm are; nothing else needs them.
 TYPESCRIPT := clients/typescript
 NODE := $(shell command -v npm >/dev/null && \
-	node -e 'process.exit(process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null && echo yes)
+	node -e 'const [major, minor] = process.versions.node.split("."); \
+		process.exit(major > 20 || (major == 20 && minor >= 3) ? 0 : 1)' 2>/dev/null && echo yes)
 NODE_SETUP := $(TYPESCRIPT)/node_modules/.setup-done
 
 # Where the exported embedding model is kept; shared by the demo, the tests and `make serve`.
@@ -40,11 +41,11 @@ $(SETUP): pyproject.toml
 
 # Without it Python's part is whole, so that a registry that is out of reach stops nobody else.
 setup-typescript:
-	@$(if $(NODE),$(MAKE) --no-print-directory $(NODE_SETUP) \
+	@$(if $(NODE),$(MAKE) -s $(NODE_SETUP) \
 		|| echo "The TypeScript client is not set up; npm's message is above.",:)
 
 $(NODE_SETUP): $(TYPESCRIPT)/package-lock.json
-	@cd $(TYPESCRIPT) && npm install --no-save --silent --no-audit --no-fund
+	@cd $(TYPESCRIPT) && npm ci --loglevel=error --no-audit --no-fund
 	@touch $@
 
 model: $(SETUP)
@@ -64,7 +65,7 @@ test: setup ## Run every test
 	@$(MAKE) --no-print-directory test-typescript
 
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client
-	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20 is missing")
+	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20.3 is missing")
 
 lint: lint-python lint-typescript lint-proto ## Check style, types, the rule of dependencies and the API
 
@@ -77,7 +78,7 @@ lint-python: $(SETUP)
 	$(BIN)/lint-imports
 
 lint-typescript: $(if $(NODE),$(NODE_SETUP))
-	@$(if $(NODE),cd $(TYPESCRIPT) && npm run lint,echo "TypeScript: skipped, Node.js 20 is missing")
+	@$(if $(NODE),cd $(TYPESCRIPT) && npm run lint,echo "TypeScript: skipped, Node.js 20.3 is missing")
 
 lint-proto: $(SETUP) breaking check-generate
 	$(BIN)/buf lint
