@@ -28,9 +28,9 @@ from mneme_server.recall.ranking import (
 )
 from mneme_server.recall.reading import Reading, name_words, read
 
-CANDIDATES_PER_SIDE = 200
+CANDIDATES_PER_SIDE = 100
 """Memories that each index proposes; their neighbours come on top. More changes LoCoMo's recall by
-less than 0.002."""
+less than 0.004, and costs a third of the time."""
 _DAY_US = 86_400 * MICROSECONDS
 _DAYS_AROUND_A_DATE = 3
 _NOBODY = -1

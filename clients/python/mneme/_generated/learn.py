@@ -547,8 +547,8 @@ class LearnMethods(SyncCaller):
             session_id: The session of the attempt. Required; it need not be stored here.
             task_description: What was attempted. Required; up to 8,192 characters.
             project: The project; may be empty.
-            attempt_number: Which attempt it was; 0: counted, as one more than the session's
-                reflections on the same task (equal but for case and white space).
+            attempt_number: Which attempt it was, up to 1,000,000; 0: counted, as one more than
+                the session's reflections on the same task (equal but for case and white space).
             outcome: How it ended. Required.
             what_worked: What worked; up to 50, each up to 4,096 characters.
             what_did_not_work: What did not; up to 50, each up to 4,096 characters.
@@ -1188,8 +1188,8 @@ class AsyncLearnMethods(AsyncCaller):
             session_id: The session of the attempt. Required; it need not be stored here.
             task_description: What was attempted. Required; up to 8,192 characters.
             project: The project; may be empty.
-            attempt_number: Which attempt it was; 0: counted, as one more than the session's
-                reflections on the same task (equal but for case and white space).
+            attempt_number: Which attempt it was, up to 1,000,000; 0: counted, as one more than
+                the session's reflections on the same task (equal but for case and white space).
             outcome: How it ended. Required.
             what_worked: What worked; up to 50, each up to 4,096 characters.
             what_did_not_work: What did not; up to 50, each up to 4,096 characters.

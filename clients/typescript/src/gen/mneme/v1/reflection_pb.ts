@@ -158,7 +158,7 @@ export type StoreReflectionRequest = Message<"mneme.v1.StoreReflectionRequest"> 
   taskDescription: string;
 
   /**
-   * Which attempt it was; 0: counted, as one more than the session's
+   * Which attempt it was, up to 1,000,000; 0: counted, as one more than the session's
    * reflections on the same task (equal but for case and white space).
    *
    * @generated from field: int32 attempt_number = 4;
