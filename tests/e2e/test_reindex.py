@@ -112,6 +112,8 @@ def test_reindexing_that_was_interrupted_goes_on_where_it_stopped(data: tuple[Pa
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell that runs the tests in the background has them ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert running.stdout is not None
     # As soon as it has begun; on a fast machine all is done a moment later.
