@@ -41,7 +41,7 @@ def reindex_tenant(
         started, total = time.monotonic(), memory.pending
         while memory.pending:
             seen = memory.commits
-            pipeline.run_once(tenant_id)
+            pipeline.step(tenant_id)
             if memory.commits == seen:  # The backend failed; the pipeline has logged why.
                 time.sleep(_REPORT_S)
             _report(progress, tenant_id, total, memory.pending, started)

@@ -1,12 +1,7 @@
-"""The worker that makes sessions' summaries.
-
-The queue is a table that is written with what makes a summary necessary, so nothing is lost when
-the process dies: a tenant that is opened with a queue goes on where it stopped.
-"""
+"""The worker that makes sessions' summaries."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -24,13 +19,12 @@ from mneme_server.context.summarizing import summarize
 from mneme_server.corpus.document import Scope
 from mneme_server.corpus.pipeline import BackgroundEmbedder
 from mneme_server.corpus.tenant import TenantMemory
+from mneme_server.corpus.turns import TenantWorker, retry_delay_s
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.summaries import LATE_US
 
 BATCH = 16
 """Sessions a step takes from one tenant before it is the next one's turn."""
-_FIRST_RETRY_S = 1.0
-_LONGEST_RETRY_S = 600.0
 
 _log = structlog.get_logger(__name__)
 
@@ -44,8 +38,8 @@ class _Made:
     summary: SessionSummary
 
 
-class SummaryWorker:
-    """Drains the summary queues of all tenants, in turn, on one thread.
+class SummaryWorker(TenantWorker):
+    """Makes the queued summaries of all tenants.
 
     Args:
         open_tenant: lends a tenant's memory.
@@ -60,78 +54,13 @@ class SummaryWorker:
         *,
         idle_us: int,
     ) -> None:
+        super().__init__("summary", thread="session-summaries")
         self._open_tenant = open_tenant
         self._embedder = embedder
         self._idle_us = idle_us
-        self._due: dict[str, int] = {}  # tenant -> when its turn comes
-        self._at_work: str | None = None
-        self._changed = threading.Condition()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="session-summaries", daemon=True)
 
-    def start(self) -> None:
-        """Start the worker."""
-        self._thread.start()
-
-    def wake(self, tenant_id: str, due_us: int = 0) -> None:
-        """Say that the tenant has a session that is due at a time; the default is now."""
-        with self._changed:
-            if due_us < self._due.get(tenant_id, due_us + 1):
-                self._due[tenant_id] = due_us
-                self._changed.notify()
-
-    def is_waiting(self, tenant_id: str) -> bool:
-        """Tell whether sessions of the tenant are queued, as far as the worker knows."""
-        with self._changed:
-            return tenant_id in self._due or tenant_id == self._at_work
-
-    def run_once(self, tenant_id: str) -> None:
-        """Make the summaries that are due here and now; for use without `start`."""
-        self._step(tenant_id)
-
-    def stop(self) -> None:
-        """Finish the step at hand and stop; what is left stays in the queues."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while (tenant_id := self._next()) is not None:
-            try:
-                due_us = self._step(tenant_id)
-            except NotFound:
-                continue  # The tenant was deleted meanwhile.
-            except Exception as error:
-                _log.error(
-                    "summary step failed, will be tried again", tenant=tenant_id,
-                    error=str(error), exc_info=not isinstance(error, MnemeError),
-                )  # fmt: skip
-                due_us = now_us() + 5 * MICROSECONDS
-            if due_us is not None:
-                self.wake(tenant_id, due_us)
-
-    def _next(self) -> str | None:
-        """Wait for a tenant whose turn has come; None when stopping."""
-        with self._changed:
-            self._at_work = None
-            while not self._stopping:
-                if not self._due:
-                    self._changed.wait()
-                    continue
-                tenant_id, due_us = min(self._due.items(), key=lambda item: item[1])
-                left_s = (due_us - now_us()) / MICROSECONDS
-                if left_s <= 0:
-                    del self._due[tenant_id]
-                    self._at_work = tenant_id
-                    return tenant_id
-                # The clock may be set meanwhile: look again now and then.
-                self._changed.wait(min(left_s, 60.0))
-            return None
-
-    def _step(self, tenant_id: str) -> int | None:
-        """Make one batch of summaries; return when the tenant's next turn is, or None."""
+    def step(self, tenant_id: str) -> int | None:
+        """Make one batch of the tenant's summaries."""
         with self._open_tenant(tenant_id) as memory:
             with memory.read() as unit:
                 queued = unit.summary_queue.due(now_us(), BATCH)
@@ -217,7 +146,7 @@ class SummaryWorker:
         self, memory: TenantMemory[ContextUnit], failed: Sequence[QueuedSummary], error: Exception
     ) -> None:
         attempts = max(item.attempts for item in failed)
-        delay_s = min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2.0**attempts)
+        delay_s = retry_delay_s(attempts)
         with memory.write() as unit:
             unit.summary_queue.defer(
                 [item.session_id for item in failed],

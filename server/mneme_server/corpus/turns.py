@@ -1,0 +1,112 @@
+"""The turns that tenants take at work in the background.
+
+What there is to do stands in a table of each tenant, written with what made it necessary, so
+nothing is lost when the process dies: a tenant that is opened with a queue goes on where it
+stopped. Here is only whose turn it is, and when.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+
+import structlog
+
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.errors import MnemeError, NotFound
+
+_FIRST_RETRY_S = 1.0
+_LONGEST_RETRY_S = 600.0
+_FAILED_STEP_S = 5.0
+"""Until a tenant's next turn after a step that failed without saying when to try again."""
+_LOOK_AGAIN_S = 60.0
+"""The longest wait: turns are times of the wall clock, which may be set meanwhile."""
+
+_log = structlog.get_logger(__name__)
+
+
+def retry_delay_s(attempts: int) -> float:
+    """Return how long work waits that has failed before, in seconds: doubled by every attempt."""
+    return min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2.0**attempts)
+
+
+class TenantWorker(ABC):
+    """Drains the queues of all tenants, in turn, on one thread.
+
+    Args:
+        work: what it does, in a word or two, for the log.
+        thread: the thread's name.
+    """
+
+    def __init__(self, work: str, thread: str) -> None:
+        self._work = work
+        self._turns: dict[str, int] = {}  # tenant -> when its turn comes, in the order of waiting
+        self._at_work: str | None = None
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=thread, daemon=True)
+
+    @abstractmethod
+    def step(self, tenant_id: str) -> int | None:
+        """Do one batch of a tenant's work, here and now; the thread calls it, once started.
+
+        Returns the time of its next turn in microseconds, or None when its queue is empty.
+        """
+
+    def start(self) -> None:
+        """Start the worker."""
+        self._thread.start()
+
+    def wake(self, tenant_id: str, due_us: int = 0) -> None:
+        """Say that the tenant has work that is due at a time; the default is now."""
+        with self._changed:
+            if due_us < self._turns.get(tenant_id, due_us + 1):
+                self._turns[tenant_id] = due_us
+                self._changed.notify()
+
+    def is_waiting(self, tenant_id: str) -> bool:
+        """Tell whether the tenant has work, as far as the worker knows."""
+        with self._changed:
+            return tenant_id in self._turns or tenant_id == self._at_work
+
+    def stop(self) -> None:
+        """Finish the step at hand and stop; what is left stays in the queues."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (tenant_id := self._next()) is not None:
+            try:
+                due_us = self.step(tenant_id)
+            except NotFound:
+                continue  # The tenant was deleted meanwhile.
+            except Exception as error:
+                expected = isinstance(error, MnemeError)
+                _log.error(
+                    f"{self._work} step failed, will be tried again", tenant=tenant_id,
+                    error=str(error), exc_info=not expected,
+                )  # fmt: skip
+                delay_s = (error.retry_after_s if isinstance(error, MnemeError) else None) or (
+                    _FAILED_STEP_S
+                )
+                due_us = now_us() + int(delay_s * MICROSECONDS)
+            if due_us is not None:
+                self.wake(tenant_id, due_us)
+
+    def _next(self) -> str | None:
+        """Wait for a tenant whose turn has come, the one that waits longest; None when stopping."""
+        with self._changed:
+            self._at_work = None
+            while not self._stopping:
+                now = now_us()
+                for tenant_id, due_us in self._turns.items():
+                    if due_us <= now:
+                        del self._turns[tenant_id]
+                        self._at_work = tenant_id
+                        return tenant_id
+                left_s = (min(self._turns.values(), default=now) - now) / MICROSECONDS
+                self._changed.wait(min(left_s, _LOOK_AGAIN_S) if self._turns else None)
+            return None
