@@ -33,6 +33,7 @@ from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.foreground import Foreground
 from mneme_server.common.repeating import Repeating
 from mneme_server.context.beside import LearnedBeside
 from mneme_server.context.retrieval import GetContext, SearchSessions
@@ -102,6 +103,7 @@ class Memories:
             opened.callback(self._batcher.close)
             cache = VectorCache()
             self.embedder = CachedEmbedder(self._batcher, cache)
+            self.foreground = Foreground()
             self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
             self.registry: TenantRegistry[Unit] = TenantRegistry(
                 TenantOpener(
@@ -121,6 +123,7 @@ class Memories:
             self.pipeline = EmbeddingPipeline(
                 self.registry.open,
                 CachedEmbedder(self._batcher.background, cache),
+                foreground=self.foreground,
                 batch=settings.embed_batch,
             )
             opened.callback(self.pipeline.stop)
@@ -128,6 +131,7 @@ class Memories:
             self.summaries = SummaryWorker(
                 self.registry.open,
                 CachedEmbedder(self._batcher.background, cache),
+                foreground=self.foreground,
                 idle_us=idle_us,
             )
             opened.callback(self.summaries.stop)
@@ -229,7 +233,8 @@ class Application:
     def _services(self, files: TenantFiles) -> Sequence[Service]:
         registry, embedder = self.memories.registry, self.memories.embedder
         schedule = self.memories.schedule
-        recall = Recall(registry, embedder)
+        foreground = self.memories.foreground
+        recall = Recall(registry, embedder, foreground)
         reflections = Reflections(registry, embedder, recall, self._reflection_limits())
         learned = LearnedBeside(registry, recall, reflections)
         info = ServerInfo(
@@ -245,7 +250,7 @@ class Application:
                 EventServicer(
                     start_session=StartSession(registry, schedule),
                     end_session=EndSession(registry, schedule),
-                    record_events=RecordEvents(registry, schedule),
+                    record_events=RecordEvents(registry, schedule, foreground),
                     read=ReadEvents(registry),
                     watch_events=WatchEvents(registry),
                     verify_events=VerifyEvents(registry),

@@ -11,6 +11,7 @@ import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
+from mneme_server.common.foreground import Foreground
 from mneme_server.context.documents import session_document
 from mneme_server.context.model import Handover, QueuedSummary, SessionSummary
 from mneme_server.context.ports import ContextUnit
@@ -44,6 +45,7 @@ class SummaryWorker(TenantWorker):
     Args:
         open_tenant: lends a tenant's memory.
         embedder: makes the vectors of summaries.
+        foreground: the calls that it gives way to.
         idle_us: after so long without an event an active session is summarised.
     """
 
@@ -52,11 +54,13 @@ class SummaryWorker(TenantWorker):
         open_tenant: Callable[[str], AbstractContextManager[TenantMemory[ContextUnit]]],
         embedder: BackgroundEmbedder,
         *,
+        foreground: Foreground,
         idle_us: int,
     ) -> None:
         super().__init__("summary", thread="session-summaries")
         self._open_tenant = open_tenant
         self._embedder = embedder
+        self._foreground = foreground
         self._idle_us = idle_us
 
     def step(self, tenant_id: str) -> int | None:
@@ -66,6 +70,7 @@ class SummaryWorker(TenantWorker):
                 queued = unit.summary_queue.due(now_us(), BATCH)
                 if not queued:
                     return unit.summary_queue.next_due_us()
+            self._foreground.give_way()
             started = time.monotonic()
             ready = self._put_off_active(memory, queued)
             made: list[_Made] = []

@@ -10,6 +10,7 @@ import numpy as np
 import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.foreground import Foreground
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import CorpusUnit, QueuedText, TenantMemory
 from mneme_server.corpus.turns import TenantWorker, retry_delay_s
@@ -31,6 +32,7 @@ class EmbeddingPipeline(TenantWorker):
     Args:
         open_tenant: lends a tenant's memory.
         embedder: makes the vectors.
+        foreground: the calls that embedding gives way to, unless a queue is getting long.
         batch: documents a step takes from one tenant before it is the next one's turn.
     """
 
@@ -39,16 +41,20 @@ class EmbeddingPipeline(TenantWorker):
         open_tenant: Callable[[str], AbstractContextManager[TenantMemory[CorpusUnit]]],
         embedder: BackgroundEmbedder,
         *,
+        foreground: Foreground,
         batch: int,
     ) -> None:
         super().__init__("embedding", thread="embedding-pipeline")
         self._open_tenant = open_tenant
         self._embedder = embedder
+        self._foreground = foreground
         self._batch = batch
 
     def step(self, tenant_id: str) -> int | None:
         """Embed one batch of the tenant."""
         with self._open_tenant(tenant_id) as memory:
+            if memory.pending and not memory.queue_is_long:
+                self._foreground.give_way()
             with memory.read() as unit:
                 queued = unit.queue.due(now_us(), self._batch)
                 if not queued:

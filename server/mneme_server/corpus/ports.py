@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -75,8 +75,8 @@ class CorpusColumns(Protocol):
     `previous` and `next` hold the row of the document before and after in the same session, or -1.
     `session` numbers sessions; -1 for none. `words` is the number of words of the text, `asks`
     whether it holds a question mark; `spoken` and `failed` are the documents' own. `author` numbers
-    `authors`, the names of whoever speaks: the document's agent, else a leading label ("Ann: ...")
-    of what is spoken; -1 for none. Equal texts have equal `fingerprint`s.
+    whoever speaks: the document's agent, else a leading label ("Ann: ...") of what is spoken; -1
+    for none. Equal texts have equal `fingerprint`s.
     """
 
     size: int
@@ -94,7 +94,10 @@ class CorpusColumns(Protocol):
     failed: NDArray[np.bool_]
     fingerprint: NDArray[np.int64]
     author: NDArray[np.int32]
-    authors: Sequence[str]
+
+    def authors_named_by(self, words: Collection[str]) -> Sequence[int]:
+        """Return the numbers of the authors whose names have one of these words, in lower case."""
+        ...
 
 
 class CorpusIndex(Protocol):

@@ -244,6 +244,11 @@ class TenantMemory(Generic[U_co]):
         if self._pending:
             self._wake(self.tenant_id)
 
+    @property
+    def queue_is_long(self) -> bool:
+        """Whether the embedding queue holds more than half of what it may."""
+        return self._pending * 2 > self._queue_limit
+
     def require_room(self, documents: int) -> None:
         """Refuse when `documents` more would overfill the embedding queue.
 

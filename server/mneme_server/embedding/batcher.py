@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -133,10 +134,18 @@ class MicroBatcher:
         self, texts: Sequence[str], priority: Priority = Priority.INTERACTIVE
     ) -> NDArray[np.float32]:
         """See Embedder. Blocks until the texts' batches are done, or the caller's time is up."""
+        return self.begin(texts, priority)()
+
+    def begin(
+        self, texts: Sequence[str], priority: Priority = Priority.INTERACTIVE
+    ) -> Callable[[], NDArray[np.float32]]:
+        """Start what `embed` does. The function returned waits for the vectors and returns them; it
+        is to be called once, by the thread that began. Both raise EmbeddingError.
+        """
         if not texts:
             if self._closed:
                 raise EmbeddingError("the embedder is closed")
-            return np.empty((0, self.dimensions), np.float32)
+            return lambda: np.empty((0, self.dimensions), np.float32)
         size = self._batch_sizes[priority]
         parts = [texts[start : start + size] for start in range(0, len(texts), size)]
         call = _Call(pending=len(parts))
@@ -146,6 +155,11 @@ class MicroBatcher:
             self._queues[priority].extend(pieces)
             self._queued += len(texts)
             self._state.notify(len(pieces))
+        return partial(self._result, call, pieces, priority)
+
+    def _result(
+        self, call: _Call, pieces: Sequence[_Piece], priority: Priority
+    ) -> NDArray[np.float32]:
         self._wait(call, priority)
         if call.error is not None:
             # A fresh exception per caller: several threads raising one object would mix their
@@ -249,9 +263,10 @@ class MicroBatcher:
             try:
                 self._run(batch, priority)
             finally:
-                with self._state:
-                    self._background_running -= priority is Priority.BACKGROUND
-                    self._state.notify_all()
+                if priority is Priority.BACKGROUND:
+                    with self._state:
+                        self._background_running -= 1
+                        self._state.notify_all()  # Another may do background work now.
 
     def _has_work_or_is_over(self) -> bool:
         return self._next_priority() is not None or (self._closed and not self._queued)

@@ -3,13 +3,17 @@
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.embedding.port import Embedder
+
+_Begin: TypeAlias = Callable[[Sequence[str]], Callable[[], NDArray[np.float32]]]
 
 DEFAULT_MAX_BYTES = 50_000_000
 # What an entry costs beside its vector: the 32-byte key as an object, the slot number and the
@@ -112,6 +116,8 @@ class CachedEmbedder:
     def __init__(self, embedder: Embedder, cache: VectorCache | None = None) -> None:
         self._embedder = embedder
         self._cache = VectorCache() if cache is None else cache
+        # Some embedders can start and be waited for later; the others do all when they are asked.
+        self._begin: _Begin = getattr(embedder, "begin", partial(partial, embedder.embed))
 
     @property
     def cache(self) -> VectorCache:
@@ -130,17 +136,28 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See Embedder. The rows are the caller's own copies."""
+        return self.begin(texts)()
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], NDArray[np.float32]]:
+        """Start what `embed` does. The function returned waits for the vectors and returns them; it
+        is to be called once, by the thread that began. Both raise EmbeddingError.
+        """
         if not texts:
-            return self._embedder.embed(texts)
+            return self._begin(texts)
         keys = [self._key(text) for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
         found = self._cache.get_many(list(distinct))
         missing = [key for key in distinct if key not in found]
-        if missing:
-            vectors = self._embedder.embed([distinct[key] for key in missing])
-            self._cache.put_many(missing, vectors)
-            found.update(zip(missing, vectors, strict=True))
-        return np.stack([found[key] for key in keys])
+        pending = self._begin([distinct[key] for key in missing]) if missing else None
+
+        def result() -> NDArray[np.float32]:
+            if pending is not None:
+                vectors = pending()
+                self._cache.put_many(missing, vectors)
+                found.update(zip(missing, vectors, strict=True))
+            return np.stack([found[key] for key in keys])
+
+        return result
 
     def close(self) -> None:
         """See Embedder."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.foreground import Foreground
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.tenant import Tenants
@@ -31,6 +32,7 @@ class RecordEvents:
 
     tenants: Tenants[EventsUnit]
     summaries: SummarySchedule = field(default_factory=SummarySchedule)
+    foreground: Foreground = field(default_factory=Foreground)
 
     def __call__(
         self,
@@ -56,13 +58,14 @@ class RecordEvents:
         ]
         with self.tenants.open(tenant_id) as memory:
             memory.require_room(sum(event.searchable for event in batch))
-            with memory.write() as unit:
+            with self.foreground.active(), memory.write() as unit:
                 recording = _Recording(unit, recorded_us, self.summaries)
                 receipts = recording.record(new_events, batch)
             if recording.summary_due_us is not None:
                 self.summaries.wake(tenant_id, recording.summary_due_us)
             if wait_indexed:
-                memory.wait_embedded(recording.doc_ids, time_left_s)
+                with self.foreground.hurry():
+                    memory.wait_embedded(recording.doc_ids, time_left_s)
         return receipts
 
 

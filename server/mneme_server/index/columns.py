@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import Rows, Selection
+from mneme_server.index.codes import Codes, NameCodes
 from mneme_server.index.ids import GONE, RowsById
 from mneme_server.index.links import SessionLinks
 from mneme_server.index.tags import TagPostings
@@ -44,22 +45,6 @@ _DTYPES: dict[str, type] = {
 _LABEL = re.compile(r"([^\W\d_][\w.'\-]{0,40}(?: [^\W\d_][\w.'\-]{0,40}){0,2}):\s")
 
 
-class Codes(dict[str, int]):
-    """Numbers strings in the order in which they are first seen; -1 stands for the empty one.
-
-    `codes[value]` numbers a new value; `get` does not.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({"": -1})
-        self.names: list[str] = []
-
-    def __missing__(self, value: str) -> int:
-        number = self[value] = len(self.names)
-        self.names.append(value)
-        return number
-
-
 def author_of(document: Document) -> str:
     """Return the document's agent, else the leading label ("Ann: ...") of what is said, else ""."""
     if document.agent_id or not document.spoken:
@@ -88,7 +73,6 @@ class DocumentTable:
     spoken: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     author: NDArray[np.int32]
-    authors: Sequence[str]
     agent: NDArray[np.int32]
     user: NDArray[np.int32]
     project: NDArray[np.int32]
@@ -110,8 +94,7 @@ class DocumentTable:
         self._rows = RowsById()
         self._tags = TagPostings()
         self._sessions, self._agents, self._users = Codes(), Codes(), Codes()
-        self._projects, self._categories, self._authors = Codes(), Codes(), Codes()
-        self.authors = self._authors.names
+        self._projects, self._categories, self._authors = Codes(), Codes(), NameCodes()
         self._version = 0
         self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
         self._newest = (-1, 0)
@@ -197,6 +180,10 @@ class DocumentTable:
         self._rows.put(ids, np.full(ids.size, GONE, np.int64))
         self._version += 1
         return rows
+
+    def authors_named_by(self, words: Collection[str]) -> list[int]:
+        """Return the numbers of the authors whose names have one of these words, in lower case."""
+        return self._authors.named_by(words)
 
     def select(self, filter_: DocumentFilter) -> Selection:
         """Return the rows that `filter_` lets through; the mask must not be written to."""

@@ -50,8 +50,11 @@ def score(
     BM25: idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed over the
     terms and, weighted, over the fields; idf is ln(1 + (N - n + ½) / (n + ½)).
     """
-    ids, scores = [], []
+    ids: list[int] = []
+    scores: list[float] = []
     documents = list(waiting)
+    if not documents:
+        return np.array(ids, np.int64), np.array(scores, np.float32)
     idf = {(f, term): statistics.idf(f, term) for f, weight in weights.items() for term in terms}
     average = {f: _average_length(f, documents, statistics) for f in weights}
     for document in documents:

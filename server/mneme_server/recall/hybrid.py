@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from mneme_server.recall.ranking import (
     scores,
     total,
 )
-from mneme_server.recall.reading import Reading, name_words, read
+from mneme_server.recall.reading import Reading, read
 
 CANDIDATES_PER_SIDE = 100
 """Memories that each index proposes; their neighbours come on top. More changes LoCoMo's recall by
@@ -34,8 +34,10 @@ less than 0.004, and costs a third of the time."""
 _DAY_US = 86_400 * MICROSECONDS
 _DAYS_AROUND_A_DATE = 3
 _NOBODY = -1
+_LAST = -1
 
 _Links = NDArray[np.int32]
+_Rows = Rows | _Links
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,21 @@ class Ranked:
 
 
 def search_hybrid(
-    index: CorpusIndex, query: str, vector: Matrix, selection: Selection, weights: Weights
+    index: CorpusIndex,
+    query: str,
+    embedding: Callable[[], Matrix],
+    selection: Selection,
+    weights: Weights,
 ) -> Ranked:
-    """Return what bears on `query`, whose embedding is `vector` (d,)."""
+    """Return what bears on `query`; `embedding` waits for its vector (1, d).
+
+    Words are searched while the query is being embedded.
+    """
     reading = read(query)
-    dense = index.search_dense(vector, CANDIDATES_PER_SIDE, selection, exact=False)
     words = _by_words(index, query, selection)
     lexical = [words, *_on_named_days(index, query, reading, selection)]
+    vector = embedding()[0]
+    dense = index.search_dense(vector, CANDIDATES_PER_SIDE, selection, exact=False)
     rows = _with_neighbours(
         index, np.concatenate([dense.rows, *(hits.rows for hits in lexical)]), selection
     )
@@ -135,7 +145,7 @@ def _with_neighbours(index: CorpusIndex, rows: Rows, selection: Selection) -> Ro
     columns, size = index.columns, len(selection.mask)
     near = np.concatenate([columns.previous[rows], columns.next[rows]])
     near = near[(near >= 0) & (near < size)]
-    return _distinct(size, rows, near[selection.mask[near]])
+    return _distinct(rows, near[selection.mask[near]])
 
 
 def _candidates(
@@ -155,7 +165,7 @@ def _candidates(
     asked = np.where(columns.asks[previous], previous, _NOBODY)
     if not reading.asks:
         asked[:] = _NOBODY
-    own, before, after = _cosines(index, vector, size, rows, asked, following)
+    own, before, after = _cosines(index, vector, rows, asked, following)
     age_us = index.newest_us - columns.timestamp_us[rows]
     return Candidates(
         lexical=_bm25(rows, lexical),
@@ -179,27 +189,25 @@ def _said(index: CorpusIndex, near: _Links, said: NDArray[np.bool_], size: int) 
     return np.where(both, near, _NOBODY)
 
 
-def _cosines(
-    index: CorpusIndex, vector: Matrix, size: int, rows: Rows, *others: _Links
-) -> Sequence[Floats]:
+def _cosines(index: CorpusIndex, vector: Matrix, rows: Rows, *others: _Links) -> Sequence[Floats]:
     """Return the cosines of the rows and of their neighbours, NaN for -1.
 
     One gather for all, each vector once.
     """
-    needed = _distinct(size, rows, *(near[near >= 0] for near in others))
-    place = np.empty(size + 1, np.int32)
-    place[needed] = np.arange(len(needed), dtype=np.int32)
-    place[_NOBODY] = len(needed)
+    needed = _distinct(rows, *(near[near >= 0] for near in others))
+    # Nobody's place, before the first, is the last: NaN.
     cosine = np.append(index.similarities(vector, needed), np.float32(np.nan)).astype(np.float64)
-    return [cosine[place[rows]], *(cosine[place[near]] for near in others)]
+    near_rows: list[_Rows] = [rows, *others]
+    return [cosine[np.where(near >= 0, np.searchsorted(needed, near), _LAST)] for near in near_rows]
 
 
-def _distinct(size: int, *rows: NDArray[np.integer]) -> Rows:
-    """Return the rows, all below `size`, in order, each once; cheaper than sorting them."""
-    marked = np.zeros(size, np.bool_)
-    for some in rows:
-        marked[some] = True
-    return np.flatnonzero(marked)
+def _distinct(*rows: _Rows) -> Rows:
+    """Return the rows in order, each once.
+
+    Not marked in an array of all documents: a fresh one costs a page fault for every few rows.
+    """
+    ordered: Rows = np.sort(np.concatenate(rows))
+    return ordered[np.diff(ordered, prepend=_NOBODY) > 0]
 
 
 def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
@@ -212,10 +220,5 @@ def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
 
 
 def _author_named(index: CorpusIndex, reading: Reading, rows: Rows) -> NDArray[np.bool_]:
-    author = index.columns.author[rows]
-    names = index.columns.authors
-    is_named = np.zeros(len(rows), np.bool_)
-    for number in set(author.tolist()) if reading.names else ():
-        if number != _NOBODY and not reading.names.isdisjoint(name_words(names[number])):
-            is_named |= author == number
-    return is_named
+    named = index.columns.authors_named_by(reading.names)
+    return np.isin(index.columns.author[rows], named)

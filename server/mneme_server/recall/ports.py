@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import CorpusUnit
+
+
+class Memory(NamedTuple):
+    """A memory as it is shown: its document, and what else is known of its source."""
+
+    document: Document
+    details: JsonObject
 
 
 class MemoryReader(Protocol):
     """Memories as recall shows them."""
 
-    def documents_of(self, doc_ids: Sequence[int]) -> Mapping[int, Document]:
-        """Return these documents by id, without contexts; those that are gone are left out."""
-        ...
+    def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
+        """Return these memories by id of their documents, without contexts.
 
-    def details_of(self, scope: Scope, source_ids: Sequence[str]) -> Mapping[str, JsonObject]:
-        """Return what else is known of these sources, by id."""
+        Those that are gone are left out.
+        """
         ...
 
 
@@ -35,6 +41,8 @@ class RecallUnit(CorpusUnit, Protocol):
 class QueryEmbedder(Protocol):
     """Embeds queries while a caller waits."""
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return unit vectors (n, d)."""
+    def begin(self, texts: Sequence[str]) -> Callable[[], Matrix]:
+        """Start embedding. The function returned waits for the unit vectors and returns them
+        (n, d); it is to be called once, by the thread that began.
+        """
         ...

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from mneme_server.corpus.stopwords import STOP_WORDS
+from mneme_server.corpus.names import naming, words_of
 from mneme_server.recall.dates import NamedDate, named_dates
 
-_SHORTEST_NAME = 3
-_WORD = re.compile(r"[^\W_]+")
 _QUESTION = re.compile(
     r"\W*(?:who|whom|whose|what|when|where|which|why|how|did|does|do|is|are|was|were|has|have|had"
     r"|can|could|will|would|should)\b",
@@ -44,24 +41,11 @@ class Reading:
 
 def read(query: str) -> Reading:
     """Return what an English query says; other languages give their question mark and names."""
-    words = set(_WORD.findall(query.lower()))
+    words = words_of(query)
     return Reading(
         asks=any(mark in query for mark in _MARKS) or _QUESTION.match(query) is not None,
         failure=_FAILURE.search(query) is not None,
         dates=named_dates(query),
-        names=_names(words),
+        names=naming(words),
         words=len(words),
     )
-
-
-@lru_cache(maxsize=4_096)
-def name_words(author: str) -> frozenset[str]:
-    """Return the words of a name by which a query may name its bearer, in lower case."""
-    return _names(set(_WORD.findall(author.lower())))
-
-
-def _names(words: set[str]) -> frozenset[str]:
-    return frozenset(word for word in words if len(word) >= _SHORTEST_NAME) - _STOPPED
-
-
-_STOPPED = frozenset(STOP_WORDS)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import partial
 
 import numpy as np
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.common.foreground import Foreground
+from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Selection
 from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
@@ -88,6 +90,7 @@ class Recall:
 
     tenants: Tenants[RecallUnit]
     embedder: QueryEmbedder
+    foreground: Foreground = field(default_factory=Foreground)
 
     def __call__(self, tenant_id: str, query: RecallQuery) -> Answer:
         """Return what bears on the query, the best first; equal scores by time, then by id.
@@ -95,7 +98,7 @@ class Recall:
         Raises:
             EmbeddingError: the embedding backend failed.
         """
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as memory, self.foreground.computing():
             selection = memory.index.select(query.filter)
             if not selection.count:
                 return Answer((), self._why_nothing(memory.index, query.filter), 0)
@@ -108,12 +111,13 @@ class Recall:
             bm25 = hits.scores.astype(np.float64)
             unknown = np.full_like(bm25, np.nan)
             return _alone(index, hits, bm25, bm25 / (bm25 + LEXICAL_HALF), unknown)
-        vector = self.embedder.embed([query.text])[0]
+        pending = self.embedder.begin([query.text])
+        embedding = partial(self.foreground.wait_outside, pending)
         if query.mode == Mode.DENSE:
-            hits = index.search_dense(vector, CANDIDATES_PER_SIDE, selection)
+            hits = index.search_dense(embedding()[0], CANDIDATES_PER_SIDE, selection)
             cosine = hits.scores.astype(np.float64)
             return _alone(index, hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
-        return search_hybrid(index, query.text, vector, selection, query.weights)
+        return search_hybrid(index, query.text, embedding, selection, query.weights)
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> Outcome:
@@ -138,19 +142,18 @@ def _answer(
     best = range(min(enough, query.limit))
     wanted = index.columns.doc_id[candidates.rows[: len(best)]].tolist()
     with memory.read() as unit:
-        documents = unit.memories.documents_of(wanted)
-        details = _details(unit, documents)
+        memories = unit.memories.get_many(wanted)
         pending = memory.pending
     results = [
         Recalled(
-            document=documents[doc_id],
+            document=memories[doc_id].document,
             score=float(candidates.scores[place]),
             similarity=_known(candidates.similarity[place]),
-            details=details.get((documents[doc_id].scope, documents[doc_id].source_id), {}),
+            details=memories[doc_id].details,
             terms=_terms(candidates, place, query.weights) if query.explain else (),
         )
         for doc_id, place in zip(wanted, best, strict=True)
-        if doc_id in documents  # It may have been removed since it was found.
+        if doc_id in memories  # It may have been removed since it was found.
     ]
     return Answer(
         results=results,
@@ -160,17 +163,6 @@ def _answer(
         pending_count=pending,
         capped=candidates.capped,
     )
-
-
-def _details(
-    unit: RecallUnit, documents: Mapping[int, Document]
-) -> dict[tuple[Scope, str], JsonObject]:
-    found: dict[tuple[Scope, str], JsonObject] = {}
-    for scope in {document.scope for document in documents.values()}:
-        ids = [document.source_id for document in documents.values() if document.scope == scope]
-        for source_id, details in unit.memories.details_of(scope, ids).items():
-            found[scope, source_id] = details
-    return found
 
 
 def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, select
+from sqlalchemy import BindParameter, Connection, and_, bindparam, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import Document, Scope
@@ -14,6 +14,7 @@ from mneme_server.events.model import EventType, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.knowledge_model import KnowledgeType
 from mneme_server.learn.model import Importance
+from mneme_server.recall.ports import Memory
 from mneme_server.storage.documents import document_of, select_documents
 from mneme_server.storage.rows import chunks
 from mneme_server.storage.tables import (
@@ -25,12 +26,24 @@ from mneme_server.storage.tables import (
     session_summaries,
 )
 
-# Recall runs these each time: building them anew would cost as much as running them.
-_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
-_DOCUMENTS = select_documents(bindparam("tenant")).where(documents.c.doc_id.in_(_IDS))
-_EVENTS = select(
-    events.c.id, events.c.event_type, events.c.name, events.c.severity, events.c.sequence
-).where(events.c.tenant_id == bindparam("tenant"), events.c.id.in_(_IDS))
+# Recall runs it each time: building it anew would cost as much as running it, and asking for the
+# events' details apart half as much again.
+_TENANT: BindParameter[Any] = bindparam("tenant")
+_DETAILED_EVENT = (events.c.event_type, events.c.name, events.c.severity, events.c.sequence)
+_MEMORIES = (
+    select_documents(_TENANT)
+    .add_columns(*_DETAILED_EVENT)
+    .outerjoin(
+        events,
+        and_(
+            events.c.tenant_id == _TENANT,
+            events.c.id == documents.c.source_id,
+            documents.c.scope == int(Scope.EVENT),
+        ),
+    )
+    .where(documents.c.doc_id.in_(bindparam("ids", expanding=True)))
+)
+_EVENT_COLUMNS = -len(_DETAILED_EVENT)
 
 
 class SqlMemories:
@@ -40,28 +53,22 @@ class SqlMemories:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def documents_of(self, doc_ids: Sequence[int]) -> dict[int, Document]:
-        found: dict[int, Document] = {}
+    def get_many(self, doc_ids: Sequence[int]) -> dict[int, Memory]:
+        found: dict[int, Memory] = {}
+        others: dict[Scope, dict[str, Document]] = {}
         for some in chunks(doc_ids):
-            rows = self._connection.execute(_DOCUMENTS, {"tenant": self._tenant_id, "ids": some})
-            found |= {row.doc_id: document_of(row) for row in rows}
+            rows = self._connection.execute(_MEMORIES, {"tenant": self._tenant_id, "ids": some})
+            for row in rows:
+                document = document_of(row[:_EVENT_COLUMNS])
+                if document.scope == Scope.EVENT:
+                    found[document.doc_id] = Memory(document, _event_details(*row[_EVENT_COLUMNS:]))
+                else:
+                    others.setdefault(document.scope, {})[document.source_id] = document
+        for scope, documents_of in others.items():
+            details = _DETAILS[scope](self, list(documents_of))
+            for source_id, document in documents_of.items():
+                found[document.doc_id] = Memory(document, details.get(source_id, {}))
         return found
-
-    def details_of(self, scope: Scope, source_ids: Sequence[str]) -> dict[str, JsonObject]:
-        details = _DETAILS.get(scope)
-        return details(self, source_ids) if details and source_ids else {}
-
-    def _event_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
-        rows = self._connection.execute(_EVENTS, {"tenant": self._tenant_id, "ids": source_ids})
-        return {
-            row.id: {
-                "event_type": EventType(row.event_type).name,
-                "name": row.name,
-                "severity": Severity(row.severity).name,
-                "sequence": row.sequence,
-            }
-            for row in rows
-        }
 
     def _lesson_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         columns = lessons.c
@@ -124,9 +131,21 @@ class SqlMemories:
 
 
 _DETAILS: dict[Scope, Callable[[SqlMemories, Sequence[str]], dict[str, JsonObject]]] = {
-    Scope.EVENT: SqlMemories._event_details,
     Scope.SESSION: SqlMemories._session_details,
     Scope.LESSON: SqlMemories._lesson_details,
     Scope.REFLECTION: SqlMemories._reflection_details,
     Scope.KNOWLEDGE: SqlMemories._knowledge_details,
 }
+
+
+def _event_details(
+    event_type: int | None, name: str | None, severity: int | None, sequence: int | None
+) -> JsonObject:
+    if event_type is None or severity is None:  # The event is gone, its document not yet.
+        return {}
+    return {
+        "event_type": EventType(event_type).name,
+        "name": name,
+        "severity": Severity(severity).name,
+        "sequence": sequence,
+    }

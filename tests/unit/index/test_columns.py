@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.names import name_words
 from mneme_server.index.columns import DocumentTable, author_of
 from unit.index.memory_source import event
 
@@ -134,6 +135,7 @@ def test_the_arrays_hold_what_the_documents_do(
 ) -> None:
     table = DocumentTable()
     live = apply(table, steps)
+    authors: dict[int, str] = {}
     for doc_id, document in live.items():
         row = int(table.rows_of(np.array([doc_id]))[0])
         said = document.scope == Scope.EVENT and document.category in ("", "message")
@@ -151,7 +153,10 @@ def test_the_arrays_hold_what_the_documents_do(
         assert table.failed[row] == (
             document.scope == Scope.EVENT and document.category == "tool_error"
         )
-        assert (table.authors[table.author[row]] if table.author[row] >= 0 else "") == author
+        number = int(table.author[row])
+        assert (number >= 0) == bool(author)
+        assert authors.setdefault(number, author) == author
+        assert not name_words(author) or number in table.authors_named_by(name_words(author))
     assert table.newest_us == max((d.timestamp_us for d in live.values()), default=0)
     assert sorted(table.live_ids().tolist()) == sorted(live)
     assert table.live_count == len(live)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Scope
 from mneme_server.corpus.ports import Matrix
 from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.recall.ports import Memory
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 from unit.index.memory_source import MemorySource
 
@@ -31,6 +32,9 @@ class WordCounts:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.maximum(lengths, 1e-9)
         return vectors
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], Matrix]:
+        return partial(self.embed, texts)
 
 
 class Corpus:
@@ -66,11 +70,8 @@ class Corpus:
     def read(self) -> Iterator[Corpus]:
         yield self
 
-    def documents_of(self, doc_ids: Sequence[int]) -> Mapping[int, Document]:
-        return {document.doc_id: document for document in self._source.documents_of(doc_ids)}
-
-    def details_of(self, scope: Scope, source_ids: Sequence[str]) -> Mapping[str, JsonObject]:
-        return {}
+    def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
+        return {d.doc_id: Memory(d, {}) for d in self._source.documents_of(doc_ids)}
 
     def _add(self, text: str, session: str, **more: Any) -> int:
         doc_id = len(self._source.documents) + 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.recall.reading import name_words, read
+from mneme_server.corpus.names import name_words
+from mneme_server.recall.reading import read
 
 
 @pytest.mark.parametrize(

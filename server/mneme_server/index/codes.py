@@ -1,0 +1,41 @@
+"""Strings as numbers, so that columns can hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from mneme_server.corpus.names import name_words
+
+
+class Codes(dict[str, int]):
+    """Numbers strings in the order in which they are first seen; -1 stands for the empty one.
+
+    `codes[value]` numbers a new value; `get` does not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"": -1})
+        self.names: list[str] = []
+
+    def __missing__(self, value: str) -> int:
+        number = self[value] = len(self.names)
+        self.names.append(value)
+        return number
+
+
+class NameCodes(Codes):
+    """Codes of names that can be looked up by their words. One writer; readers need no lock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_word: dict[str, list[int]] = {}
+
+    def __missing__(self, value: str) -> int:
+        number = super().__missing__(value)
+        for word in name_words(value):
+            self._by_word.setdefault(word, []).append(number)
+        return number
+
+    def named_by(self, words: Collection[str]) -> list[int]:
+        """Return the numbers of the names that have one of these words, in lower case."""
+        return [number for word in words for number in self._by_word.get(word, ())]

@@ -1,0 +1,117 @@
+"""Calls go before work in the background, and few of them compute at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from mneme_server.common.foreground import Foreground
+
+LONG_S = 20.0
+
+
+def test_no_more_calls_compute_at_once_than_may() -> None:
+    foreground = Foreground(at_once=2)
+    computing, most = 0, 0
+    counting = threading.Lock()
+
+    def call() -> None:
+        nonlocal computing, most
+        with foreground.computing():
+            with counting:
+                computing += 1
+                most = max(most, computing)
+            time.sleep(0.01)
+            with counting:
+                computing -= 1
+
+    run_all([call] * 8)
+    assert most == 2
+
+
+def test_who_waits_outside_lets_another_compute() -> None:
+    foreground = Foreground(at_once=1)
+    other_computed = threading.Event()
+
+    def wait() -> bool:
+        return other_computed.wait(LONG_S)
+
+    def one() -> None:
+        with foreground.computing():
+            assert foreground.wait_outside(wait)
+
+    def other() -> None:
+        with foreground.computing():
+            other_computed.set()
+
+    run_all([one, other])
+
+
+def test_a_wait_that_fails_takes_the_slot_back() -> None:
+    foreground = Foreground(at_once=1)
+
+    def fail() -> None:
+        raise ValueError("no embedding")
+
+    with pytest.raises(ValueError, match="no embedding"), foreground.computing():
+        foreground.wait_outside(fail)
+    with foreground.computing():
+        pass
+
+
+def test_the_background_goes_on_at_once_while_no_call_is_at_work() -> None:
+    paused: list[float] = []
+    gave_way(Foreground(), paused)
+    assert paused == []
+
+
+def test_the_background_gives_way_while_a_call_is_at_work_but_not_for_ever() -> None:
+    foreground, paused = Foreground(), list[float]()
+    with foreground.active():
+        gave_way(foreground, paused)
+    assert 0.2 < sum(paused) < 0.3
+
+
+def test_the_background_waits_for_a_short_quiet_after_a_call() -> None:
+    foreground, paused = Foreground(), list[float]()
+    with foreground.active():
+        pass
+    gave_way(foreground, paused)
+    assert 0 < sum(paused) < 0.05
+
+
+def test_the_background_gives_way_to_nobody_while_a_call_waits_for_it() -> None:
+    foreground, paused = Foreground(), list[float]()
+    with foreground.active(), foreground.hurry():
+        gave_way(foreground, paused)
+    assert paused == []
+
+
+def gave_way(foreground: Foreground, paused: list[float]) -> None:
+    """Let the background give way, on a clock of its own; note its pauses."""
+    now = time.monotonic()
+
+    def sleep(seconds: float) -> None:
+        paused.append(seconds)
+
+    foreground.give_way(clock=lambda: now + sum(paused), sleep=sleep)
+
+
+def run_all(calls: list[Callable[[], None]]) -> None:
+    failures: list[BaseException] = []
+
+    def run(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=[call]) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG_S)
+    assert failures == []
+    assert not any(thread.is_alive() for thread in threads)
