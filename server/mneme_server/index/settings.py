@@ -25,11 +25,15 @@ class IndexSettings:
     """Vectors waiting beside the graph until they are merged into it."""
     snapshot_after: int = 20_000
     """Vectors added since the last snapshot until the next is written."""
-    commit_after: int = 1_000
-    """Documents waiting until the lexical index commits them while they are added."""
+    commit_after: int = 5_000
+    """Documents waiting until whoever adds more commits them first: the background is behind."""
+    commit_from: int = 64
+    """Documents waiting from which they are soon committed in the background; fewer are searched as
+    fast without."""
     commit_delay_s: float = 0.25
-    """Seconds after which waiting documents are committed in the background."""
+    """Seconds until then."""
     writer_idle_s: float = 10.0
-    """Seconds without additions after which the lexical writer gives its memory back."""
+    """Seconds until fewer are committed, too, and seconds without additions after which the lexical
+    writer gives its memory back."""
     query_terms: int = 256
     """Distinct terms of a query that are searched for: the rarest ones are kept."""

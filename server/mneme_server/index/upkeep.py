@@ -47,7 +47,8 @@ class Upkeep:
         self._stop = threading.Event()
         self._running = threading.Lock()
         self._vectors_due = False
-        self._words_due = False
+        self._commit_due = False
+        self._tidy_due = False
         self._not_before = 0.0
 
     def vectors_changed(self, unsaved: int) -> None:
@@ -64,9 +65,14 @@ class Upkeep:
 
     def words_changed(self) -> None:
         """Note that documents came or went."""
-        if not self._words_due and not self._stop.is_set():
-            self._words_due = True
-            self._schedule(self._settings.commit_delay_s, weakref.WeakMethod(self._tidy_words))
+        if self._stop.is_set():
+            return
+        if not self._commit_due and self._lexical.waiting >= self._settings.commit_from:
+            self._commit_due = True
+            self._schedule(self._settings.commit_delay_s, weakref.WeakMethod(self._commit_words))
+        if not self._tidy_due:
+            self._tidy_due = True
+            self._schedule(self._settings.writer_idle_s, weakref.WeakMethod(self._tidy_words))
 
     def save(self) -> None:
         """Write a snapshot now; when that fails, report it and go on."""
@@ -122,18 +128,26 @@ class Upkeep:
                 seconds=round(time.monotonic() - start, 3),
             )
 
-    def _tidy_words(self) -> None:
+    def _commit_words(self) -> None:
         with self._running:
-            self._words_due = False
+            self._commit_due = False
+            if not self._stop.is_set():
+                self._attempt(self._lexical.commit)
+
+    def _tidy_words(self) -> None:
+        """Commit the few that wait; when nothing has come for long, release the writer."""
+        with self._running:
+            self._tidy_due = False
             if self._stop.is_set():
                 return
-            if self._lexical.idle_for() >= self._settings.writer_idle_s:
+            left_s = self._settings.writer_idle_s - self._lexical.idle_for()
+            if left_s <= 0:
                 self._attempt(self._lexical.release_writer)
                 return
             self._attempt(self._lexical.commit)
-            if self._lexical.has_writer and not self._words_due:
-                self._words_due = True
-                self._schedule(self._settings.writer_idle_s, weakref.WeakMethod(self._tidy_words))
+            if not self._tidy_due:
+                self._tidy_due = True
+                self._schedule(left_s, weakref.WeakMethod(self._tidy_words))
 
     def _attempt(self, task: Callable[[], None]) -> None:
         try:

@@ -35,6 +35,20 @@ _PAGE = 1_000
 _AT_ONCE = 0
 _VECTORS: Select[Any] = select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector)
 
+# Recording a batch runs it for each session.
+_TEXTS_BEFORE = (
+    select(documents.c.text)
+    .where(
+        documents.c.tenant_id == bindparam("tenant"),
+        documents.c.session_id == bindparam("session"),
+        documents.c.position < bindparam("position"),
+        documents.c.scope == int(Scope.EVENT),
+        documents.c.category.in_(SPOKEN),
+    )
+    .order_by(documents.c.position.desc())
+    .limit(CONTEXT_DOCUMENTS)
+)
+
 
 class SqlDocuments:
     """Implements `DocumentWriter`."""
@@ -332,19 +346,8 @@ def in_context(connection: Connection, tenant_id: str, found: list[Document]) ->
 def _texts_before(connection: Connection, tenant_id: str, document: Document) -> list[str]:
     if document.position <= 1:
         return []
-    query = (
-        select(documents.c.text)
-        .where(
-            documents.c.tenant_id == tenant_id,
-            documents.c.session_id == document.session_id,
-            documents.c.position < document.position,
-            documents.c.scope == int(Scope.EVENT),
-            documents.c.category.in_(SPOKEN),
-        )
-        .order_by(documents.c.position.desc())
-        .limit(CONTEXT_DOCUMENTS)
-    )
-    return list(reversed(connection.execute(query).scalars().all()))
+    place = {"tenant": tenant_id, "session": document.session_id, "position": document.position}
+    return list(reversed(connection.execute(_TEXTS_BEFORE, place).scalars().all()))
 
 
 def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
@@ -384,7 +387,7 @@ def select_documents(tenant_id: str | BindParameter[Any]) -> Select[Any]:
     return select(*_COLUMNS).where(unindexed(documents.c.tenant_id) == tenant_id)
 
 
-def document_of(row: Row[Any]) -> Document:
+def document_of(row: Sequence[Any]) -> Document:
     """Return the document of a row of `select_documents`, without its context.
 
     Reads by place: opening a tenant does this for every document, and names cost more than all

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     Boolean,
     ColumnElement,
     Connection,
     Row,
     Select,
+    bindparam,
     func,
     literal_column,
     select,
     tuple_,
 )
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite import Insert, insert
 
 from mneme_server.events.model import Agent, Event, Session, SessionStatus, Severity
 from mneme_server.events.ports import EventFilter, SessionFilter
@@ -27,8 +30,16 @@ from mneme_server.storage.rows import (
     equal_where_given,
     insert_rows,
     unindexed,
+    upsert,
 )
 from mneme_server.storage.tables import agents, events, session_tags, sessions
+
+# Recording a batch runs these: building them anew would cost as much as running them.
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_SESSIONS = select(sessions).where(
+    sessions.c.tenant_id == bindparam("tenant"), sessions.c.id.in_(_IDS)
+)
+_EVENTS = select(events).where(events.c.tenant_id == bindparam("tenant"), events.c.id.in_(_IDS))
 
 
 class SqlSessions:
@@ -48,23 +59,13 @@ class SqlSessions:
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
         found: dict[str, Session] = {}
         for some in chunks(session_ids):
-            query = select(sessions).where(
-                sessions.c.tenant_id == self._tenant_id, sessions.c.id.in_(some)
-            )
-            found |= {row.id: session_of(row) for row in self._connection.execute(query)}
+            rows = self._connection.execute(_SESSIONS, {"tenant": self._tenant_id, "ids": some})
+            found |= {row.id: session_of(row) for row in rows}
         return found
 
     def save(self, saved: Collection[Session]) -> None:
         rows = [_session_row(session, self._tenant_id) for session in saved]
-        statement = insert(sessions)
-        changed = {
-            column.name: statement.excluded[column.name]
-            for column in sessions.columns
-            if not column.primary_key
-        }
-        self._connection.execute(
-            statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed), rows
-        )
+        self._connection.execute(upsert(sessions), rows)
         # Tags are given once, when a session is started, and never change after.
         tags = [
             {"tenant_id": self._tenant_id, "session_id": session.id, "tag": tag}
@@ -130,10 +131,8 @@ class SqlEvents:
     def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
         found: dict[str, Event] = {}
         for some in chunks(event_ids):
-            query = select(events).where(
-                events.c.tenant_id == self._tenant_id, events.c.id.in_(some)
-            )
-            found |= {row.id: event_of(row) for row in self._connection.execute(query)}
+            rows = self._connection.execute(_EVENTS, {"tenant": self._tenant_id, "ids": some})
+            found |= {row.id: event_of(row) for row in rows}
         return found
 
     def append(self, appended: Sequence[Event]) -> None:
@@ -213,19 +212,8 @@ class SqlAgents:
     def add_activity(self, activity: Mapping[str, Agent]) -> None:
         if not activity:
             return
-        statement = insert(agents)
-        new, old = statement.excluded, agents.c
-        counters = (
-            "session_count", "event_count", "tool_call_count", "error_count", "total_cost_usd"
-        )  # fmt: skip
-        changed: dict[str, ColumnElement[Any]] = {name: old[name] + new[name] for name in counters}
-        changed["name"] = func.coalesce(func.nullif(new.name, ""), old.name)
-        changed["first_seen_at"] = func.min(old.first_seen_at, new.first_seen_at)
-        changed["last_seen_at"] = func.max(old.last_seen_at, new.last_seen_at)
-        self._connection.execute(
-            statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed),
-            [_agent_row(agent, self._tenant_id) for agent in activity.values()],
-        )
+        rows = [_agent_row(agent, self._tenant_id) for agent in activity.values()]
+        self._connection.execute(_add_activity(), rows)
 
     def page(self, after: str | None, limit: int) -> Sequence[Agent]:
         query = select(agents).where(
@@ -233,6 +221,19 @@ class SqlAgents:
         )
         query = query.order_by(agents.c.id).limit(limit)
         return [_agent(row) for row in self._connection.execute(query)]
+
+
+@cache
+def _add_activity() -> Insert:
+    """Return what adds agents, or their activity to what is known of them."""
+    statement = insert(agents)
+    new, old = statement.excluded, agents.c
+    counters = ("session_count", "event_count", "tool_call_count", "error_count", "total_cost_usd")
+    changed: dict[str, ColumnElement[Any]] = {name: old[name] + new[name] for name in counters}
+    changed["name"] = func.coalesce(func.nullif(new.name, ""), old.name)
+    changed["first_seen_at"] = func.min(old.first_seen_at, new.first_seen_at)
+    changed["last_seen_at"] = func.max(old.last_seen_at, new.last_seen_at)
+    return statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed)
 
 
 def session_of(row: Row[Any]) -> Session:

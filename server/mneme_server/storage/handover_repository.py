@@ -7,10 +7,9 @@ from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.context.model import Decision, Handover, LockedContext, Todo
-from mneme_server.storage.rows import chunks
+from mneme_server.storage.rows import chunks, upsert
 from mneme_server.storage.tables import handovers
 
 
@@ -31,18 +30,7 @@ class SqlHandovers:
         return found
 
     def save(self, handover: Handover) -> None:
-        statement = insert(handovers)
-        changed = {
-            column.name: statement.excluded[column.name]
-            for column in handovers.columns
-            if not column.primary_key
-        }
-        self._connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["tenant_id", "session_id"], set_=changed
-            ),
-            [_handover_row(handover, self._tenant_id)],
-        )
+        self._connection.execute(upsert(handovers), [_handover_row(handover, self._tenant_id)])
 
     def last(self, project: str, agent_id: str) -> Handover | None:
         query = select(handovers).where(handovers.c.tenant_id == self._tenant_id)

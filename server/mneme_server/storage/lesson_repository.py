@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, sel
 from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.learn.model import Importance, Lesson, LessonFilter
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given
+from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, upsert
 from mneme_server.storage.tables import lesson_tags, lessons
 
 
@@ -30,16 +30,8 @@ class SqlLessons:
         return found
 
     def save(self, saved: Collection[Lesson]) -> None:
-        statement = insert(lessons)
-        changed = {
-            column.name: statement.excluded[column.name]
-            for column in lessons.columns
-            if not column.primary_key
-        }
-        self._connection.execute(
-            statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed),
-            [_lesson_row(lesson, self._tenant_id) for lesson in saved],
-        )
+        rows = [_lesson_row(lesson, self._tenant_id) for lesson in saved]
+        self._connection.execute(upsert(lessons), rows)
         self._save_tags(saved)
 
     def count_access(self, lesson_ids: Collection[str], at_us: int) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table
+from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
 
@@ -71,6 +72,21 @@ def equal_where_given(
     """Return a condition for each of the filter's texts that is not empty: its column equals it."""
     given = ((name, getattr(filter_, name)) for name in names)
     return [columns[name] == value for name, value in given if value]
+
+
+@cache
+def upsert(table: Table, keep: tuple[str, ...] = ()) -> Insert:
+    """Return what inserts rows; of one whose key is there, every column is set but `keep`.
+
+    Built once for a table: building it costs more than running it.
+    """
+    statement = insert(table)
+    changed = {
+        column.name: statement.excluded[column.name]
+        for column in table.columns
+        if not column.primary_key and column.name not in keep
+    }
+    return statement.on_conflict_do_update(index_elements=[*table.primary_key], set_=changed)
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:

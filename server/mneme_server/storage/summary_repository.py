@@ -19,7 +19,6 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.context.model import (
     EventDigest,
@@ -32,7 +31,7 @@ from mneme_server.context.model import (
 from mneme_server.events.model import ERROR_TYPES, Event, EventType, Session, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.storage.event_repositories import event_of, session_of
-from mneme_server.storage.rows import chunks, equal_where_given, unindexed
+from mneme_server.storage.rows import chunks, equal_where_given, unindexed, upsert
 from mneme_server.storage.tables import (
     documents,
     events,
@@ -67,18 +66,8 @@ class SqlSummaries:
     def save(self, summaries: Collection[SessionSummary]) -> None:
         if not summaries:
             return
-        statement = insert(session_summaries)
-        changed = {
-            column.name: statement.excluded[column.name]
-            for column in session_summaries.columns
-            if not column.primary_key and column.name != "created_at"
-        }
-        self._connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["tenant_id", "session_id"], set_=changed
-            ),
-            [_summary_row(summary, self._tenant_id) for summary in summaries],
-        )
+        rows = [_summary_row(summary, self._tenant_id) for summary in summaries]
+        self._connection.execute(upsert(session_summaries, keep=("created_at",)), rows)
 
     def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
         wanted = events.c.event_type.in_(_WITH_PAYLOAD) & (
