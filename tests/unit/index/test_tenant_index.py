@@ -134,11 +134,32 @@ def test_a_crash_at_any_time_leaves_a_folder_that_opens(
         if step % 3 == 2:
             index.search_lexical("topic1", 1, index.select(EVERYTHING))
         crashed = tmp_path / f"crashed{step}"
-        shutil.copytree(home.folder, crashed)
+        copy_as_of_one_moment(home.folder, crashed)
         survivor = home.open(settings, folder=crashed)
         home.check(survivor)
         survivor.close()
     assert home.log.warnings == []
+
+
+def copy_as_of_one_moment(folder: Path, target: Path) -> None:
+    """Copy a folder that is being written to, as a crash would leave it."""
+    while True:
+        before = contents(folder)
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            shutil.copytree(folder, target)
+        except shutil.Error:  # Something was removed meanwhile.
+            continue
+        if contents(folder) == before:
+            return
+
+
+def contents(folder: Path) -> list[tuple[Path, int, int]]:
+    try:
+        files = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
+    except FileNotFoundError:
+        return contents(folder)
+    return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in files]
 
 
 @pytest.mark.parametrize("part", ["graph", "ids", "tail"])
