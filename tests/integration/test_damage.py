@@ -230,6 +230,8 @@ def test_a_full_queue_refuses_with_a_delay_and_works_again_when_it_has_drained(
         assert failure.retry_after_s >= 1
         assert (session_of(api, "s"), list_events(api)) == before, "nothing is half-written"
         record(api, *[event(f"words {n}", id=f"c{n}") for n in range(5)])  # There was room for 5.
+        again = record(api, *[event(f"words {n}", id=f"c{n}") for n in range(5)])
+        assert all(receipt.duplicate for receipt in again), "what is recorded needs no room"
         with refused() as failure:
             stream(api, [event("words", id="d")])
         assert (failure.reason, failure.metadata["recorded"]) == ("QUEUE_FULL", "0")
@@ -245,6 +247,19 @@ def test_a_full_queue_refuses_with_a_delay_and_works_again_when_it_has_drained(
         assert len(list_events(api)) == 28
         assert recall(api, "words", mode=DENSE).searched_count == 27
         assert verify(api).valid
+
+
+def test_a_batch_that_no_queue_would_hold_is_not_told_to_try_again(tmp_path: Path) -> None:
+    with local_server(tmp_path / "data", embed_queue_limit=5) as server:
+        api = server.keys.tenant()
+        with refused() as failure:
+            record(api, *[event(f"words {n}", id=f"e{n}") for n in range(6)])
+        assert (failure.code, failure.reason) == (
+            grpc.StatusCode.FAILED_PRECONDITION, "QUEUE_FULL",
+        )  # fmt: skip
+        assert failure.retry_after_s is None
+        assert "send fewer at a time" in failure.message
+        record(api, *[event(f"words {n}", id=f"e{n}") for n in range(5)])
 
 
 def _when(condition: Callable[[], bool]) -> None:

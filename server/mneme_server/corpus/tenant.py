@@ -16,7 +16,13 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from mneme_server.common.errors import NotFound, Reason, ResourceExhausted, Unavailable
+from mneme_server.common.errors import (
+    FailedPrecondition,
+    NotFound,
+    Reason,
+    ResourceExhausted,
+    Unavailable,
+)
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.ports import CorpusIndex, Matrix, VectorBatch
 
@@ -254,7 +260,14 @@ class TenantMemory(Generic[U_co]):
 
         Raises:
             ResourceExhausted: QUEUE_FULL, with the time the queue needs to make room.
+            FailedPrecondition: QUEUE_FULL, they are more than the queue holds when it is empty.
         """
+        if documents > self._queue_limit:
+            raise FailedPrecondition(
+                f"{documents} texts to embed are more than the queue holds, {self._queue_limit}"
+                " (MNEME_EMBED_QUEUE_LIMIT); nothing was recorded, send fewer at a time",
+                reason=Reason.QUEUE_FULL,
+            )
         excess = self._pending + documents - self._queue_limit
         if excess > 0:
             raise ResourceExhausted(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.errors import AlreadyExists, ResourceExhausted
 from mneme_server.common.foreground import Foreground
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, Scope
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.events.chain import event_hash
 from mneme_server.events.model import (
     Agent,
@@ -49,7 +49,9 @@ class RecordEvents:
 
         Raises:
             AlreadyExists: an id is taken by an event with other content; nothing was recorded.
-            ResourceExhausted: too much waits for embedding; nothing was recorded.
+            ResourceExhausted: too much waits for embedding; nothing was recorded. A batch that
+                is recorded already, and was sent again, is answered all the same.
+            FailedPrecondition: the batch is larger than the embedding queue.
             Unavailable: `wait_indexed` and the time is up; everything is recorded.
         """
         recorded_us = now_us()
@@ -57,7 +59,7 @@ class RecordEvents:
             normalize(new, event_id=new.id or new_id(), now_us=recorded_us) for new in new_events
         ]
         with self.tenants.open(tenant_id) as memory:
-            memory.require_room(sum(event.searchable for event in batch))
+            _require_room(memory, new_events, batch)
             with self.foreground.active(), memory.write() as unit:
                 recording = _Recording(unit, recorded_us, self.summaries)
                 receipts = recording.record(new_events, batch)
@@ -67,6 +69,20 @@ class RecordEvents:
                 with self.foreground.hurry():
                     memory.wait_embedded(recording.doc_ids, time_left_s)
         return receipts
+
+
+def _require_room(
+    memory: TenantMemory[EventsUnit], new_events: Sequence[NewEvent], batch: Sequence[Event]
+) -> None:
+    try:
+        memory.require_room(sum(event.searchable for event in batch))
+    except ResourceExhausted:
+        chosen = {new.id for new in new_events}
+        if "" in chosen:
+            raise
+        with memory.read() as unit:
+            if len(unit.events.by_ids(chosen)) < len(chosen):
+                raise
 
 
 class _Recording:

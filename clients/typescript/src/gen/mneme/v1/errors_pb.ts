@@ -127,7 +127,9 @@ export enum ErrorReason {
   RATE_LIMITED = 30,
 
   /**
-   * The tenant's embedding queue is full (RESOURCE_EXHAUSTED).
+   * The tenant's embedding queue has no room (RESOURCE_EXHAUSTED when a retry
+   * may succeed; FAILED_PRECONDITION when a batch holds more than the queue
+   * may).
    *
    * @generated from enum value: ERROR_REASON_QUEUE_FULL = 31;
    */
