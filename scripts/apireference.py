@@ -20,8 +20,8 @@ from generate import build
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from mneme.v1 import auth_pb2
+from pages import ROOT, write_or_check
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
 
 _HEAD = """\
@@ -220,14 +220,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         image = Path(scratch) / "image.binpb"
         build(image)
-        text = Reference(image.read_bytes()).page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text)
-        return 0
-    if not PAGE.exists() or PAGE.read_text() != text:
-        print(f"{PAGE.relative_to(ROOT)} is out of date: make generate", file=sys.stderr)
-        return 1
-    return 0
+        return write_or_check({PAGE: Reference(image.read_bytes()).page()})
 
 
 if __name__ == "__main__":

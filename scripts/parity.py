@@ -12,13 +12,12 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mneme._generated.services import RPCS
 from mneme.client import MnemeClient
+from pages import ROOT, write_or_check
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests/contract/parity.toml"
 PAGE = ROOT / "docs/parity.md"
 TYPESCRIPT = ROOT / "clients/typescript/src/gen/calls.ts"
@@ -121,17 +120,5 @@ def _code(names: tuple[str, ...] | str) -> str:
     return f"— {names}" if isinstance(names, str) else ", ".join(f"`{name}`" for name in names)
 
 
-def main() -> int:
-    """Write the page, or check that it is up to date."""
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text)
-        return 0
-    if not PAGE.exists() or PAGE.read_text() != text:
-        print(f"{PAGE.relative_to(ROOT)} is out of date: make generate", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check({PAGE: page()}))

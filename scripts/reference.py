@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mneme_server.settings import Settings, flag_of, variable_of
+from pages import ROOT, write_or_check
 
-ROOT = Path(__file__).resolve().parent.parent
 ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
 
 # The settings that the README shows; docs/settings.md has all.
@@ -95,23 +95,6 @@ def filled(page: str) -> str:
     return page
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the tables, or check them; return the exit code."""
-    stale = []
-    for path in pages():
-        before = path.read_text()
-        after = filled(before)
-        if after == before:
-            continue
-        stale.append(path.relative_to(ROOT))
-        if "--check" not in arguments:
-            path.write_text(after)
-    if stale and "--check" in arguments:
-        print(f"out of date: {', '.join(map(str, stale))}; run `make generate`", file=sys.stderr)
-        return 1
-    return 0
-
-
 def _table(head: Sequence[str], rows: Iterable[Sequence[str | None]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
@@ -121,4 +104,4 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str | None]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check({path: filled(path.read_text()) for path in pages()}))

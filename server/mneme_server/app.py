@@ -5,13 +5,11 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
-from pathlib import Path
 
 import structlog
-from filelock import FileLock, Timeout
 from mneme.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,
@@ -31,39 +29,28 @@ from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
-from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.common.foreground import Foreground
+from mneme_server.common.clock import now_us
 from mneme_server.common.repeating import Repeating
 from mneme_server.context.beside import LearnedBeside
 from mneme_server.context.retrieval import GetContext, SearchSessions
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
-from mneme_server.context.worker import SummaryWorker
-from mneme_server.corpus.pipeline import EmbeddingPipeline
-from mneme_server.corpus.registry import TenantRegistry
-from mneme_server.embedding.batcher import MicroBatcher
-from mneme_server.embedding.cache import CachedEmbedder, VectorCache
-from mneme_server.embedding.factory import build_embedder
-from mneme_server.embedding.port import Embedder
 from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.sessions import EndSession, StartSession
-from mneme_server.events.summaries import SummarySchedule
 from mneme_server.events.verifying import VerifyEvents
-from mneme_server.index.settings import IndexSettings
 from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.reflection_model import ReflectionLimits
 from mneme_server.learn.reflections import Reflections
+from mneme_server.memories import Memories
 from mneme_server.recall.search import Recall
 from mneme_server.reflect.prices import read_prices
 from mneme_server.reflect.reflecting import Reflect
 from mneme_server.settings import Settings
 from mneme_server.storage.catalog import Catalog
-from mneme_server.storage.tenant_database import EmbeddingModel, Unit
-from mneme_server.tenancy import TenantFiles, TenantOpener
+from mneme_server.tenancy import TenantFiles
 from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
 from mneme_server.transport.server import GrpcServer, ServerOptions, Service, Tls
@@ -77,91 +64,6 @@ from mneme_server.transport.servicers.reflect import ReflectServicer
 _log = structlog.get_logger(__name__)
 
 _FLUSH_S = 60.0
-
-
-class Memories:
-    """Everything below the wire: the catalog, the embedder and the tenants' memories.
-
-    Used by the server and by the commands that work on a stopped server's data. Only one process
-    may have a data folder.
-
-    Raises:
-        FailedPrecondition: another process has the data folder, or a newer version wrote it.
-        ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
-    """
-
-    def __init__(self, settings: Settings, *, progress: Callable[[str], None]) -> None:
-        with ExitStack() as opened:
-            opened.enter_context(_only_process_in(settings.data_dir))
-            self.catalog = Catalog(settings.data_dir / "catalog.db")
-            opened.callback(self.catalog.close)
-            self._batcher = MicroBatcher(
-                _embedder(settings, progress),
-                max_batch=settings.embed_batch,
-                max_slow_calls=settings.max_slow_embeddings,
-            )
-            opened.callback(self._batcher.close)
-            cache = VectorCache()
-            self.embedder = CachedEmbedder(self._batcher, cache)
-            self.foreground = Foreground()
-            self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
-            self.registry: TenantRegistry[Unit] = TenantRegistry(
-                TenantOpener(
-                    settings.data_dir / "tenants",
-                    self.catalog.tenants,
-                    self.model,
-                    index_settings=IndexSettings(exact_limit=settings.exact_search_limit),
-                    queue_limit=settings.embed_queue_limit,
-                    opened=self._opened,
-                    wake=self._wake,
-                ),
-                max_open=settings.max_open_tenants,
-                idle_seconds=settings.tenant_idle_seconds,
-                on_closed=self._closed,
-            )
-            opened.callback(self.registry.close)
-            self.pipeline = EmbeddingPipeline(
-                self.registry.open,
-                CachedEmbedder(self._batcher.background, cache),
-                foreground=self.foreground,
-                batch=settings.embed_batch,
-            )
-            opened.callback(self.pipeline.stop)
-            idle_us = int(settings.session_idle_seconds * MICROSECONDS)
-            self.summaries = SummaryWorker(
-                self.registry.open,
-                CachedEmbedder(self._batcher.background, cache),
-                foreground=self.foreground,
-                idle_us=idle_us,
-            )
-            opened.callback(self.summaries.stop)
-            self.schedule = SummarySchedule(idle_us=idle_us, wake=self.summaries.wake)
-            self._resources = opened.pop_all()
-
-    def _wake(self, tenant_id: str) -> None:
-        self.pipeline.wake(tenant_id)
-
-    def _opened(self, tenant_id: str) -> None:
-        self.catalog.tenants.mark_dirty(tenant_id)
-        # Whatever it was closed with: a backup that was put back may hold a queue.
-        self.summaries.wake(tenant_id)
-
-    def _closed(self, tenant_id: str) -> None:
-        if not self.summaries.is_waiting(tenant_id):
-            self.catalog.tenants.mark_clean(tenant_id)
-
-    def start(self) -> None:
-        """Go on with the work that an earlier run left: tenants with queued embeddings or
-        summaries."""
-        for tenant_id in self.catalog.tenants.dirty_tenants():
-            self.pipeline.wake(tenant_id)
-            self.summaries.wake(tenant_id)
-        self.pipeline.start()
-        self.summaries.start()
-
-    def close(self) -> None:
-        """Stop the work, write what must be kept and close every file."""
-        self._resources.close()
 
 
 class Application:
@@ -394,48 +296,6 @@ def _all_tenants(catalog: Catalog) -> list[str]:
     while page := catalog.tenants.list(found[-1] if found else "", 1000):
         found += [tenant.id for tenant in page]
     return found
-
-
-@contextmanager
-def _only_process_in(folder: Path) -> Iterator[None]:
-    """Hold the data folder; SQLite would let two servers in, the indexes would not agree."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FailedPrecondition(
-            f"MNEME_DATA_DIR={folder} cannot be used: {error.strerror}",
-            reason=Reason.INITIALIZATION_FAILED,
-        ) from error
-    lock = FileLock(folder / "server.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise FailedPrecondition(
-            f"another process is using MNEME_DATA_DIR={folder}; stop it first",
-            reason=Reason.INITIALIZATION_FAILED,
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _embedder(settings: Settings, progress: Callable[[str], None]) -> Embedder:
-    key = settings.openai_api_key
-    try:
-        return build_embedder(
-            settings.embedder,
-            settings.models,
-            openai_api_key=key.get_secret_value() if key else None,
-            openai_base_url=settings.openai_base_url,
-            ollama_base_url=settings.ollama_base_url,
-            threads=settings.embed_threads,
-            progress=progress,
-        )
-    except ValueError as error:
-        raise FailedPrecondition(
-            f"MNEME_EMBEDDER: {error}", reason=Reason.MODEL_NOT_LOADED
-        ) from error
 
 
 def _server_options(settings: Settings) -> ServerOptions:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server import app
+from mneme_server import memories
 from numpy.typing import NDArray
 from support.api import failure_of, refused
 from support.making import event, record
@@ -44,7 +44,7 @@ def stuck() -> Stuck:
 @pytest.fixture
 def server(stuck: Stuck, tmp_path: Path) -> Iterator[LocalServer]:
     with (
-        mock.patch.object(app, "_embedder", return_value=stuck),
+        mock.patch.object(memories, "_embedder", return_value=stuck),
         local_server(tmp_path / "data", workers=16, max_streams=4, max_uploads=4) as server,
     ):
         yield server
