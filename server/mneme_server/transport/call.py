@@ -87,6 +87,13 @@ class Call:
         left = self.context.time_remaining()
         return None if left > _NEVER_S else left  # gRPC's "no deadline" is centuries away.
 
+    @property
+    def abandoned_code(self) -> grpc.StatusCode:
+        """Why the caller stopped waiting: DEADLINE_EXCEEDED, or CANCELLED when it left before."""
+        remaining = self.context.time_remaining()
+        late = remaining is not None and remaining <= 0
+        return grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED
+
     def on_end(self, callback: Callable[[], object]) -> None:
         """Have `callback` run once when the stream must end: the client is gone, or the server
         shuts down. It runs on another thread, or right here when that has already happened.

@@ -7,7 +7,6 @@ shutdown up until its deadline.
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import grpc
@@ -17,6 +16,37 @@ _Send = Callable[[health_pb2.HealthCheckResponse | None], None]
 _Status = health_pb2.HealthCheckResponse
 
 
+class _Watcher:
+    """One watch: it is told the latest status, once.
+
+    Args:
+        look: returns the status of what is watched.
+        send: sends an answer, or None for the end. It waits until gRPC has sent the one before.
+    """
+
+    def __init__(self, look: Callable[[], int], send: _Send) -> None:
+        self._look = look
+        self._send = send
+        self._sending = threading.Lock()
+        self._told: int | None = None
+        self._ended = False
+
+    def update(self) -> None:
+        """Send the status, unless it is known."""
+        with self._sending:
+            status = self._look()
+            if not self._ended and status != self._told:
+                self._told = status
+                self._send(_Status(status=status))
+
+    def end(self) -> None:
+        """End the watch."""
+        with self._sending:
+            if not self._ended:
+                self._ended = True
+                self._send(None)
+
+
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     """The health of `services`, by full name, and of the server as a whole, under "".
 
@@ -24,10 +54,12 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     """
 
     def __init__(self, services: Iterable[str]) -> None:
+        # Never held while something is sent: sending waits for gRPC's thread, which takes it when
+        # a watcher leaves.
         self._lock = threading.Lock()
         self._services = frozenset(services) | {""}
         self._status = _Status.NOT_SERVING
-        self._watchers: defaultdict[str, set[_Send]] = defaultdict(set)
+        self._watchers: set[_Watcher] = set()
         self._closed = False
 
     def serving(self) -> None:
@@ -39,10 +71,9 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self._tell(_Status.NOT_SERVING)
         with self._lock:
             self._closed = True
-            watchers = [send for sends in self._watchers.values() for send in sends]
-            self._watchers.clear()
-        for send in watchers:
-            send(None)
+            watchers, self._watchers = self._watchers, set()
+        for watcher in watchers:
+            watcher.end()
 
     def Check(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
@@ -60,18 +91,19 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     ) -> None:
         """Send the status now and at every change, without holding a thread."""
         known = request.service in self._services
+        watcher = _Watcher(lambda: self._status if known else _Status.SERVICE_UNKNOWN, send)
 
         def leave() -> None:
             with self._lock:
-                self._watchers[request.service].discard(send)
+                self._watchers.discard(watcher)
 
         with self._lock:
             closed = self._closed
-            send(_Status(status=self._status if known else _Status.SERVICE_UNKNOWN))
             if not closed:
-                self._watchers[request.service].add(send)
+                self._watchers.add(watcher)
+        watcher.update()
         if closed:
-            send(None)
+            watcher.end()
         elif not context.add_callback(leave):
             leave()
 
@@ -81,7 +113,6 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     def _tell(self, status: int) -> None:
         with self._lock:
             self._status = status
-            for service, sends in self._watchers.items():
-                if service in self._services:
-                    for send in sends:
-                        send(_Status(status=status))
+            watchers = list(self._watchers)
+        for watcher in watchers:
+            watcher.update()

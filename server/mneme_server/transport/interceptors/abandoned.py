@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import grpc
-
 from mneme_server.transport.call import Call
 
 
@@ -17,5 +15,5 @@ def skip_abandoned(call: Call) -> Iterator[None]:
     gRPC hands such calls to their handlers; after a jam, answering them would prolong it.
     """
     if call.time_left() == 0:
-        call.context.abort(grpc.StatusCode.CANCELLED, "the caller left before the call began")
+        call.context.abort(call.abandoned_code, "the caller left before the call began")
     yield

@@ -27,10 +27,10 @@ def telemetry(metrics: Metrics) -> Layer:
         try:
             yield
             if not call.context.is_active():
-                code = _abandoned(call)
+                code = call.abandoned_code
         except BaseException:
             # An error that nobody gave a status means that the caller went away.
-            code = call.code or _abandoned(call)
+            code = call.code or call.abandoned_code
             raise
         finally:
             seconds = time.perf_counter() - started
@@ -38,12 +38,6 @@ def telemetry(metrics: Metrics) -> Layer:
             _write(call, code, seconds)
 
     return observe
-
-
-def _abandoned(call: Call) -> grpc.StatusCode:
-    remaining = call.context.time_remaining()
-    late = remaining is not None and remaining <= 0
-    return grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED
 
 
 def _write(call: Call, code: grpc.StatusCode, seconds: float) -> None:
