@@ -108,6 +108,13 @@ class LexicalIndex:
         return len(self._view.waiting)
 
     @property
+    def wants_commit(self) -> bool:
+        """Whether what waits should be committed soon; see `IndexSettings`."""
+        view, settings = self._view, self._settings
+        share = settings.commit_share * view.searcher.num_docs
+        return len(view.waiting) > min(settings.commit_from - 1, share)
+
+    @property
     def has_writer(self) -> bool:
         """Whether the writer and its memory are held."""
         return self._writer is not None

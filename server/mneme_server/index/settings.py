@@ -28,8 +28,10 @@ class IndexSettings:
     commit_after: int = 5_000
     """Documents waiting until whoever adds more commits them first: the background is behind."""
     commit_from: int = 64
-    """Documents waiting from which they are soon committed in the background; fewer are searched as
-    fast without."""
+    """Documents waiting from which they are soon committed in the background: to score them one by
+    one takes time."""
+    commit_share: float = 0.05
+    """And the share of the committed ones: only those are counted for how rare a word is."""
     commit_delay_s: float = 0.25
     """Seconds until then."""
     writer_idle_s: float = 10.0

@@ -67,7 +67,7 @@ class Upkeep:
         """Note that documents came or went."""
         if self._stop.is_set():
             return
-        if not self._commit_due and self._lexical.waiting >= self._settings.commit_from:
+        if not self._commit_due and self._lexical.wants_commit:
             self._commit_due = True
             self._schedule(self._settings.commit_delay_s, weakref.WeakMethod(self._commit_words))
         if not self._tidy_due:

@@ -1,8 +1,8 @@
 """Documents that tantivy does not hold yet.
 
 A commit costs tens of milliseconds, most of it waiting for the disk. A search scores the few
-documents that wait for the next commit itself, with the formula and the statistics that tantivy
-uses for the others, so that neither has to wait for the other.
+documents that wait for the next commit itself, with the formula that tantivy uses for the
+others, so that neither has to wait for the other.
 """
 
 from __future__ import annotations
@@ -48,28 +48,24 @@ def score(
     """Return the ids and scores of the documents that have any of `terms`, in no order.
 
     BM25: idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), summed over the
-    terms and, weighted, over the fields; idf is ln(1 + (N - n + ½) / (n + ½)).
+    terms and, weighted, over the fields; idf is ln(1 + (N - n + ½) / (n + ½)). N, n and the average
+    are those of the committed documents, so that equal texts tie; of these while there are none.
     """
-    ids: list[int] = []
-    scores: list[float] = []
     documents = list(waiting)
-    if not documents:
-        return np.array(ids, np.int64), np.array(scores, np.float32)
-    idf = {(f, term): statistics.idf(f, term) for f, weight in weights.items() for term in terms}
-    average = {f: _average_length(f, documents, statistics) for f in weights}
-    for document in documents:
-        total = 0.0
-        for field, weight in weights.items():
-            counts = document.counts(field, statistics.words)
-            norm = _K1 * (1 - _B + _B * counts.total() / average[field])
+    totals = np.zeros(len(documents))
+    for field, weight in weights.items() if documents else ():
+        counted = [document.counts(field, statistics.words) for document in documents]
+        average = statistics.average_length(field, [counts.total() for counts in counted])
+        idf = {term: statistics.idf(field, term, counted) for term in terms}
+        for place, counts in enumerate(counted):
+            norm = _K1 * (1 - _B + _B * counts.total() / average)
             for term in terms:
                 if frequency := counts.get(term):
                     tf = frequency * (_K1 + 1) / (frequency + norm)
-                    total += weight * idf[field, term] * tf
-        if total:
-            ids.append(document.document.doc_id)
-            scores.append(total)
-    return np.array(ids, np.int64), np.array(scores, np.float32)
+                    totals[place] += weight * idf[term] * tf
+    ids = np.array([document.document.doc_id for document in documents], np.int64)
+    found = totals > 0
+    return ids[found], totals[found].astype(np.float32)
 
 
 class Statistics:
@@ -81,17 +77,18 @@ class Statistics:
         self._schema = schema
         self._average: dict[Field, float | None] = {}
 
-    def idf(self, field: Field, term: str) -> float:
-        """Return the weight of a term: the rarer, the higher."""
-        having = self._searcher.doc_freq(field.value, term)
-        count = max(self._searcher.num_docs, having)
-        return math.log(1 + (count - having + 0.5) / (having + 0.5))
+    def idf(self, field: Field, term: str, waiting: Sequence[Mapping[str, int]]) -> float:
+        """Return the weight of a term: the rarer, the higher. `waiting` counts their words."""
+        having, count = self._searcher.doc_freq(field.value, term), self._searcher.num_docs
+        if not count:
+            having, count = sum(term in counts for counts in waiting), len(waiting)
+        return math.log(1 + (max(count - having, 0) + 0.5) / (having + 0.5))
 
-    def average_length(self, field: Field) -> float | None:
-        """Return the average number of words of `field`; None when nothing is committed."""
+    def average_length(self, field: Field, waiting: Sequence[int]) -> float:
+        """Return the average number of words of `field`; `waiting` are their numbers."""
         if field not in self._average:
             self._average[field] = self._explained(field)
-        return self._average[field]
+        return self._average[field] or max(1.0, sum(waiting) / max(1, len(waiting)))
 
     def _explained(self, field: Field) -> float | None:
         """Return the average that tantivy uses; only its explanation of a hit tells it."""
@@ -101,16 +98,6 @@ class Statistics:
             if hits:
                 return _average_in(json.loads(query.explain(self._searcher, hits[0][1]).to_json()))
         return None
-
-
-def _average_length(
-    field: Field, waiting: Sequence[WaitingDocument], statistics: Statistics
-) -> float:
-    committed = statistics.average_length(field)
-    if committed:
-        return committed
-    lengths = [document.counts(field, statistics.words).total() for document in waiting]
-    return max(1.0, sum(lengths) / max(1, len(lengths)))
 
 
 def _average_in(explanation: dict[str, Any]) -> float | None:

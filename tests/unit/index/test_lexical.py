@@ -73,6 +73,17 @@ def test_what_waits_is_scored_as_what_is_committed(tmp_path: Path) -> None:
         )
 
 
+def test_the_first_documents_are_scored_as_they_will_be_when_they_are_committed(
+    tmp_path: Path,
+) -> None:
+    lexical = opened(tmp_path)
+    texts = ["the parser broke", "the build broke", "a tale of the parser", "no news"]
+    lexical.add([event(i, text) for i, text in enumerate(texts, 1)])
+    before = scored(lexical, "parser broke tale")
+    lexical.commit()
+    assert before == [(i, pytest.approx(s)) for i, s in scored(lexical, "parser broke tale")]
+
+
 def test_of_a_replaced_document_only_the_new_words_count_while_it_waits(tmp_path: Path) -> None:
     lexical = opened(tmp_path)
     lexical.add([event(1, "before"), event(2, "before")])
