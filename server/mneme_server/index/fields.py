@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import Enum
 
@@ -12,6 +13,9 @@ from mneme_server.corpus.stopwords import STOP_WORDS
 
 ANALYZER = "mneme_en"
 _LONGEST_TOKEN = 80
+# Kana, Han and Hangul.
+_RUN = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+                  "\U00020000-\U0003134f]+")  # fmt: skip
 
 
 class Field(Enum):
@@ -24,11 +28,26 @@ class Field(Enum):
 
 
 WORDS_OF: dict[Field, Callable[[Document], str]] = {
-    Field.TEXT: lambda document: document.text,
-    Field.CONTEXT: lambda document: (
+    Field.TEXT: lambda document: spaced(document.text),
+    Field.CONTEXT: lambda document: spaced(
         f"{document.context}\n{document.text}" if document.context else document.text
     ),
 }
+
+
+def spaced(text: str) -> str:
+    """Return a text in which every word has spaces around it, as the analyzer needs it.
+
+    What Chinese, Japanese and Korean write in one run comes as all pairs of neighbouring
+    characters, as Lucene's CJK analyzer does it.
+    """
+    return text if text.isascii() else _RUN.sub(_pairs, text)
+
+
+def _pairs(run: re.Match[str]) -> str:
+    characters = run[0]
+    pairs = [characters[i : i + 2] for i in range(len(characters) - 1)]
+    return f" {' '.join(pairs or [characters])} "
 
 
 def analyzer(*, stop: bool = False) -> TextAnalyzer:

@@ -16,7 +16,7 @@ from tantivy import FieldType, Occur, Query
 
 from mneme_server.corpus.document import Document
 from mneme_server.index.checksums import Checksums
-from mneme_server.index.fields import ANALYZER, WORDS_OF, Field, analyzer
+from mneme_server.index.fields import ANALYZER, WORDS_OF, Field, analyzer, spaced
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.waiting import Statistics, WaitingDocument, score
@@ -26,7 +26,7 @@ DocIds = NDArray[np.int64]
 _ID = "doc_id"
 _SESSION = "session"
 _SCOPE = "scope"
-LAYOUT = f"1:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _SCOPE])
+LAYOUT = f"2:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _SCOPE])
 """Names what the files hold; an index of another layout is built again when it is opened."""
 
 _LONGEST_QUERY = 100_000
@@ -238,7 +238,7 @@ class LexicalIndex:
         Stop words are dropped, unless there is nothing else. Of more than `query_terms` terms
         the rarest that occur at all are kept, of the first two thousand.
         """
-        query = query[:_LONGEST_QUERY]
+        query = spaced(query[:_LONGEST_QUERY])
         terms = list(dict.fromkeys(self._query_words.analyze(query) or self._words.analyze(query)))
         if len(terms) <= self._settings.query_terms:
             return terms

@@ -46,6 +46,24 @@ def test_words_are_found_by_their_stems_whatever_their_case_and_accents(tmp_path
     assert find(lexical, "cafe") == [2]
 
 
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("支付网关的密钥已经过期了所以所有的退款请求都失败了需要立即更换新的密钥才行", "密钥过期"),
+        ("昨日の夜に決済サーバーの証明書が切れたので再発行しました", "証明書はいつ切れた?"),
+        ("결제서버인증서가만료되어다시발급했습니다", "인증서 만료"),
+    ],
+)
+def test_words_are_found_in_what_is_written_without_spaces(
+    tmp_path: Path, text: str, query: str
+) -> None:
+    lexical = opened(tmp_path)
+    lexical.add([event(1, text), event(2, "今天天气很好 今日はいい天気 오늘은날씨가좋다")])
+    assert find(lexical, query)[0] == 1
+    lexical.commit()
+    assert find(lexical, query)[0] == 1
+
+
 def test_what_waits_is_found_at_once(tmp_path: Path) -> None:
     lexical = opened(tmp_path)
     lexical.add([event(1, "first")])
