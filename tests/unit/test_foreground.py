@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 
 import pytest
+from mneme_server.common import deadline
+from mneme_server.common.errors import Unavailable
 from mneme_server.common.foreground import Foreground
 
 LONG_S = 20.0
@@ -57,6 +59,20 @@ def test_a_wait_that_fails_takes_the_slot_back() -> None:
 
     with pytest.raises(ValueError, match="no embedding"), foreground.computing():
         foreground.wait_outside(fail)
+    with foreground.computing():
+        pass
+
+
+def test_a_call_whose_caller_has_left_does_not_compute() -> None:
+    foreground, computed = Foreground(at_once=1), list[int]()
+
+    def late() -> None:
+        deadline.enter(lambda: 0.0)
+        with pytest.raises(Unavailable), foreground.computing():
+            computed.append(1)
+
+    run_all([late])
+    assert computed == []
     with foreground.computing():
         pass
 

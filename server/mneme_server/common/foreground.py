@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from mneme_server.common.deadline import time_left
+from mneme_server.common.errors import Unavailable
+
 T = TypeVar("T")
 
 _QUIET_S = 0.02
@@ -56,8 +59,13 @@ class Foreground:
         """Compute for a call, once there is a free slot.
 
         Nothing inside may wait for others, but through `wait_outside`.
+
+        Raises:
+            Unavailable: nobody waits for the call any more.
         """
         with self.active(), self._slots:
+            if time_left() == 0:  # To go on would only prolong the jam.
+                raise Unavailable("the time for the call was up before its turn came")
             yield
 
     def wait_outside(self, wait: Callable[[], T]) -> T:
