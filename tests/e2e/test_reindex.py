@@ -104,16 +104,22 @@ def _vectors(folder: Path) -> dict[int, bytes]:
         return dict(connection.execute("SELECT doc_id, vector FROM vectors"))
 
 
+# A shell that runs the tests in the background has all that they start ignore interrupts.
+_INTERRUPTIBLE = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 def test_reindexing_that_was_interrupted_goes_on_where_it_stopped(data: tuple[Path, str]) -> None:
     folder, secret = data
     running = subprocess.Popen(
-        [sys.executable, "-m", "mneme_server", "reindex"],
+        [sys.executable, "-c", _INTERRUPTIBLE, sys.executable, "-m", "mneme_server", "reindex"],
         env=environment(folder, embedder=LATTER, embed_batch=4),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell that runs the tests in the background has them ignore interrupts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert running.stdout is not None
     # As soon as it has begun; on a fast machine all is done a moment later.
