@@ -22,11 +22,26 @@ Positions = NDArray[np.int64]
 faiss: Any = _typed_faiss  # Its type hints describe C++ constructors, not the Python ones.
 
 _STEP = 1_000
-_GATHERED = 64
-"""Vectors decoded at once: they stay in the processor's cache, and below the size (128 KiB) from
-which malloc takes fresh pages from the system each time, whose faults cost more than the rest."""
+_GATHERED = 128
+"""Vectors decoded at once: they stay in the processor's cache."""
 _LEVELS = 255.0
 _threads = threading.local()
+
+
+class _Scratch(threading.local):
+    """Where a thread decodes vectors. Kept: malloc takes arrays of this size from the system each
+    time, and the faults of fresh pages cost more than decoding."""
+
+    floats: Matrix = np.empty((_GATHERED, 0), np.float32)
+
+    def vectors(self, count: int, dimensions: int) -> Matrix:
+        """Return room for `count` vectors, `_GATHERED` at most."""
+        if self.floats.shape[1] != dimensions:
+            self.floats = np.empty((_GATHERED, dimensions), np.float32)
+        return self.floats[:count]
+
+
+_scratch = _Scratch()
 
 
 def single_threaded() -> None:
@@ -91,9 +106,10 @@ class Graph:
         constant = query @ self._lowest + scaled.sum() / 2
         products = np.empty(positions.size, np.float32)
         for start in range(0, positions.size, _GATHERED):
-            some = slice(start, start + _GATHERED)
-            codes = self._codes.take(positions[some], axis=0)
-            products[some] = inner_products(scaled, codes.astype(np.float32))
+            codes = self._codes.take(positions[start : start + _GATHERED], axis=0)
+            floats = _scratch.vectors(*codes.shape)
+            floats[:] = codes
+            products[start : start + _GATHERED] = inner_products(scaled, floats)
         products += np.float32(constant)
         clipped: Scores = np.clip(products, -1.0, 1.0, out=products)
         return clipped

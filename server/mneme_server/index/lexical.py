@@ -351,4 +351,4 @@ def _entry(document: Document) -> tantivy.Document:
 def _ids(searcher: tantivy.Searcher, hits: Sequence[tuple[object, tantivy.DocAddress]]) -> DocIds:
     addresses = [address for _, address in hits]
     values = searcher.fast_field_values(_ID, addresses)
-    return np.fromiter((int(value or 0) for value in values), np.int64, len(values))
+    return np.array(values, np.int64)

@@ -19,6 +19,7 @@ from mneme_server.recall.ranking import (
     Ints,
     Weights,
     evidence,
+    firsts,
     measure,
     put_back,
     ranked,
@@ -162,9 +163,7 @@ def _candidates(
     said = columns.spoken[rows]
     previous = _said(index, columns.previous[rows], said, size)
     following = _said(index, columns.next[rows], said, size)
-    asked = np.where(columns.asks[previous], previous, _NOBODY)
-    if not reading.asks:
-        asked[:] = _NOBODY
+    asked = np.where(columns.asks[previous] & reading.asks, previous, _NOBODY)
     own, before, after = _cosines(index, vector, rows, asked, following)
     age_us = index.newest_us - columns.timestamp_us[rows]
     return Candidates(
@@ -207,7 +206,7 @@ def _distinct(*rows: _Rows) -> Rows:
     Not marked in an array of all documents: a fresh one costs a page fault for every few rows.
     """
     ordered: Rows = np.sort(np.concatenate(rows))
-    return ordered[np.diff(ordered, prepend=_NOBODY) > 0]
+    return ordered[firsts(ordered)]
 
 
 def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
@@ -221,4 +220,6 @@ def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
 
 def _author_named(index: CorpusIndex, reading: Reading, rows: Rows) -> NDArray[np.bool_]:
     named = index.columns.authors_named_by(reading.names)
+    if not named:
+        return np.zeros(len(rows), np.bool_)
     return np.isin(index.columns.author[rows], named)

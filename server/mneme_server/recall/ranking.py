@@ -215,7 +215,14 @@ def _best_of_session(values: Floats, session: Ints) -> Floats:
     inside = np.flatnonzero(session != NO_SESSION)
     if inside.size:
         order = inside[np.argsort(session[inside])]
-        starts = np.flatnonzero(np.diff(session[order], prepend=NO_SESSION))
-        highest = np.maximum.reduceat(values[:, order], starts, axis=1)
-        best[:, order] = np.repeat(highest, np.diff(starts, append=len(order)), axis=1)
+        first = firsts(session[order])
+        highest = np.maximum.reduceat(values[:, order], np.flatnonzero(first), axis=1)
+        best[:, order] = highest[:, np.cumsum(first) - 1]
     return best
+
+
+def firsts(ordered: Ints) -> Bools:
+    """Return which of the values (n,) is another than the one before; the first is."""
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first

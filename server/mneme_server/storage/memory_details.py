@@ -58,7 +58,7 @@ class SqlMemories:
         others: dict[Scope, dict[str, Document]] = {}
         for some in chunks(doc_ids):
             rows = self._connection.execute(_MEMORIES, {"tenant": self._tenant_id, "ids": some})
-            for row in rows:
+            for row in rows.all():
                 document = document_of(row[:_EVENT_COLUMNS])
                 if document.scope == Scope.EVENT:
                     found[document.doc_id] = Memory(document, _event_details(*row[_EVENT_COLUMNS:]))
