@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import partial
@@ -12,7 +12,7 @@ import numpy as np
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.foreground import Foreground
 from mneme_server.corpus.document import Document, DocumentFilter
-from mneme_server.corpus.ports import CorpusIndex, Hits, Selection
+from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
 from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit
@@ -98,31 +98,43 @@ class Recall:
         Raises:
             EmbeddingError: the embedding backend failed.
         """
-        with self.tenants.open(tenant_id) as memory, self.foreground.computing():
-            selection = memory.index.select(query.filter)
-            if not selection.count:
-                return Answer((), self._why_nothing(memory.index, query.filter), 0)
-            found = self._rank(memory.index, query, selection)
-            return _answer(memory, query, selection, found)
+        with self.tenants.open(tenant_id) as memory:
+            embedding = self._begin_embedding(query)  # Before it stands in line for the rest.
+            with self.foreground.computing():
+                selection = memory.index.select(query.filter)
+                if not selection.count:
+                    return Answer((), self._why_nothing(memory.index, query.filter), 0)
+                found = _rank(memory.index, query, embedding, selection)
+                return _answer(memory, query, selection, found)
 
-    def _rank(self, index: CorpusIndex, query: RecallQuery, selection: Selection) -> Ranked:
+    def _begin_embedding(self, query: RecallQuery) -> Callable[[], Matrix]:
         if query.mode == Mode.LEXICAL:
-            hits = index.search_lexical(query.text, CANDIDATES_PER_SIDE, selection)
-            bm25 = hits.scores.astype(np.float64)
-            unknown = np.full_like(bm25, np.nan)
-            return _alone(index, hits, bm25, bm25 / (bm25 + LEXICAL_HALF), unknown)
+            return lambda: np.empty((0, 0), np.float32)
         pending = self.embedder.begin([query.text])
-        embedding = partial(self.foreground.wait_outside, pending)
-        if query.mode == Mode.DENSE:
-            hits = index.search_dense(embedding()[0], CANDIDATES_PER_SIDE, selection)
-            cosine = hits.scores.astype(np.float64)
-            return _alone(index, hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
-        return search_hybrid(index, query.text, embedding, selection, query.weights)
+        return partial(self.foreground.wait_outside, pending)
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> Outcome:
         stored = index.select(DocumentFilter(scopes=filter_.scopes))
         return Outcome.NOTHING_MATCHES_FILTERS if stored.count else Outcome.NOTHING_STORED
+
+
+def _rank(
+    index: CorpusIndex,
+    query: RecallQuery,
+    embedding: Callable[[], Matrix],
+    selection: Selection,
+) -> Ranked:
+    if query.mode == Mode.LEXICAL:
+        hits = index.search_lexical(query.text, CANDIDATES_PER_SIDE, selection)
+        bm25 = hits.scores.astype(np.float64)
+        unknown = np.full_like(bm25, np.nan)
+        return _alone(index, hits, bm25, bm25 / (bm25 + LEXICAL_HALF), unknown)
+    if query.mode == Mode.DENSE:
+        hits = index.search_dense(embedding()[0], CANDIDATES_PER_SIDE, selection)
+        cosine = hits.scores.astype(np.float64)
+        return _alone(index, hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
+    return search_hybrid(index, query.text, embedding, selection, query.weights)
 
 
 def _alone(

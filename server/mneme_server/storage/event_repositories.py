@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    BindParameter,
     Boolean,
     ColumnElement,
     Connection,
@@ -24,18 +24,18 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 from mneme_server.events.model import Agent, Event, Session, SessionStatus, Severity
 from mneme_server.events.ports import EventFilter, SessionFilter
 from mneme_server.storage.rows import (
-    chunks,
     decode_tags,
     encode_tags,
     equal_where_given,
     insert_rows,
+    listed,
     unindexed,
     upsert,
 )
 from mneme_server.storage.tables import agents, events, session_tags, sessions
 
 # Recording a batch runs these: building them anew would cost as much as running them.
-_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_IDS = listed(bindparam("ids"))
 _SESSIONS = select(sessions).where(
     sessions.c.tenant_id == bindparam("tenant"), sessions.c.id.in_(_IDS)
 )
@@ -57,11 +57,8 @@ class SqlSessions:
         return None if row is None else session_of(row)
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
-        found: dict[str, Session] = {}
-        for some in chunks(session_ids):
-            rows = self._connection.execute(_SESSIONS, {"tenant": self._tenant_id, "ids": some})
-            found |= {row.id: session_of(row) for row in rows}
-        return found
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(session_ids))}
+        return {row.id: session_of(row) for row in self._connection.execute(_SESSIONS, wanted)}
 
     def save(self, saved: Collection[Session]) -> None:
         rows = [_session_row(session, self._tenant_id) for session in saved]
@@ -129,11 +126,8 @@ class SqlEvents:
         self._tenant_id = tenant_id
 
     def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
-        found: dict[str, Event] = {}
-        for some in chunks(event_ids):
-            rows = self._connection.execute(_EVENTS, {"tenant": self._tenant_id, "ids": some})
-            found |= {row.id: event_of(row) for row in rows}
-        return found
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(event_ids))}
+        return {row.id: event_of(row) for row in self._connection.execute(_EVENTS, wanted)}
 
     def append(self, appended: Sequence[Event]) -> None:
         rows = [_event_row(event, self._tenant_id) for event in appended]

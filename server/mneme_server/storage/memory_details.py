@@ -16,7 +16,7 @@ from mneme_server.learn.knowledge_model import KnowledgeType
 from mneme_server.learn.model import Importance
 from mneme_server.recall.ports import Memory
 from mneme_server.storage.documents import document_of, select_documents
-from mneme_server.storage.rows import chunks
+from mneme_server.storage.rows import listed
 from mneme_server.storage.tables import (
     documents,
     events,
@@ -41,7 +41,7 @@ _MEMORIES = (
             documents.c.scope == int(Scope.EVENT),
         ),
     )
-    .where(documents.c.doc_id.in_(bindparam("ids", expanding=True)))
+    .where(documents.c.doc_id.in_(listed(bindparam("ids"))))
 )
 _EVENT_COLUMNS = -len(_DETAILED_EVENT)
 
@@ -56,14 +56,13 @@ class SqlMemories:
     def get_many(self, doc_ids: Sequence[int]) -> dict[int, Memory]:
         found: dict[int, Memory] = {}
         others: dict[Scope, dict[str, Document]] = {}
-        for some in chunks(doc_ids):
-            rows = self._connection.execute(_MEMORIES, {"tenant": self._tenant_id, "ids": some})
-            for row in rows.all():
-                document = document_of(row[:_EVENT_COLUMNS])
-                if document.scope == Scope.EVENT:
-                    found[document.doc_id] = Memory(document, _event_details(*row[_EVENT_COLUMNS:]))
-                else:
-                    others.setdefault(document.scope, {})[document.source_id] = document
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
+        for row in self._connection.execute(_MEMORIES, wanted).all():
+            document = document_of(row[:_EVENT_COLUMNS])
+            if document.scope == Scope.EVENT:
+                found[document.doc_id] = Memory(document, _event_details(*row[_EVENT_COLUMNS:]))
+            else:
+                others.setdefault(document.scope, {})[document.source_id] = document
         for scope, documents_of in others.items():
             details = _DETAILS[scope](self, list(documents_of))
             for source_id, document in documents_of.items():

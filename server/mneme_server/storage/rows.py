@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table
+from sqlalchemy import BindParameter, ColumnElement, Connection, Select, Table, func, select
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
@@ -33,6 +33,15 @@ def encode_tags(tags: Collection[str]) -> str:
 def decode_tags(text: str) -> tuple[str, ...]:
     """Return the tags of a JSON array."""
     return () if text == "[]" else tuple(json.loads(text))
+
+
+def listed(array: BindParameter[Any]) -> Select[Any]:
+    """Select the values of a bound JSON array, for `IN`.
+
+    Where a statement runs often: an IN list is written out anew, value by value, each time.
+    """
+    each = func.json_each(array).table_valued("value")
+    return select(each.c.value)
 
 
 class unindexed(ColumnElement[Any]):  # noqa: N801  # used like a function of SQL
