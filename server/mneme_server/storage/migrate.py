@@ -8,6 +8,8 @@ it costs one SELECT and never imports Alembic.
 from __future__ import annotations
 
 import re
+import sqlite3
+import tempfile
 import threading
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.storage.engine import Database
+from mneme_server.storage.engine import Database, domain_error
 
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
 _REVISION_FILE = re.compile(r"^(\d{4})_\w+\.py$")
@@ -45,7 +47,10 @@ def migrate(database: Database, revisions: Path) -> None:
             metadata={"schema": current, "newest_known_schema": known[-1]},
         )
     with _one_at_a_time:
-        _upgrade(database, revisions)
+        if current is None and _is_empty(database):
+            _copy(_fresh(revisions), database)
+        else:
+            _upgrade(database, revisions)
 
 
 def schema_version(connection: Connection) -> str | None:
@@ -68,6 +73,45 @@ def _known_revisions(revisions: Path) -> tuple[str, ...]:
     return known
 
 
+def _is_empty(database: Database) -> bool:
+    with database.read() as connection:
+        return connection.exec_driver_sql("SELECT 1 FROM sqlite_master").first() is None
+
+
+@lru_cache
+def _fresh(revisions: Path) -> sqlite3.Connection:
+    """Return a database in memory that has the newest schema and nothing else.
+
+    To copy it takes a fifth of the time of migrating a new database, of which a server with many
+    tenants makes many.
+    """
+    copy = sqlite3.connect(":memory:", check_same_thread=False)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Database(Path(folder) / "fresh.db")
+        try:
+            _upgrade(made, revisions)
+            with made.writer.connect() as connection:
+                _driver(connection).backup(copy)
+        finally:
+            made.close()
+    return copy
+
+
+def _copy(source: sqlite3.Connection, database: Database) -> None:
+    """Copy all of a database in one transaction."""
+    with database.writer.connect() as connection:
+        try:
+            source.backup(_driver(connection))
+        except sqlite3.Error as error:
+            raise domain_error(error, database.path, read_only=False) or error from error
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
 def _upgrade(database: Database, revisions: Path) -> None:
     from alembic import command
     from alembic.config import Config
@@ -79,8 +123,7 @@ def _upgrade(database: Database, revisions: Path) -> None:
     with database.writer.connect() as connection:
         # SQLite alters tables by copying them; foreign keys would fire on the way, and they
         # cannot be switched inside a transaction. They are checked before the commit instead.
-        dbapi = connection.connection.driver_connection
-        assert dbapi is not None
+        dbapi = _driver(connection)
         dbapi.execute("PRAGMA foreign_keys = OFF")
         try:
             with connection.begin():

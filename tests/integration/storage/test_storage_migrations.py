@@ -125,6 +125,38 @@ def test_databases_are_migrated_side_by_side(tmp_path: Path) -> None:
         database.close()
 
 
+def test_a_new_database_has_the_schema_of_one_that_grew_with_the_versions(tmp_path: Path) -> None:
+    grown, new = Database(tmp_path / "grown.db"), Database(tmp_path / "new.db")
+    try:
+        migrate(grown, _revisions(tmp_path / "v1", FIRST))
+        second = _revisions(tmp_path / "v2", FIRST, SECOND)
+        for database in (grown, new):
+            migrate(database, second)
+        assert _schema(new) == _schema(grown)
+        assert _version(new) == "0002"
+        with new.write() as connection:  # As any other: with a write-ahead log, kept when closed.
+            connection.execute(text("INSERT INTO parents (id, name) VALUES (1, 'a')"))
+            assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
+    finally:
+        grown.close()
+        new.close()
+
+
+def test_a_database_of_somebody_elses_is_not_overwritten(
+    tmp_path: Path, database: Database
+) -> None:
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE theirs (id INTEGER)"))
+    migrate(database, _revisions(tmp_path / "v1", FIRST))
+    assert "theirs" in _schema(database)
+
+
+def _schema(database: Database) -> dict[str, str | None]:
+    with database.read() as connection:
+        rows = connection.execute(text("SELECT name, sql FROM sqlite_master"))
+        return {row.name: row.sql for row in rows}
+
+
 def test_opening_a_current_database_does_not_import_alembic(tmp_path: Path) -> None:
     catalog.Catalog(tmp_path / "catalog.db").close()
     code = (
