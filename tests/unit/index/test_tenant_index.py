@@ -39,6 +39,7 @@ class Home:
         self.folder = folder
         self.source = MemorySource()
         self.log = RecordingLog()
+        self.last_id = 0
         self.opened: list[TenantIndex] = []
         self._worker = BackgroundWorker()
 
@@ -59,7 +60,8 @@ class Home:
 
     def record(self, index: TenantIndex | None, count: int, seed: int = 0) -> None:
         """Store documents and their vectors, and tell the index."""
-        first = max(self.source.documents, default=0) + 1
+        first = self.last_id + 1
+        self.last_id += count  # Ids are never used again, not even that of the last document.
         documents = [event(i, f"note {i} on topic{i % 10}") for i in range(first, first + count)]
         self.source.put(documents)
         batch = self.source.embed([d.doc_id for d in documents], units(count, seed=seed + first))
