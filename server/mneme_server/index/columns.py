@@ -243,7 +243,7 @@ class DocumentTable:
         self._rows.put(self.doc_id[start:end], np.arange(start, end, dtype=np.int64))
         if link:
             for row in range(start, end):
-                self._link(row)
+                self._links.insert(row, int(self.session[row]), self.position, self.doc_id)
         self.live_count += len(documents)
         self.size = end
 
@@ -254,12 +254,7 @@ class DocumentTable:
         self._tags.put(row, document.tags)
         if (self.session[row], self.position[row]) != place:
             self._links.remove(row, session)
-            self._link(row)
-
-    def _link(self, row: int) -> None:
-        # What has no place in its session, such as its summary, comes before or after nothing.
-        session = int(self.session[row]) if self.position[row] else -1
-        self._links.insert(row, session, self.position, self.doc_id)
+            self._links.insert(row, int(self.session[row]), self.position, self.doc_id)
 
     def _write(self, rows: slice, documents: list[Document]) -> None:
         self.doc_id[rows] = [d.doc_id for d in documents]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -13,7 +12,6 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
-    bindparam,
     func,
     literal_column,
     select,
@@ -28,18 +26,11 @@ from mneme_server.storage.rows import (
     encode_tags,
     equal_where_given,
     insert_rows,
-    listed,
+    rows_with,
     unindexed,
     upsert,
 )
 from mneme_server.storage.tables import agents, events, session_tags, sessions
-
-# Recording a batch runs these: building them anew would cost as much as running them.
-_IDS = listed(bindparam("ids"))
-_SESSIONS = select(sessions).where(
-    sessions.c.tenant_id == bindparam("tenant"), sessions.c.id.in_(_IDS)
-)
-_EVENTS = select(events).where(events.c.tenant_id == bindparam("tenant"), events.c.id.in_(_IDS))
 
 
 class SqlSessions:
@@ -57,8 +48,8 @@ class SqlSessions:
         return None if row is None else session_of(row)
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(session_ids))}
-        return {row.id: session_of(row) for row in self._connection.execute(_SESSIONS, wanted)}
+        rows = rows_with(self._connection, sessions, "id", self._tenant_id, session_ids)
+        return {row.id: session_of(row) for row in rows}
 
     def save(self, saved: Collection[Session]) -> None:
         rows = [_session_row(session, self._tenant_id) for session in saved]
@@ -126,8 +117,8 @@ class SqlEvents:
         self._tenant_id = tenant_id
 
     def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(event_ids))}
-        return {row.id: event_of(row) for row in self._connection.execute(_EVENTS, wanted)}
+        rows = rows_with(self._connection, events, "id", self._tenant_id, event_ids)
+        return {row.id: event_of(row) for row in rows}
 
     def append(self, appended: Sequence[Event]) -> None:
         rows = [_event_row(event, self._tenant_id) for event in appended]

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from mneme_server.context.model import Decision, Handover, LockedContext, Todo
-from mneme_server.storage.rows import chunks, upsert
+from mneme_server.storage.rows import chunks, rows_with, upsert
 from mneme_server.storage.tables import handovers
 
 
@@ -21,13 +21,8 @@ class SqlHandovers:
         self._tenant_id = tenant_id
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Handover]:
-        found: dict[str, Handover] = {}
-        for some in chunks(session_ids):
-            query = select(handovers).where(
-                handovers.c.tenant_id == self._tenant_id, handovers.c.session_id.in_(some)
-            )
-            found |= {row.session_id: _handover(row) for row in self._connection.execute(query)}
-        return found
+        rows = rows_with(self._connection, handovers, "session_id", self._tenant_id, session_ids)
+        return {row.session_id: _handover(row) for row in rows}
 
     def save(self, handover: Handover) -> None:
         self._connection.execute(upsert(handovers), [_handover_row(handover, self._tenant_id)])

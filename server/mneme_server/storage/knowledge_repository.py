@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row
 
 from mneme_server.learn.knowledge_model import KnowledgeEntry, KnowledgeType
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags
+from mneme_server.storage.rows import decode_tags, encode_tags, rows_with
 from mneme_server.storage.tables import knowledge
 
 
@@ -20,13 +20,8 @@ class SqlKnowledge:
         self._tenant_id = tenant_id
 
     def get_many(self, entry_ids: Collection[str]) -> dict[str, KnowledgeEntry]:
-        found: dict[str, KnowledgeEntry] = {}
-        for some in chunks(entry_ids):
-            query = select(knowledge).where(
-                knowledge.c.tenant_id == self._tenant_id, knowledge.c.id.in_(some)
-            )
-            found |= {row.id: _entry(row) for row in self._connection.execute(query)}
-        return found
+        rows = rows_with(self._connection, knowledge, "id", self._tenant_id, entry_ids)
+        return {row.id: _entry(row) for row in rows}
 
     def add(self, entry: KnowledgeEntry) -> None:
         self._connection.execute(

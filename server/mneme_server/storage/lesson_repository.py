@@ -9,7 +9,14 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, sel
 from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.learn.model import Importance, Lesson, LessonFilter
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, upsert
+from mneme_server.storage.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    rows_with,
+    upsert,
+)
 from mneme_server.storage.tables import lesson_tags, lessons
 
 
@@ -21,13 +28,8 @@ class SqlLessons:
         self._tenant_id = tenant_id
 
     def get_many(self, lesson_ids: Collection[str]) -> dict[str, Lesson]:
-        found: dict[str, Lesson] = {}
-        for some in chunks(lesson_ids):
-            query = select(lessons).where(
-                lessons.c.tenant_id == self._tenant_id, lessons.c.id.in_(some)
-            )
-            found |= {row.id: _lesson(row) for row in self._connection.execute(query)}
-        return found
+        rows = rows_with(self._connection, lessons, "id", self._tenant_id, lesson_ids)
+        return {row.id: _lesson(row) for row in rows}
 
     def save(self, saved: Collection[Lesson]) -> None:
         rows = [_lesson_row(lesson, self._tenant_id) for lesson in saved]

@@ -15,7 +15,7 @@ from mneme_server.events.outcome import Outcome
 from mneme_server.learn.reflection_model import Reflection, ReflectionFilter, ReflectionLimits
 from mneme_server.learn.themes import Saying
 from mneme_server.storage.documents import STORED_VECTOR
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given
+from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, rows_with
 from mneme_server.storage.tables import counters, reflection_tags, reflections, sayings
 
 
@@ -27,11 +27,8 @@ class SqlReflections:
         self._tenant_id = tenant_id
 
     def get_many(self, reflection_ids: Collection[str]) -> dict[str, Reflection]:
-        found: dict[str, Reflection] = {}
-        for some in chunks(reflection_ids):
-            query = self._filtered(select(reflections)).where(reflections.c.id.in_(some))
-            found |= {row.id: _reflection(row) for row in self._connection.execute(query)}
-        return found
+        rows = rows_with(self._connection, reflections, "id", self._tenant_id, reflection_ids)
+        return {row.id: _reflection(row) for row in rows}
 
     def add(self, reflection: Reflection, said: Matrix) -> None:
         mine = {"tenant_id": self._tenant_id}

@@ -7,7 +7,17 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Select, Table, func, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Table,
+    bindparam,
+    func,
+    select,
+)
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
@@ -42,6 +52,21 @@ def listed(array: BindParameter[Any]) -> Select[Any]:
     """
     each = func.json_each(array).table_valued("value")
     return select(each.c.value)
+
+
+def rows_with(
+    connection: Connection, table: Table, key: str, tenant_id: str, values: Collection[str]
+) -> Sequence[Row[Any]]:
+    """Return the tenant's rows whose column `key` has one of the values."""
+    wanted = {"tenant": tenant_id, "values": json.dumps(list(values))}
+    return connection.execute(_having(table, key), wanted).all()
+
+
+@cache
+def _having(table: Table, key: str) -> Select[Any]:
+    return select(table).where(
+        table.c.tenant_id == bindparam("tenant"), table.c[key].in_(listed(bindparam("values")))
+    )
 
 
 class unindexed(ColumnElement[Any]):  # noqa: N801  # used like a function of SQL

@@ -31,7 +31,7 @@ from mneme_server.context.model import (
 from mneme_server.events.model import ERROR_TYPES, Event, EventType, Session, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.storage.event_repositories import event_of, session_of
-from mneme_server.storage.rows import chunks, equal_where_given, unindexed, upsert
+from mneme_server.storage.rows import chunks, equal_where_given, rows_with, unindexed, upsert
 from mneme_server.storage.tables import (
     documents,
     events,
@@ -54,14 +54,10 @@ class SqlSummaries:
         self._tenant_id = tenant_id
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, SessionSummary]:
-        found: dict[str, SessionSummary] = {}
-        for some in chunks(session_ids):
-            query = select(session_summaries).where(
-                session_summaries.c.tenant_id == self._tenant_id,
-                session_summaries.c.session_id.in_(some),
-            )
-            found |= {row.session_id: _summary(row) for row in self._connection.execute(query)}
-        return found
+        rows = rows_with(
+            self._connection, session_summaries, "session_id", self._tenant_id, session_ids
+        )
+        return {row.session_id: _summary(row) for row in rows}
 
     def save(self, summaries: Collection[SessionSummary]) -> None:
         if not summaries:
