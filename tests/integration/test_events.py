@@ -30,6 +30,8 @@ from support.making import (
 
 ALL_TYPES = [number for number in events_pb.EventType.values() if number]
 ERROR, INFO = events_pb.SEVERITY_ERROR, events_pb.SEVERITY_INFO
+CRITICAL = events_pb.SEVERITY_CRITICAL
+COST = events_pb.EVENT_TYPE_COST_TRACKED
 
 
 def start(api: Api, **fields: Any) -> events_pb.Session:
@@ -140,6 +142,12 @@ def test_a_typed_field_that_is_given_wins_over_the_payload(api: Api) -> None:
         ({"kind": TOOL_CALL, "text": "my own words", "name": "book"}, "my own words"),
         ({"kind": LLM_CALL, "payload": {"content": "a prompt"}}, ""),
         ({"kind": CUSTOM, "name": "deployed"}, ""),
+        ({"kind": CUSTOM, "severity": CRITICAL, "payload": {"alert": {"disk": "full", "pct": 99}}},
+         "custom: disk full, pct 99"),
+        ({"kind": LLM_RESPONSE, "severity": ERROR, "payload": {"reason": "the model timed out"}},
+         "llm_response: reason the model timed out"),
+        ({"kind": COST, "severity": CRITICAL, "payload": {"budget": "spent"}},
+         "cost_tracked: budget spent"),
     ],
 )  # fmt: skip
 def test_the_text_is_the_given_one_or_made_from_what_the_event_holds(
@@ -171,6 +179,13 @@ def test_what_can_be_recalled_follows_from_type_and_text_unless_it_is_said(
     found = one_event(api, **fields)
     assert found.searchable == searchable
     assert ids_of(recall(api, "words")) == ([found.id] if searchable else [])
+
+
+def test_an_error_that_ends_a_session_has_its_words_and_is_not_recalled(api: Api) -> None:
+    ended = events_pb.EVENT_TYPE_SESSION_ENDED
+    found = one_event(api, kind=ended, severity=ERROR, payload={"reason": "out of memory"})
+    assert found.text == "session_ended: reason out of memory"
+    assert not found.searchable
 
 
 def test_everything_that_an_event_was_given_comes_back(api: Api) -> None:

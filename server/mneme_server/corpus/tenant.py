@@ -75,7 +75,10 @@ class DocumentWriter(Protocol):
     def set_session(
         self, session_id: str, *, user_id: str, project: str, tags: tuple[str, ...]
     ) -> None:
-        """Give a session's event documents the attributes of their session."""
+        """Give a session's event documents the attributes of their session.
+
+        Those that have a user keep it: their events name it.
+        """
         ...
 
 

@@ -37,10 +37,11 @@ def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
     text = new.text
     searchable = new.searchable
     if searchable is None:
-        searchable = _recalled_by_default(new, text)
-    if searchable and not text:
+        searchable = _recalled_by_default(new, text, severity)
+    # An error has its words even where it is not recalled: Reflect and summaries tell what it was.
+    if not text and (searchable or severity >= Severity.ERROR):
         text = _derived_text(new.event_type, name, error, payload)
-        searchable = bool(text)
+        searchable = searchable and bool(text)
     event = Event(
         id=event_id,
         session_id=new.session_id,
@@ -67,11 +68,11 @@ def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
     return event
 
 
-def _recalled_by_default(new: NewEvent, text: str) -> bool:
+def _recalled_by_default(new: NewEvent, text: str, severity: Severity) -> bool:
     if new.event_type in _NEVER_RECALLED:
         return False
     if new.event_type in _TEXT_ONLY:
-        return bool(text)
+        return bool(text) or severity >= Severity.ERROR
     # A system prompt opens every session with the same words; recalling it helps nobody.
     return not (new.event_type == EventType.MESSAGE and new.payload.get("role") == "system")
 

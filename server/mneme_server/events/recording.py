@@ -24,6 +24,7 @@ from mneme_server.events.model import (
 from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.summaries import SummarySchedule
+from mneme_server.events.users import user_in_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ class _Recording:
         self._now = now
         self._sessions: dict[str, Session] = {}
         self._agents: dict[str, Agent] = {}
+        self._users: dict[str, str] = {}  # Of events that name one.
+        self._found_user: set[str] = set()  # Sessions that have one by now, and had none.
 
     def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
         # Only ids that the caller chose can have been used before.
@@ -130,6 +133,12 @@ class _Recording:
                 self._agent(session.agent_id, event.timestamp_us).session_count += 1
         elif not session.declared:
             session.started_us = min(session.started_us, event.timestamp_us)
+        user = user_in_json(event.metadata_json)
+        if user:
+            self._users[event.id] = user
+            if not session.user_id:
+                session.user_id = user
+                self._found_user.add(session.id)
         event.agent_id = event.agent_id or session.agent_id
         event.sequence = session.event_count + 1
         event.prev_hash = session.head_hash
@@ -159,6 +168,11 @@ class _Recording:
         self.summary_due_us = self._summaries.recorded(self._unit, touched, ended, self._now)
         self._unit.agents.add_activity(self._agents)
         self._unit.events.append(fresh)
+        for session in touched:
+            if session.id in self._found_user and session.event_count > 1:
+                self._unit.documents.set_session(
+                    session.id, user_id=session.user_id, project=session.project, tags=session.tags
+                )
         documents = [self._document(event) for event in fresh if event.searchable]
         if documents:
             self.doc_ids = [document.doc_id for document in self._unit.documents.add(documents)]
@@ -174,7 +188,7 @@ class _Recording:
             session_id=event.session_id,
             position=event.sequence,
             agent_id=event.agent_id,
-            user_id=session.user_id,
+            user_id=self._users.get(event.id, session.user_id),
             project=session.project,
             category=EventType(event.event_type).name.lower(),
             tags=session.tags,
@@ -206,6 +220,9 @@ _CONTENT = (
 def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> None:
     """Check that a known id comes with the content it came with before."""
     differing = [name for name in _CONTENT if getattr(earlier, name) != getattr(event, name)]
+    if not (new.text or earlier.text) and new.searchable is None:
+        # The server made a text of the rest, which the version that recorded it did not.
+        differing = [name for name in differing if name not in ("text", "searchable")]
     if new.agent_id and new.agent_id != earlier.agent_id:
         differing.append("agent_id")
     if new.timestamp_us is not None and new.timestamp_us != earlier.timestamp_us:

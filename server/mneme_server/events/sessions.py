@@ -12,6 +12,7 @@ from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.summaries import SummarySchedule
+from mneme_server.events.users import user_in, user_in_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class StartSession:
         Raises:
             AlreadyExists: it was started with other content.
         """
+        new = replace(new, user_id=new.user_id or user_in(new.metadata or {}))
         session_id = new.id or new_id()
         due_us: int | None = None
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
@@ -111,7 +113,7 @@ def _merged(session: Session, new: NewSession) -> Session:
         session,
         agent_id=new.agent_id or session.agent_id,
         agent_name=new.agent_name,
-        user_id=new.user_id,
+        user_id=new.user_id or session.user_id,  # Its events may have named one.
         project=new.project,
         tags=tuple(sorted(set(new.tags))),
         metadata_json=canonical_json(new.metadata or {}),
@@ -138,11 +140,15 @@ def _activity(session: Session, known: Session | None) -> dict[str, Agent]:
     }
 
 
+def _user(known: Session) -> str:
+    return known.user_id or user_in_json(known.metadata_json)
+
+
 def _require_same(known: Session, new: NewSession) -> None:
     given = {
         "agent_id": (new.agent_id, known.agent_id if new.agent_id else ""),
         "agent_name": (new.agent_name, known.agent_name),
-        "user_id": (new.user_id, known.user_id),
+        "user_id": (new.user_id, _user(known) if new.user_id else ""),
         "project": (new.project, known.project),
         "tags": (tuple(sorted(set(new.tags))), known.tags),
         "metadata": (canonical_json(new.metadata or {}), known.metadata_json),

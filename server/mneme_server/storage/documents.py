@@ -15,6 +15,7 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    case,
     delete,
     func,
     select,
@@ -110,7 +111,12 @@ class SqlDocuments:
     ) -> None:
         self._update(
             (documents.c.scope == int(Scope.EVENT)) & (documents.c.session_id == session_id),
-            {"user_id": user_id, "project": project, "tags": encode_tags(tags)},
+            {
+                # An event may have named its user itself.
+                "user_id": case((documents.c.user_id == "", user_id), else_=documents.c.user_id),
+                "project": project,
+                "tags": encode_tags(tags),
+            },
         )
 
     def _update(self, condition: Any, values: Mapping[str, Any]) -> None:

@@ -165,7 +165,8 @@ class EventMethods(SyncCaller):
             session_id: Unique in the tenant; a ULID is made when it is empty.
             agent_id: The agent that runs it; may be empty.
             agent_name: The agent's display name; may be empty.
-            user_id: The user it serves; may be empty.
+            user_id: The user it serves; empty: the one that `metadata` names as "userId" or
+                "user_id", or else that its events' metadata does.
             project: The project it works on; may be empty.
             tags: Labels; up to 64, each up to 100 characters.
             metadata: Free JSON, up to 64 KiB encoded and 32 levels deep.
@@ -679,7 +680,8 @@ class AsyncEventMethods(AsyncCaller):
             session_id: Unique in the tenant; a ULID is made when it is empty.
             agent_id: The agent that runs it; may be empty.
             agent_name: The agent's display name; may be empty.
-            user_id: The user it serves; may be empty.
+            user_id: The user it serves; empty: the one that `metadata` names as "userId" or
+                "user_id", or else that its events' metadata does.
             project: The project it works on; may be empty.
             tags: Labels; up to 64, each up to 100 characters.
             metadata: Free JSON, up to 64 KiB encoded and 32 levels deep.

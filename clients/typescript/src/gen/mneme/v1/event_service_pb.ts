@@ -295,8 +295,8 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   timestamp?: Timestamp;
 
   /**
-   * What to remember it by, in words. When it is empty and the type can be
-   * recalled, a text is made from the other fields, e.g.
+   * What to remember it by, in words. When it is empty and the event can be
+   * recalled or is an error, a text is made from the other fields, e.g.
    * "tool_error: book_flight: no seats". Up to 65,536 characters.
    *
    * @generated from field: string text = 7;
@@ -314,7 +314,8 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
 
   /**
    * Free JSON beside the content: versions, hosts. Up to 64 KiB encoded and 32
-   * levels deep.
+   * levels deep. Its "userId" (or "user_id") is the user that the event is
+   * about, and its session's when that has none.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -595,7 +596,8 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
   agentName: string;
 
   /**
-   * The user it serves; may be empty.
+   * The user it serves; empty: the one that `metadata` names as "userId" or
+   * "user_id", or else that its events' metadata does.
    *
    * @generated from field: string user_id = 4;
    */
@@ -1445,14 +1447,15 @@ export enum EventType {
   TOOL_ERROR = 5,
 
   /**
-   * The agent called a model. Counts as a model call. Recalled only with text.
+   * The agent called a model. Counts as a model call. Recalled only with text,
+   * or as an error (severity ERROR or CRITICAL), by the words of its payload.
    *
    * @generated from enum value: EVENT_TYPE_LLM_CALL = 6;
    */
   LLM_CALL = 6,
 
   /**
-   * A model answered; carries tokens and cost. Recalled only with text.
+   * A model answered; carries tokens and cost. Recalled as LLM_CALL is.
    *
    * @generated from enum value: EVENT_TYPE_LLM_RESPONSE = 7;
    */
@@ -1473,7 +1476,7 @@ export enum EventType {
   ERROR = 9,
 
   /**
-   * Anything else; `name` says what. Recalled only with text.
+   * Anything else; `name` says what. Recalled as LLM_CALL is.
    *
    * @generated from enum value: EVENT_TYPE_CUSTOM = 10;
    */
@@ -1529,7 +1532,7 @@ export enum EventType {
   FORM_EXPIRED = 17,
 
   /**
-   * A cost was recorded apart from a model's answer. Recalled only with text.
+   * A cost was recorded apart from a model's answer. Recalled as LLM_CALL is.
    *
    * @generated from enum value: EVENT_TYPE_COST_TRACKED = 18;
    */

@@ -1,0 +1,29 @@
+"""Whose user a session or an event is, where only its metadata says so."""
+
+from __future__ import annotations
+
+import json
+
+from mneme_server.common.canonical import JsonObject
+
+_KEYS = ("userId", "user_id")
+_LONGEST = 200
+"""What the API allows for a `user_id`."""
+
+
+def user_in(metadata: JsonObject) -> str:
+    """Return the user that metadata names; empty when it names none that could be a `user_id`."""
+    for key in _KEYS:
+        value = metadata.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = f"{value:.15g}"
+        if isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable():
+            return value
+    return ""
+
+
+def user_in_json(metadata_json: str) -> str:
+    """Return the same of metadata as it is stored; reads it only when it may name one."""
+    if any(f'"{key}"' in metadata_json for key in _KEYS):
+        return user_in(json.loads(metadata_json))
+    return ""
