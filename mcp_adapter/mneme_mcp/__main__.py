@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import anyio
+from mneme import __version__
 
 from mneme_mcp import toolsets
 from mneme_mcp.access import Access
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"toolsets:\n{groups}\n\n{_ENVIRONMENT}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"mneme-mcp {__version__}")
     parser.add_argument(
         "--toolsets", metavar="NAMES", help="groups of tools, separated by commas; also: all"
     )

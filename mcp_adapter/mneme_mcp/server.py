@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mcp.server import MCPServer
@@ -12,6 +11,7 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult
+from mneme import __version__
 from pydantic import AnyUrl
 
 from mneme_mcp import prompts, resources, toolsets
@@ -48,7 +48,7 @@ class MnemeServer(MCPServer[Any]):
             title="Mneme",
             description=_ABOUT,
             instructions=_instructions([spec.name for spec in specs]),
-            version=_version(),
+            version=__version__,
             tools=[MnemeTool.of(spec, access) for spec in specs],
             log_level="WARNING",
         )
@@ -105,10 +105,3 @@ class MnemeServer(MCPServer[Any]):
 def _instructions(shown: Sequence[str]) -> str:
     habits = [words for tool, words in _HABITS.items() if tool in shown]
     return " ".join(["This is your memory across sessions.", *habits])
-
-
-def _version() -> str:
-    try:
-        return version("mneme")
-    except PackageNotFoundError:  # Run from a source tree that is not installed.
-        return "0"

@@ -7,10 +7,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import get_args
 
+from mneme import __version__
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_settings_text(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"mneme-server {version('mneme')}")
+    parser.add_argument("--version", action="version", version=f"mneme-server {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _command(commands, "serve", "serve until told to stop (SIGTERM, Ctrl-C)", _serve)
     reindex = _command(

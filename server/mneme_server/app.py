@@ -7,9 +7,9 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from importlib.metadata import version
 
 import structlog
+from mneme import __version__
 from mneme.v1 import (
     admin_service_pb2,
     admin_service_pb2_grpc,
@@ -140,7 +140,7 @@ class Application:
         reflections = Reflections(registry, embedder, recall, self._reflection_limits())
         learned = LearnedBeside(registry, recall, reflections)
         info = ServerInfo(
-            version=version("mneme"),
+            version=__version__,
             embedding_model=self.memories.model.model_id,
             embedding_dimensions=self.memories.model.dimensions,
             started_at_us=now_us(),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mneme.errors import ConfigurationError, MnemeError
     from mneme.messages import to_dict, to_json
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AsyncMnemeClient",
     "AsyncStream",
@@ -22,6 +24,7 @@ __all__ = [
     "MnemeError",
     "Stream",
     "TlsConfig",
+    "__version__",
     "to_dict",
     "to_json",
 ]

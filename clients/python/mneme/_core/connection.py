@@ -7,12 +7,12 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import grpc
 
+from mneme import __version__
 from mneme._core.rpc import Rpc
 from mneme.errors import ConfigurationError
 
@@ -204,7 +204,7 @@ def _channel_options(
     rpcs: Iterable[Rpc[Any, Any]], retries: int, config: TlsConfig | None
 ) -> list[tuple[str, Any]]:
     options: list[tuple[str, Any]] = [
-        ("grpc.primary_user_agent", f"mneme-python/{_version()}"),
+        ("grpc.primary_user_agent", f"mneme-python/{__version__}"),
         ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
         ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
         # A request beyond this buffer would not be sent again.
@@ -244,10 +244,3 @@ def _service_config(rpcs: Iterable[Rpc[Any, Any]], retries: int) -> dict[str, An
             }
         ]
     }
-
-
-def _version() -> str:
-    try:
-        return version("mneme")
-    except PackageNotFoundError:  # Run from a source tree that is not installed.
-        return "0"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from mneme import __version__
 from mneme.cli.output import Output
 
 if TYPE_CHECKING:
@@ -117,7 +118,13 @@ class App(typer.Typer):
         return decorate
 
 
-def settings_callback(ctx: typer.Context, **given: Any) -> None:
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mneme {__version__}")
+        raise typer.Exit
+
+
+def settings_callback(ctx: typer.Context, *, version: bool = False, **given: Any) -> None:
     """The root's callback: keeps the options that stand before the command."""
     ctx.obj = Settings(**given)
 
@@ -157,4 +164,15 @@ def _shared_parameters() -> list[inspect.Parameter]:
 
 _CONTEXT = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 _SHARED = _shared_parameters()
-_present(settings_callback, [_CONTEXT, *_SHARED])
+_VERSION = inspect.Parameter(
+    "version",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ],
+)
+_present(settings_callback, [_CONTEXT, _VERSION, *_SHARED])
