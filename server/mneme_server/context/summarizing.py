@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.context.model import (
     EventDigest,
     Handover,
@@ -19,7 +20,6 @@ from mneme_server.context.relative import lasting
 from mneme_server.context.words import (
     area_words,
     cut,
-    error_template,
     error_topics,
     frequent_words,
     words_of,
@@ -126,7 +126,9 @@ class SessionNotes:
 
     def _failed(self, event: EventDigest) -> None:
         message = event.error or event.text
-        template = error_template(message) or (event.name and f"{event.name} failed") or "error"
+        template = template_of(message)
+        if template == NO_MESSAGE:
+            template = f"{event.name} failed" if event.name else "error"
         error = self._errors.get(template)
         if error is None:
             if len(self._errors) >= _MAX_TEMPLATES:

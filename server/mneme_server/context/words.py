@@ -1,4 +1,4 @@
-"""Words: which of them tell what a text is about, and error messages without their values."""
+"""Words: which of them tell what a text is about."""
 
 from __future__ import annotations
 
@@ -32,24 +32,6 @@ _GENERIC = frozenset(
      "pkg", "packages", "internal", "cmd", "usr", "var", "tmp", "opt", "root", "users", "workspace",
      "repo", "include", "server", "client", "docs", "scripts", "node_modules")
 )  # fmt: skip
-_MASKS = (
-    (re.compile(r"https?://\S+"), "<url>"),
-    (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<email>"),
-    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "<id>"),
-    (re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b"), "<id>"),
-    (
-        re.compile(
-            r"(?<!\w)'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,200}\"|`[^`\n]{1,200}`|“[^”\n]{1,200}”"
-        ),
-        "<value>",
-    ),
-    (re.compile(r"(?<![\w<])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@+-]+(?:[/\\][\w.@+-]*)*"), "<path>"),
-    (re.compile(r"(?<![\w<])[\w.@-]+(?:/[\w.@-]+)+\.\w+"), "<path>"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<number>"),
-    (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{4,}\b"), "<id>"),
-    (re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*%?"), "<number>"),
-)
-_MAX_TEMPLATE = 200
 _NAMED_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Timeout|Warning|Failure)\b")
 
 
@@ -76,14 +58,6 @@ def frequent_words(counts: Counter[str], limit: int) -> list[str]:
         forms.setdefault(folded(word), Counter())[word] += count
     ranked = sorted(forms.values(), key=lambda form: -form.total())
     return [form.most_common(1)[0][0] for form in ranked[:limit]]
-
-
-def error_template(message: str) -> str:
-    """Return the first line of an error with its values, ids, paths and numbers as placeholders."""
-    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
-    for pattern, placeholder in _MASKS:
-        line = pattern.sub(placeholder, line)
-    return " ".join(line.split())[:_MAX_TEMPLATE]
 
 
 def error_topics(template: str) -> Iterable[str]:

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.events.model import ERROR_TYPES, EventType, Severity
 from mneme_server.events.outcome import outcome_of
 from mneme_server.reflect.grouping import MAX_GROUPED, group
-from mneme_server.reflect.masking import NO_MESSAGE, template_of
 from mneme_server.reflect.model import EVIDENCE
 from mneme_server.reflect.ports import Column, HistoryFilter, HistoryReader
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.reflect.masking import MAX_TEMPLATE, NO_MESSAGE, template_of
+from mneme_server.common.masking import MAX_TEMPLATE, NO_MESSAGE, template_of
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,57 @@ def test_of_a_traceback_the_last_line_counts() -> None:
 
 def test_a_message_without_words_has_a_template_too() -> None:
     assert template_of(" \n ") == NO_MESSAGE
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "connection to {} refused",
+        "login of {} failed",
+        "no route to {}: giving up",
+        "{} is not in the group of {}",
+    ],
+)
+def test_errors_that_differ_in_a_host_a_user_or_a_name_are_one_pattern(form: str) -> None:
+    names = (
+        "host-0", "host-3", "web12", "bob42", "db1", "10.0.0.17", "api.example.com:8443",
+        "worker-7f9c", "eu-west-1", "node_12", "x1", "redis-0.redis.svc", "8f3a1c2e",
+    )  # fmt: skip
+    assert {template_of(form.format(name, name)) for name in names} == {form.format("<id>", "<id>")}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        ("HTTP 404 from the server", "HTTP 500 from the server"),
+        ("cannot read the file", "cannot write the file"),
+        ("permission denied", "permission granted"),
+        ("unknown column price", "unknown column name"),
+        ("sha256 does not match", "md5 does not match", "sha1 does not match"),
+        ("ORA-00942: not allowed", "ORA-00001: not allowed"),
+        ("error TS2345: bad type", "error TS2551: bad type"),
+        ("error[E0308]: mismatched", "error[E0502]: mismatched"),
+        ("SQLSTATE[23505] failed", "SQLSTATE[40001] failed"),
+        ("exit code 1", "exit code 137"),
+        ("the ipv4 address is bad", "the ipv6 address is bad"),
+        ("ASP.NET is missing", "System.IO is missing"),
+    ],
+)
+def test_different_errors_stay_apart(messages: tuple[str, ...]) -> None:
+    assert len({template_of(message) for message in messages}) == len(messages)
+
+
+_PIECES = st.sampled_from(
+    ("'", '"', "`", "<num>", "<id>", "abc", "abc1", "12", "/a/b", "://", "a@b.c", ".", ":", "-",
+     " ", "2026-01-02", "10.0.0.1", "0x1f", "“", "”", "error ", "E12", "]", "HTTP 404",
+     "a.example.com")
+)  # fmt: skip
+
+
+@given(st.lists(_PIECES, max_size=40).map("".join) | st.text(max_size=300))
+def test_the_template_of_a_template_is_itself(message: str) -> None:
+    template = template_of(message)
+    assert template_of(template) == template
 
 
 @given(st.text(max_size=300))

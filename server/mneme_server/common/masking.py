@@ -1,0 +1,112 @@
+"""From an error's message to its template: what varies from one occurrence to the next is replaced.
+
+Own rules rather than a log parser. drain3, the usual choice, was tried: it takes "HTTP 404" and
+"HTTP 500", "cannot read" and "cannot write", "permission denied" and "permission granted" for one
+pattern each; its templates depend on what came before; and its last release, of 2022, pins other
+libraries to versions of 2021. These rules give the same template for the same message, always.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_TEMPLATE = 300
+NO_MESSAGE = "(no message)"
+
+# A number that names the kind of failure is kept: "HTTP 404" and "HTTP 500" are two errors.
+_KEPT = (
+    r"(?P<kept>\b(?:status(?:[ _]code)?|http(?:/\d(?:\.\d)?)?|errno|winerror"
+    r"|exit[ _](?:code|status)|error[ _]code|code)[ :=]{1,3}\d{1,5}\b"
+    r"|\b(?:error|warning|fatal)[ \[(]{1,2}(?-i:[A-Z]{1,10})-?\d{1,6}(?=[\]):])"
+    r"|\bORA-\d{5}\b|\bSQLSTATE[ \[:=]{1,3}[0-9A-Z]{5}\b)"
+)
+# Of endings that names in code have as well, more than two parts are a host: api.example.io is
+# one, socket.io may be a library.
+_HOST = (
+    r"(?P<host>(?<![\w.@/-])(?-i:(?:[a-z0-9-]++\.)+(?:com|org|edu|gov|internal|local|lan|corp|svc)"
+    r"|(?:[a-z0-9-]++\.){2,}(?:io|net|dev|app|ai|cloud|de|uk|fr|eu|us|cn|jp))"
+    r"(?![\w-]|\.\w)(?::\d+)?)"
+)
+_RULES = (
+    _KEPT,
+    r"(?P<url>\b[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>)\]]+)",
+    r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
+    r"(?P<uuid>\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b)",
+    r"(?P<date>\b\d{4}-\d{2}-\d{2}"
+    r"(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+    r"|\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b|\b\d{2}:\d{2}:\d{2}(?:[.,]\d+)?\b)",
+    # An apostrophe inside a word ("can't") opens no quotation.
+    r"(?P<str>(?<!\w)\"[^\"\n]{0,500}\"(?!\w)|(?<!\w)'[^'\n]{0,500}'(?!\w)|`[^`\n]{1,500}`"
+    r"|“[^”\n]{0,500}”)",
+    r"(?P<path>(?<![\w/])(?:[a-z]:[\\/]|~/|\.{1,2}/|/)(?:[\w.@+~-]+[\\/])*[\w.@+~-]*[\w~-]"
+    r"(?::\d+)*|\b(?:[\w.-]+/)+[\w-]+\.\w{1,8}\b(?::\d+)*)",
+    r"(?P<hex>\b0x[0-9a-f]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b)",
+    r"(?P<ip>\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)",
+    _HOST,
+    r"(?P<num>(?<!\w)[-+]?[$€£]?\d+(?:[.,_:]\d+)*(?P<unit>ns|us|ms|s|secs?|m|mins?|h|hours?|d|days?"
+    r"|b|[kmgt]i?b|k|px|x|st|nd|rd|th)?(?!\w))",
+    r"(?P<word>\b[^\W\d]\w*(?:-\w+)*\b|\b\d+[^\W\d_][\w-]*\b)",
+)
+_PATTERN = re.compile("|".join(_RULES), re.IGNORECASE)
+_PLACEHOLDER = {
+    "url": "<url>", "email": "<email>", "uuid": "<id>", "date": "<date>", "str": "<str>",
+    "path": "<path>", "hex": "<id>", "ip": "<id>", "host": "<id>", "num": "<num>",
+}  # fmt: skip
+# Words whose digits belong to what they name.
+_TERM = re.compile(
+    r"""
+    (?:utf|ucs)[-_]?\d{1,2}(?:[-_]?(?:le|be|sig))? | utf8mb[34] | iso[-_]?\d{4,5}(?:[-_]\d{1,2})?
+    | (?:cp|windows-)\d{3,4} | latin[-_]?1 | sha[-_]?\d{1,3} | md[245] | crc\d{1,2} | aes-?\d{3}
+    | (?:ed|x)25519 | rsa-?\d{4} | base[-_]?(?:16|32|58|64|85)
+    | u?int(?:8|16|32|64|128)(?:_t)? | [iuf](?:8|16|32|64|128) | b?float(?:8|16|32|64|128)
+    | fp(?:8|16|32) | bf16 | complex(?:64|128)
+    | ipv[46] | http[23] | oauth[12] | tls-?v?1(?:_[0-3])? | sslv[23] | x509 | pkcs-?\d{1,2}
+    | s3 | ec2 | k8s | i18n | l10n | b2b | p2p | e2e | h26[45] | mp[34] | [1-5]xx | [23]d | v\d{1,2}
+    | x86(?:_64)? | x64 | amd64 | arm64 | [i][36]86 | win(?:32|64) | python[23] | log4j2? | neo4j
+    | sqlite3 | psycopg[23] | boto3 | urllib3 | jinja2 | html5 | css3 | es[56]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_MOST_PASSES = 5
+
+
+def template_of(message: str) -> str:
+    """Return the template of an error's message; that of a template is itself.
+
+    Placeholders: `<num>`, `<id>` (UUIDs, hexadecimal numbers, hosts and their addresses, words
+    with digits such as HAT045, web12 or gift_card_8190333), `<str>` (quoted), `<path>`, `<date>`
+    (times too), `<email>`, `<url>`. Of a traceback the last line counts. White space is folded, and
+    a template has at most `MAX_TEMPLATE` characters.
+    """
+    masked = " ".join(_telling_part(message).split())
+    # What a placeholder leaves beside it may be a value in its turn; rarely more than once.
+    for _ in range(_MOST_PASSES):
+        before, masked = masked, _PATTERN.sub(_replacement, masked)[:MAX_TEMPLATE].rstrip()
+        if masked == before:
+            break
+    return masked or NO_MESSAGE
+
+
+def _telling_part(message: str) -> str:
+    """Return the line of a traceback that says what happened; else the message, cut."""
+    text = message.strip()
+    if text.startswith("Traceback (most recent call last)"):
+        return text.rsplit("\n", 1)[-1][: 4 * MAX_TEMPLATE]
+    return text[: 4 * MAX_TEMPLATE]
+
+
+def _replacement(match: re.Match[str]) -> str:
+    kind, text = str(match.lastgroup), match.group()
+    if kind == "kept":
+        return text
+    if kind == "word":
+        return _word(text)
+    return _PLACEHOLDER[kind] + (match["unit"] or "")
+
+
+def _word(text: str) -> str:
+    """Return a word as it is, or `<id>` when it has digits: host-0, web12 and bob42 name one of
+    many. Terms such as sha256, utf-8 or int32 stay."""
+    if text.isalpha() or not any(letter.isdigit() for letter in text) or _TERM.fullmatch(text):
+        return text
+    return "<id>"
