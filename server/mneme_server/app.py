@@ -36,6 +36,7 @@ from mneme_server.context.retrieval import GetContext, SearchSessions
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
+from mneme_server.embedding.soon import SoonEmbedder
 from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.sessions import EndSession, StartSession
@@ -64,6 +65,10 @@ from mneme_server.transport.servicers.reflect import ReflectServicer
 _log = structlog.get_logger(__name__)
 
 _FLUSH_S = 60.0
+_QUERY_PATIENCE_S = 5.0
+"""So long a query waits for its vector: without it the answer is worse."""
+_WRITE_PATIENCE_S = 2.0
+"""So long a write does: without its vector it is embedded a moment later."""
 
 
 class Application:
@@ -136,8 +141,10 @@ class Application:
         registry, embedder = self.memories.registry, self.memories.embedder
         schedule = self.memories.schedule
         foreground = self.memories.foreground
-        recall = Recall(registry, embedder, foreground)
-        reflections = Reflections(registry, embedder, recall, self._reflection_limits())
+        asking = SoonEmbedder(embedder, patience_s=_QUERY_PATIENCE_S)
+        writing = SoonEmbedder(embedder, patience_s=_WRITE_PATIENCE_S)
+        recall = Recall(registry, embedder, foreground, asking)
+        reflections = Reflections(registry, writing, recall, self._reflection_limits())
         learned = LearnedBeside(registry, recall, reflections)
         info = ServerInfo(
             version=__version__,
@@ -167,20 +174,20 @@ class Application:
                 learn_service_pb2.DESCRIPTOR.services_by_name["LearnService"],
                 learn_service_pb2_grpc.add_LearnServiceServicer_to_server,
                 LearnServicer(
-                    Lessons(registry, embedder, recall),
+                    Lessons(registry, writing, recall),
                     reflections,
-                    Knowledge(registry, embedder, recall),
+                    Knowledge(registry, writing, recall),
                 ),
             ),
             Service(
                 context_service_pb2.DESCRIPTOR.services_by_name["ContextService"],
                 context_service_pb2_grpc.add_ContextServiceServicer_to_server,
                 ContextServicer(
-                    get_context=GetContext(registry, embedder, recall, learned),
-                    sleep=Sleep(registry, embedder, schedule),
-                    wake_up=WakeUp(registry, embedder, learned),
+                    get_context=GetContext(registry, asking, recall, learned),
+                    sleep=Sleep(registry, writing, schedule),
+                    wake_up=WakeUp(registry, asking, learned),
                     search_sessions=SearchSessions(registry, recall),
-                    get_timeline=GetTimeline(registry, embedder),
+                    get_timeline=GetTimeline(registry, asking),
                 ),
             ),
             Service(

@@ -18,6 +18,9 @@ from support.api import failure_of, refused
 from support.making import event, record
 from support.server import LocalServer, local_server
 
+DENSE = recall_pb.RECALL_MODE_DENSE
+"""A question for the meaning alone cannot do without its vector, and waits."""
+
 
 class Stuck:
     """An embedder that does not answer until a test lets it."""
@@ -57,7 +60,7 @@ def test_calls_that_need_no_embedding_are_served_while_all_others_wait(
     api = server.keys.tenant()
     record(api, event("hello"))
     running = [
-        api.recall.Recall.future(recall_pb.RecallRequest(query=f"q {n}"), timeout=30)
+        api.recall.Recall.future(recall_pb.RecallRequest(query=f"q {n}", mode=DENSE), timeout=30)
         for n in range(40)
     ]
     refused = threading.Event()
@@ -83,7 +86,7 @@ def test_recalls_that_nobody_waits_for_any_more_hold_no_worker(server: LocalServ
     api = server.keys.tenant()
     record(api, event("hello"))
     gone = [
-        api.recall.Recall.future(recall_pb.RecallRequest(query=f"q {n}"), timeout=0.3)
+        api.recall.Recall.future(recall_pb.RecallRequest(query=f"q {n}", mode=DENSE), timeout=0.3)
         for n in range(40)
     ]
     for call in gone:

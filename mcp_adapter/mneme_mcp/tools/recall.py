@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from mneme import to_dict
 from pydantic import Field
@@ -119,13 +119,23 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
     if not found.results:
         found.message = _why_nothing(answer["outcome"], given)
         return Reply(found.message, found)
-    return _within_budget(found, given.token_budget, int(answer["pending_count"]))
+    return _within_budget(found, given.token_budget, _notes(answer))
 
 
-def _within_budget(found: RecallOutput, budget: int, pending: int) -> Reply:
+def _notes(answer: dict[str, Any]) -> list[str]:
+    """Return what an agent should know of how its memories were found."""
+    notes = []
+    if answer.get("words_only"):
+        notes.append("(Found by words alone: the embedding backend does not answer.)")
+    if pending := int(answer["pending_count"]):
+        waiting = counted(pending, "memory", "memories")
+        notes.append(f"({waiting} waiting for an embedding: by words only.)")
+    return notes
+
+
+def _within_budget(found: RecallOutput, budget: int, notes: list[str]) -> Reply:
     items = [_item(place, result) for place, result in enumerate(found.results, 1)]
-    waiting = f"({counted(pending, 'memory', 'memories')} waiting for an embedding: by words only.)"
-    shown = listing("Memories, the best first:", items, budget, notes=[waiting] if pending else [])
+    shown = listing("Memories, the best first:", items, budget, notes=notes)
     found.omitted = shown.omitted
     found.results = found.results[: len(shown.bodies)]
     for result, body in zip(found.results, shown.bodies, strict=True):

@@ -7,7 +7,9 @@ no port needs a parameter for it. Work of the server's own has no limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 TimeLeft = Callable[[], float | None]
@@ -19,6 +21,22 @@ _current: ContextVar[TimeLeft] = ContextVar("mneme_time_left", default=lambda: N
 def enter(left: TimeLeft) -> None:
     """Have the rest of this context ask `left`. Threads that it starts do not inherit it."""
     _current.set(left)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Have the block ask for this time at most, or less where less is left."""
+    outer, until = _current.get(), time.monotonic() + seconds
+
+    def left() -> float:
+        mine, given = max(0.0, until - time.monotonic()), outer()
+        return mine if given is None else min(mine, given)
+
+    token = _current.set(left)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def time_left() -> float | None:

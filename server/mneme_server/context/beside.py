@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from mneme_server.common.clock import now_us
 from mneme_server.context.model import SessionScope
 from mneme_server.context.ports import ContextUnit, ReflectionSearch
-from mneme_server.context.relevance import RELEVANT_SIMILARITY, bears_on
+from mneme_server.context.relevance import RELEVANT_COVERAGE, RELEVANT_SIMILARITY, bears_on
 from mneme_server.context.suggestions import Advice
+from mneme_server.context.words import coverage
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.learn.model import FoundLesson, Lesson
@@ -63,7 +64,7 @@ class LearnedBeside:
                 return ()  # A search is counted, which costs a write to the disk.
         filter_ = ReflectionFilter(project=scope.project, agent_id=scope.agent_id)
         found, _ = self.reflections.search(tenant_id, topic, filter_, limit=limit, min_score=0.0)
-        return [one for one in found if (one.similarity or 0.0) >= RELEVANT_SIMILARITY]
+        return [one for one in found if _is_near(topic, one)]
 
     def advice_on(self, tenant_id: str, error: str) -> Advice | None:
         """Return what a lesson or a reflection says about an error; None when none addresses it."""
@@ -81,6 +82,12 @@ class LearnedBeside:
                 lesson = unit.lessons.get_many([document.source_id]).get(document.source_id)
             return None if lesson is None else Advice(_said(lesson), lesson_id=lesson.id)
         return Advice(document.text, reflection_id=document.source_id)
+
+
+def _is_near(topic: str, found: FoundReflection) -> bool:
+    if found.similarity is None:  # It, or the topic, could not be embedded yet.
+        return coverage(topic, found.reflection.text) >= RELEVANT_COVERAGE
+    return found.similarity >= RELEVANT_SIMILARITY
 
 
 def _query(topic: str, kind: Scope, limit: int = _LOOKED_AT) -> RecallQuery:

@@ -24,10 +24,12 @@ def key_events(
     unit: ContextUnit,
     index: CorpusIndex,
     sessions: Sequence[PastSession],
-    vector: Matrix,
+    vector: Matrix | None,
     recalled: Mapping[str, Sequence[str]],
 ) -> dict[str, list[KeyEvent]]:
     """Return each session's events most like a topic's vector (d,), then its errors, in time.
+
+    Without a vector, those that recall found alone are like it.
 
     Args:
         unit: the transaction.
@@ -39,7 +41,8 @@ def key_events(
     similar = {
         past.session.id: _nearest(index, past.session.id, vector)
         for past in sessions
-        if len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
+        if vector is not None
+        and len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
     }
     rows = np.concatenate([_NO_ROWS, *similar.values()])
     names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))

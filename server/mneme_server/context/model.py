@@ -221,7 +221,10 @@ class SessionScope:
 
 @dataclass(frozen=True, slots=True)
 class Awakening:
-    """What an agent needs at the start of a session."""
+    """What an agent needs at the start of a session.
+
+    `not_compared` tells that no related session could be looked for.
+    """
 
     last: PastSession | None
     later: Sequence[PastSession] = ()
@@ -230,6 +233,7 @@ class Awakening:
     suggestions: Sequence[Suggestion] = ()
     narrative: str = ""
     considered: int = 0
+    not_compared: bool = False
 
 
 def active_us(session: Session) -> int:

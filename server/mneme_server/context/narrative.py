@@ -18,6 +18,7 @@ from mneme_server.context.words import cut
 from mneme_server.events.outcome import Outcome
 
 NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."
+NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."
 _SAID = 220
 _RELATED = 5
 _LATER = 3
@@ -34,6 +35,8 @@ def narrate(woken: Awakening, now_us: int) -> str:
         parts.append(_later(woken.later, now_us))
     if woken.related:
         parts.append("\n".join(_related(one, now_us) for one in woken.related[:_RELATED]))
+    if woken.not_compared:
+        parts.append(NOT_COMPARED)
     if woken.patterns:
         parts.append("\n".join(_pattern(pattern) for pattern in woken.patterns[:_PATTERNS]))
     if woken.suggestions:

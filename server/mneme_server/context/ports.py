@@ -16,6 +16,7 @@ from mneme_server.events.model import Event, Session
 from mneme_server.events.ports import EventsUnit
 from mneme_server.learn.ports import LessonRepository
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
+from mneme_server.recall.search import Answer
 
 
 class SummaryRepository(Protocol):
@@ -129,6 +130,6 @@ class ReflectionSearch(Protocol):
 
     def search(
         self, tenant_id: str, task: str, filter_: ReflectionFilter, *, limit: int, min_score: float
-    ) -> tuple[Sequence[FoundReflection], int]:
-        """Return the reflections that bear on a task, and how many were searched."""
+    ) -> tuple[Sequence[FoundReflection], Answer]:
+        """Return the reflections that bear on a task, and what recall said."""
         ...

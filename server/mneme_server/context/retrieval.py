@@ -18,7 +18,7 @@ from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.learn.model import FoundLesson
 from mneme_server.learn.ports import TextEmbedder
 from mneme_server.learn.reflection_model import FoundReflection
-from mneme_server.recall.search import Recall, Recalled, RecallQuery
+from mneme_server.recall.search import Answer, Recall, Recalled, RecallQuery
 
 RELEVANCE_WEIGHT = 0.7
 RECENCY_WEIGHT = 0.3
@@ -47,6 +47,7 @@ class FoundContext:
     reflections: Sequence[FoundReflection]
     total: int
     prompt: str
+    words_only: bool = False
 
 
 @dataclass(slots=True)
@@ -71,11 +72,12 @@ class GetContext:
         Relevance is recall's score of the session's summary or of its best event, whichever is
         higher. A session that is still active and has no summary is found by its events.
 
-        Raises:
-            EmbeddingError: the embedding backend failed.
+        When the topic cannot be embedded soon, its words alone decide.
         """
         now = now_us()
-        candidates = self._candidates(tenant_id, topic, scope, max(_SESSIONS, 2 * limit))
+        candidates, words_only = self._candidates(
+            tenant_id, topic, scope, max(_SESSIONS, 2 * limit)
+        )
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
                 sessions = unit.sessions.get_many(list(candidates))
@@ -101,30 +103,34 @@ class GetContext:
         lessons = self.learned.lessons(tenant_id, topic, scope, limit)
         reflections = self.learned.found_reflections(tenant_id, topic, scope, limit)
         prompt = prompt_of(topic, found, lessons, reflections, now)
-        return FoundContext(found, lessons, reflections, total, prompt)
+        return FoundContext(found, lessons, reflections, total, prompt, words_only)
 
     def _candidates(
         self, tenant_id: str, topic: str, scope: SessionScope, limit: int
-    ) -> dict[str, _Candidate]:
-        """Return what recall finds, by session; what does not bear on the topic is left out."""
+    ) -> tuple[dict[str, _Candidate], bool]:
+        """Return what recall finds, by session, and whether by words only.
+
+        What does not bear on the topic is left out.
+        """
         candidates: dict[str, _Candidate] = {}
-        for found in self._recalled(tenant_id, topic, scope, Scope.SESSION, limit):
+        sessions = self._recalled(tenant_id, topic, scope, Scope.SESSION, limit)
+        for found in _bearing_on(topic, sessions):
             candidates[found.document.source_id] = _Candidate(found.score, found.similarity)
-        for found in self._recalled(tenant_id, topic, scope, Scope.EVENT, _EVENTS):
+        events = self._recalled(tenant_id, topic, scope, Scope.EVENT, _EVENTS)
+        for found in _bearing_on(topic, events):
             candidate = candidates.setdefault(found.document.session_id, _Candidate(0.0))
             candidate.relevance = max(candidate.relevance, found.score)
             candidate.event_ids.append(found.document.source_id)
-        return candidates
+        return candidates, sessions.words_only or events.words_only
 
     def _recalled(
         self, tenant_id: str, topic: str, scope: SessionScope, kind: Scope, limit: int
-    ) -> list[Recalled]:
+    ) -> Answer:
         filter_ = document_filter(scope, kind)
         if kind == Scope.EVENT:
             # An event may be older than the end of its session, by which sessions are filtered.
             filter_ = replace(filter_, start_us=None)
-        answer = self.recall(tenant_id, RecallQuery(text=topic, filter=filter_, limit=limit))
-        return [found for found in answer.results if bears_on(topic, found)]
+        return self.recall(tenant_id, RecallQuery(text=topic, filter=filter_, limit=limit))
 
     def _with_events(
         self,
@@ -135,11 +141,16 @@ class GetContext:
     ) -> list[ContextSession]:
         if not found:
             return []
-        (vector,) = self.embedder.embed([topic])  # Recall has embedded it: it is in the cache.
+        made = self.embedder.embed([topic])  # Recall has embedded it: it is in the cache.
+        vector = None if made is None else made[0]
         recalled = {key: candidate.event_ids for key, candidate in candidates.items()}
         with memory.read() as unit:
             chosen = key_events(unit, memory.index, [one.past for one in found], vector, recalled)
         return [replace(one, key_events=chosen[one.past.session.id]) for one in found]
+
+
+def _bearing_on(topic: str, answer: Answer) -> list[Recalled]:
+    return [found for found in answer.results if bears_on(topic, found)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +171,8 @@ class SearchSessions:
 
     def __call__(
         self, tenant_id: str, query: str, scope: SessionScope, *, limit: int, min_score: float
-    ) -> tuple[list[FoundSession], int]:
-        """Return the sessions that fit best, and how many were searched.
-
-        Raises:
-            EmbeddingError: the embedding backend failed.
-        """
+    ) -> tuple[list[FoundSession], Answer]:
+        """Return the sessions that fit best, and what recall said."""
         answer = self.recall(
             tenant_id,
             RecallQuery(
@@ -180,4 +187,4 @@ class SearchSessions:
             for key, result in zip(ids, answer.results, strict=True)
             if key in known
         ]
-        return found, answer.searched_count
+        return found, answer

@@ -35,15 +35,19 @@ def document_filter(scope: SessionScope, kind: Scope = Scope.SESSION) -> Documen
     )
 
 
-def vectors_of(unit: ContextUnit, embedder: TextEmbedder, texts: Sequence[str]) -> Matrix:
-    """Return the vectors (n, d) of summaries; those that are stored cost no inference."""
+def vectors_of(
+    unit: ContextUnit, embedder: TextEmbedder, texts: Sequence[str]
+) -> dict[str, Matrix]:
+    """Return the vectors (d,) of summaries, by text; those that are stored cost no inference.
+
+    What has none and cannot be embedded soon is left out.
+    """
     known = dict(unit.queue.known_vectors(texts))
     missing = [text for text in dict.fromkeys(texts) if text not in known]
-    if missing:
-        known |= dict(zip(missing, embedder.embed(missing), strict=True))
-    if not texts:
-        return np.empty((0, 0), np.float32)
-    return np.stack([known[text] for text in texts])
+    made = embedder.embed(missing) if missing else None
+    if made is not None:
+        known |= dict(zip(missing, made, strict=True))
+    return known
 
 
 def load(unit: ContextUnit, session_ids: Collection[str]) -> dict[str, PastSession]:

@@ -37,7 +37,7 @@ class Sleep:
 
         Raises:
             FailedPrecondition: the session belongs to another project or agent.
-            EmbeddingError: the embedding backend failed; nothing is stored.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
         """
         session_id = given.session_id
         with self.tenants.open(tenant_id) as memory:
@@ -52,6 +52,8 @@ class Sleep:
                 handover = known
             summary = summarize(session, notes, handover, now)
             vectors = self.embedder.embed([summary.text])  # Before the lock: it may take long.
+            if vectors is None:
+                memory.require_room(1)
             due_us: int | None = None
             with memory.write() as unit:
                 current = unit.sessions.get(session_id)

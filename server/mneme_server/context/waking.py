@@ -45,8 +45,8 @@ class WakeUp:
 
         Without a project it is that of the last handover, or of the last session without one.
 
-        Raises:
-            EmbeddingError: a summary had to be embedded again, and the backend failed.
+        When the last session's summary is not embedded yet and cannot be soon, no other session is
+        compared with it.
         """
         now = now_us()
         asked = SessionScope(project=project, agent_id=agent_id)
@@ -57,16 +57,20 @@ class WakeUp:
                     return _narrated(Awakening(None), now)
                 scope = replace(asked, project=project or last.session.project)
                 later = _later(unit, memory.index, scope, last)
-                (vector,) = vectors_of(unit, self.embedder, [last.summary.text])
-                found, considered = related_to(
-                    unit,
-                    memory.index,
-                    vector,
-                    scope,
-                    without=last.session.id,
-                    min_similarity=min_similarity,
-                    limit=max(limit, _EVIDENCE),
-                    now_us=now,
+                vector = vectors_of(unit, self.embedder, [last.summary.text]).get(last.summary.text)
+                found, considered = (
+                    ([], 0)
+                    if vector is None
+                    else related_to(
+                        unit,
+                        memory.index,
+                        vector,
+                        scope,
+                        without=last.session.id,
+                        min_similarity=min_similarity,
+                        limit=max(limit, _EVIDENCE),
+                        now_us=now,
+                    )
                 )
             patterns = patterns_of([last, *(one.past for one in found)])
             suggestions = suggestions_of(
@@ -79,6 +83,7 @@ class WakeUp:
             patterns=patterns,
             suggestions=suggestions,
             considered=considered,
+            not_compared=vector is None,
         )
         return _narrated(woken, now)
 

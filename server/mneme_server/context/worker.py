@@ -19,6 +19,7 @@ from mneme_server.context.reading import read_notes
 from mneme_server.context.summarizing import summarize
 from mneme_server.corpus.document import Scope
 from mneme_server.corpus.pipeline import BackgroundEmbedder
+from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import TenantMemory
 from mneme_server.corpus.turns import TenantWorker, retry_delay_s
 from mneme_server.events.model import Session, SessionStatus
@@ -79,7 +80,7 @@ class SummaryWorker(TenantWorker):
                     made.append(_make(memory, item.session_id))
                 except Exception as error:  # One session must not hold back the others.
                     self._put_off_failed(memory, [item], error)
-            self._store(memory, made, {item.session_id: item for item in ready})
+            self._store(memory, made)
             if made:
                 _log.debug(
                     "sessions summarised", tenant=tenant_id, sessions=len(made),
@@ -118,15 +119,10 @@ class SummaryWorker(TenantWorker):
         self,
         memory: TenantMemory[ContextUnit],
         made: Sequence[_Made],
-        queued: dict[str, QueuedSummary],
     ) -> None:
         if not made:
             return
-        try:
-            vectors = self._embedder.embed([item.summary.text for item in made])
-        except Exception as error:
-            self._put_off_failed(memory, [queued[item.session.id] for item in made], error)
-            return
+        vectors = self._embedded([item.summary.text for item in made])
         with memory.write() as unit:
             ids = [item.session.id for item in made]
             now = unit.sessions.get_many(ids)
@@ -146,6 +142,15 @@ class SummaryWorker(TenantWorker):
             # What changed meanwhile has its summary of before, and gets another.
             again = [session_id for session_id in ids if session_id not in unchanged]
             unit.summary_queue.defer(again, until_us=now_us() + LATE_US)
+
+    def _embedded(self, texts: Sequence[str]) -> Matrix | None:
+        """Return their vectors; None when the backend fails: they are found by their words until
+        the embedding queue has them."""
+        try:
+            return self._embedder.embed(texts)
+        except Exception as error:
+            _log.warning("summaries are stored before they are embedded", error=str(error))
+            return None
 
     def _put_off_failed(
         self, memory: TenantMemory[ContextUnit], failed: Sequence[QueuedSummary], error: Exception

@@ -159,6 +159,12 @@ class CachedEmbedder:
 
         return result
 
+    def cached(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return the vectors when the cache holds all of them."""
+        keys = [self._key(text) for text in texts]
+        found = self._cache.get_many(list(dict.fromkeys(keys)))
+        return np.stack([found[key] for key in keys]) if all(key in found for key in keys) else None
+
     def close(self) -> None:
         """See Embedder."""
         self._embedder.close()

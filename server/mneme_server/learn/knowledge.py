@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists
@@ -44,7 +44,7 @@ class Knowledge:
 
         Raises:
             AlreadyExists: the given id is taken by other content.
-            EmbeddingError: the embedding backend failed; nothing is logged.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is logged.
         """
         entry = given.identified(now_us())
         with self.tenants.open(tenant_id) as memory:
@@ -53,6 +53,8 @@ class Knowledge:
             if known is not None:  # Whole files are sent again and again; embed only what is new.
                 return known, True
             vectors = self.embedder.embed([entry.text])
+            if vectors is None:
+                memory.require_room(1)
             with memory.write() as unit:
                 known = _known(unit, entry)
                 if known is None:
@@ -99,7 +101,7 @@ class Knowledge:
             if result.document.source_id in stored and result.score >= RELEVANT_SHARE * best
         ]
         ranked.sort(key=lambda found: (-found.score, -found.entry.timestamp_us, found.entry.id))
-        return markdown_of(ranked[:limit], token_budget)
+        return replace(markdown_of(ranked[:limit], token_budget), words_only=answer.words_only)
 
 
 def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:

@@ -75,6 +75,7 @@ class KnowledgeAnswer:
     markdown: str
     tokens: int
     omitted: int
+    words_only: bool = False
 
 
 def success_lower_bound(rate: str) -> float | None:

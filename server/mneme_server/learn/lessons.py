@@ -10,6 +10,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.learn.model import (
     CONTENT_FIELDS,
@@ -20,7 +21,7 @@ from mneme_server.learn.model import (
     OnConflict,
 )
 from mneme_server.learn.ports import LessonsUnit, TextEmbedder
-from mneme_server.recall.search import Recall, RecallQuery
+from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 _EXPORT_PAGE = 200
 
@@ -38,7 +39,7 @@ class Lessons:
 
         Raises:
             AlreadyExists: the id is taken by a lesson with other content.
-            EmbeddingError: the embedding backend failed; nothing is saved.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is saved.
         """
         report, saved = self._save(tenant_id, [lesson], OnConflict.FAIL, "lesson_id")
         return saved[report.lesson_ids[0]]
@@ -62,8 +63,8 @@ class Lessons:
 
     def search(
         self, tenant_id: str, query: str, filter_: LessonFilter, *, limit: int, min_score: float
-    ) -> tuple[Sequence[FoundLesson], int]:
-        """Return the lessons that fit best, and how many were searched; count the accesses."""
+    ) -> tuple[Sequence[FoundLesson], Answer]:
+        """Return the lessons that fit best, and what recall said; count the accesses."""
         answer = self.recall(
             tenant_id,
             RecallQuery(
@@ -80,7 +81,7 @@ class Lessons:
             for result in answer.results
             if result.document.source_id in lessons
         ]
-        return found, answer.searched_count
+        return found, answer
 
     def update(self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any]) -> Lesson:
         """Change the given fields, of those in `CONTENT_FIELDS`.
@@ -88,7 +89,7 @@ class Lessons:
         Raises:
             NotFound: there is no such lesson.
             FailedPrecondition: it is archived.
-            EmbeddingError: the embedding backend failed; nothing is changed.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as memory:
             while True:
@@ -100,6 +101,8 @@ class Lessons:
                     return before
                 after = replace(after, updated_us=max(now_us(), before.updated_us + 1))
                 vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
+                if vectors is None:
+                    memory.require_room(1)
                 with memory.write() as unit:
                     now = _existing(unit, lesson_id)
                     if not now.same_content(before) or now.archived_us is not None:
@@ -133,7 +136,9 @@ class Lessons:
 
         Raises:
             AlreadyExists: an id is taken by other content, and `on_conflict` is FAIL.
-            EmbeddingError: the embedding backend failed; nothing is brought in.
+            ResourceExhausted: they cannot be embedded soon, and too much waits; nothing is brought
+                in.
+            FailedPrecondition: the same, and they are more than the queue holds.
         """
         report, _ = self._save(tenant_id, lessons, on_conflict, "lessons[{}].id")
         return report
@@ -158,6 +163,8 @@ class Lessons:
         vectors = self.embedder.embed([lesson.text for lesson in given])
         report = ImportReport([lesson.id for lesson in given])
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            if vectors is None:
+                memory.require_room(len(given))
             stored = unit.lessons.get_many(report.lesson_ids)
             rows: dict[str, int] = {}
             replaced: set[str] = set()
@@ -185,7 +192,7 @@ class Lessons:
 
 
 def _store(
-    unit: LessonsUnit, given: Sequence[Lesson], vectors: Any, rows: list[int],
+    unit: LessonsUnit, given: Sequence[Lesson], vectors: Matrix | None, rows: list[int],
     replaced: Collection[str],
 ) -> None:  # fmt: skip
     if not rows:
@@ -193,7 +200,9 @@ def _store(
     unit.lessons.save([given[row] for row in rows])
     if replaced:
         unit.documents.remove(Scope.LESSON, list(replaced))
-    unit.documents.add([_document(given[row]) for row in rows], vectors[rows])
+    unit.documents.add(
+        [_document(given[row]) for row in rows], None if vectors is None else vectors[rows]
+    )
 
 
 def _completed(lesson: Lesson, now: int) -> Lesson:

@@ -60,8 +60,9 @@ class ReflectionRepository(Protocol):
         """Return those that exist, by id."""
         ...
 
-    def add(self, reflection: Reflection, sayings: Matrix) -> None:
-        """Insert a reflection with the vectors (n, d) of what worked, then of what did not."""
+    def add(self, reflection: Reflection, sayings: Matrix | None) -> None:
+        """Insert a reflection with the vectors (n, d) of what worked, then of what did not; None
+        while they have none."""
         ...
 
     def remove(self, reflection_ids: Collection[str]) -> None:
@@ -93,7 +94,8 @@ class ReflectionRepository(Protocol):
     def sayings(
         self, filter_: ReflectionFilter, *, worked: bool, outcomes: Collection[Outcome]
     ) -> tuple[Sequence[Saying], Matrix]:
-        """Return what worked, or did not, in reflections with these outcomes, and the vectors."""
+        """Return what worked, or did not, in reflections with these outcomes, and the vectors
+        (n, d): zeros for those that have none yet."""
         ...
 
 
@@ -145,8 +147,9 @@ class KnowledgeUnit(CorpusUnit, Protocol):
 
 
 class TextEmbedder(Protocol):
-    """Embeds texts while a caller waits."""
+    """Embeds texts while a caller waits, if that can be done soon."""
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return unit vectors (n, d)."""
+    def embed(self, texts: Sequence[str]) -> Matrix | None:
+        """Return unit vectors (n, d); None when they are not to be had soon: what is stored without
+        is queued."""
         ...

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.ports import ReflectionsUnit, TextEmbedder
@@ -20,8 +23,8 @@ from mneme_server.learn.reflection_model import (
     ReflectionMetrics,
     ReflectionSummary,
 )
-from mneme_server.learn.themes import themes_of
-from mneme_server.recall.search import Recall, RecallQuery
+from mneme_server.learn.themes import Saying, themes_of
+from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 RELEVANT_SIMILARITY = 0.3
 """A search whose best result is at least this similar counts as a hit."""
@@ -56,7 +59,7 @@ class Reflections:
 
         Raises:
             AlreadyExists: the id is taken by other content.
-            EmbeddingError: the embedding backend failed; nothing is stored.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
         """
         reflection = replace(
             given,
@@ -74,8 +77,13 @@ class Reflections:
             if not reflection.attempt_number:
                 before = unit.reflections.attempts(reflection.session_id, reflection.task_key)
                 reflection = replace(reflection, attempt_number=before + 1)
-            unit.reflections.add(reflection, vectors[1:])
-            unit.documents.add([_document(reflection)], vectors[:1])
+            if vectors is None:
+                memory.require_room(1)
+                unit.reflections.add(reflection, None)
+                unit.documents.add([_document(reflection)])
+            else:
+                unit.reflections.add(reflection, vectors[1:])
+                unit.documents.add([_document(reflection)], vectors[:1])
             self._count(unit, reflection)
             pruned = unit.reflections.beyond(reflection, self.limits)
             if pruned:
@@ -96,8 +104,8 @@ class Reflections:
 
     def search(
         self, tenant_id: str, task: str, filter_: ReflectionFilter, *, limit: int, min_score: float
-    ) -> tuple[Sequence[FoundReflection], int]:
-        """Return the reflections that bear on a task, and how many were searched."""
+    ) -> tuple[Sequence[FoundReflection], Answer]:
+        """Return the reflections that bear on a task, and what recall said."""
         answer = self.recall(
             tenant_id,
             RecallQuery(
@@ -113,7 +121,7 @@ class Reflections:
             for result in answer.results
             if result.document.source_id in stored
         ]
-        return found, answer.searched_count
+        return found, answer
 
     def summarize(self, tenant_id: str, filter_: ReflectionFilter, limit: int) -> ReflectionSummary:
         """Summarize every reflection that matches."""
@@ -125,6 +133,7 @@ class Reflections:
             strategies = unit.reflections.sayings(filter_, worked=True, outcomes={Outcome.SUCCESS})
             recent = unit.reflections.page(filter_, None, _RECENT)
             metrics = metrics_of(unit.counters.all())
+        failures, strategies = self._embedded(*failures), self._embedded(*strategies)
         total = sum(outcomes.values())
         return ReflectionSummary(
             total=total,
@@ -134,6 +143,20 @@ class Reflections:
             recent=recent,
             metrics=metrics,
         )
+
+    def _embedded(self, said: Sequence[Saying], vectors: Matrix) -> tuple[Sequence[Saying], Matrix]:
+        """Fill in the vectors that could not be had when their reflections were stored.
+
+        Those that are not to be had now either stay zero, like nothing but their own wording.
+        """
+        missing: list[int] = np.flatnonzero(~vectors.any(axis=1)).tolist()
+        made = self.embedder.embed([said[row].text for row in missing]) if missing else None
+        if made is None:
+            return said, vectors
+        filled = np.zeros((len(said), made.shape[1]), np.float32)
+        filled[:, : vectors.shape[1]] = vectors
+        filled[missing] = made
+        return said, filled
 
     def _count(self, unit: ReflectionsUnit, reflection: Reflection) -> None:
         applied = unit.reflections.get_many(reflection.applied_reflection_ids)

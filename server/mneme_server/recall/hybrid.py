@@ -46,6 +46,7 @@ class Ranked:
     """Candidates, the best first: rows, scores and cosines (n,), NaN where there is none.
 
     `terms` (terms, n) are what the scores are made of, before weighting; None for other modes.
+    `words_only` tells that the query had no vector.
     """
 
     rows: Rows
@@ -53,24 +54,28 @@ class Ranked:
     similarity: Floats
     capped: bool
     terms: Floats | None = None
+    words_only: bool = False
 
 
 def search_hybrid(
     index: CorpusIndex,
     query: str,
-    embedding: Callable[[], Matrix],
+    embedding: Callable[[], Matrix | None],
     selection: Selection,
     weights: Weights,
 ) -> Ranked:
     """Return what bears on `query`; `embedding` waits for its vector (1, d).
+
+    Without a vector, memories rank and score as those do that are not embedded yet.
 
     Words are searched while the query is being embedded.
     """
     reading = read(query)
     words = _by_words(index, query, selection)
     lexical = [words, *_on_named_days(index, query, reading, selection)]
-    vector = embedding()[0]
-    dense = index.search_dense(vector, CANDIDATES_PER_SIDE, selection, exact=False)
+    vectors = embedding()
+    vector = None if vectors is None else vectors[0]
+    dense = _by_meaning(index, vector, selection)
     rows = _with_neighbours(
         index, np.concatenate([dense.rows, *(hits.rows for hits in lexical)]), selection
     )
@@ -89,6 +94,7 @@ def search_hybrid(
         similarity=candidates.cosine[order],
         capped=full(dense) or full(words),
         terms=terms[:, order],
+        words_only=vector is None,
     )
 
 
@@ -110,6 +116,12 @@ def _order(index: CorpusIndex, rows: Rows, terms: Floats, weights: Weights) -> t
         put_back(repeated, terms, totals, weights)
         order = ranked(totals, times, doc_ids)
     return totals, order
+
+
+def _by_meaning(index: CorpusIndex, vector: Matrix | None, selection: Selection) -> Hits:
+    if vector is None:
+        return Hits(np.empty(0, np.int64), np.empty(0, np.float32))
+    return index.search_dense(vector, CANDIDATES_PER_SIDE, selection, exact=False)
 
 
 def _by_words(index: CorpusIndex, query: str, selection: Selection) -> Hits:
@@ -152,7 +164,7 @@ def _with_neighbours(index: CorpusIndex, rows: Rows, selection: Selection) -> Ro
 def _candidates(
     index: CorpusIndex,
     reading: Reading,
-    vector: Matrix,
+    vector: Matrix | None,
     rows: Rows,
     lexical: Sequence[Hits],
     *,
@@ -188,11 +200,15 @@ def _said(index: CorpusIndex, near: _Links, said: NDArray[np.bool_], size: int) 
     return np.where(both, near, _NOBODY)
 
 
-def _cosines(index: CorpusIndex, vector: Matrix, rows: Rows, *others: _Links) -> Sequence[Floats]:
+def _cosines(
+    index: CorpusIndex, vector: Matrix | None, rows: Rows, *others: _Links
+) -> Sequence[Floats]:
     """Return the cosines of the rows and of their neighbours, NaN for -1.
 
-    One gather for all, each vector once.
+    One gather for all, each vector once. Without a vector all are NaN.
     """
+    if vector is None:
+        return [np.full(len(rows), np.nan)] * (1 + len(others))
     needed = _distinct(rows, *(near[near >= 0] for near in others))
     # Nobody's place, before the first, is the last: NaN.
     cosine = np.append(index.similarities(vector, needed), np.float32(np.nan)).astype(np.float64)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
 from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
-from mneme_server.recall.ports import QueryEmbedder, RecallUnit
+from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
 from mneme_server.recall.ranking import TERMS, Floats, Weights, ranked
+
+_Embedding: TypeAlias = Callable[[], Matrix | None]
 
 LEXICAL_HALF = 10.0
 """BM25 at which the score of a LEXICAL result is 0.5."""
@@ -82,21 +85,26 @@ class Answer:
     total: int = 0
     pending_count: int = 0
     capped: bool = False
+    words_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Recalls memories."""
+    """Recalls memories.
+
+    With `soon`, a HYBRID query that cannot be embedded soon is answered by its words alone.
+    """
 
     tenants: Tenants[RecallUnit]
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
+    soon: SoonEmbedder | None = None
 
     def __call__(self, tenant_id: str, query: RecallQuery) -> Answer:
         """Return what bears on the query, the best first; equal scores by time, then by id.
 
         Raises:
-            EmbeddingError: the embedding backend failed.
+            EmbeddingError: the embedding backend failed, and the query needs its vector.
         """
         with self.tenants.open(tenant_id) as memory:
             embedding = self._begin_embedding(query)  # Before it stands in line for the rest.
@@ -107,11 +115,12 @@ class Recall:
                 found = _rank(memory.index, query, embedding, selection)
                 return _answer(memory, query, selection, found)
 
-    def _begin_embedding(self, query: RecallQuery) -> Callable[[], Matrix]:
+    def _begin_embedding(self, query: RecallQuery) -> _Embedding:
         if query.mode == Mode.LEXICAL:
-            return lambda: np.empty((0, 0), np.float32)
-        pending = self.embedder.begin([query.text])
-        return partial(self.foreground.wait_outside, pending)
+            return lambda: None
+        can_do_without = query.mode == Mode.HYBRID and self.soon is not None
+        embedder = self.soon if self.soon is not None and can_do_without else self.embedder
+        return partial(self.foreground.wait_outside, embedder.begin([query.text]))
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> Outcome:
@@ -122,7 +131,7 @@ class Recall:
 def _rank(
     index: CorpusIndex,
     query: RecallQuery,
-    embedding: Callable[[], Matrix],
+    embedding: _Embedding,
     selection: Selection,
 ) -> Ranked:
     if query.mode == Mode.LEXICAL:
@@ -131,7 +140,9 @@ def _rank(
         unknown = np.full_like(bm25, np.nan)
         return _alone(index, hits, bm25, bm25 / (bm25 + LEXICAL_HALF), unknown)
     if query.mode == Mode.DENSE:
-        hits = index.search_dense(embedding()[0], CANDIDATES_PER_SIDE, selection)
+        vectors = embedding()
+        assert vectors is not None
+        hits = index.search_dense(vectors[0], CANDIDATES_PER_SIDE, selection)
         cosine = hits.scores.astype(np.float64)
         return _alone(index, hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
     return search_hybrid(index, query.text, embedding, selection, query.weights)
@@ -174,6 +185,7 @@ def _answer(
         total=enough,
         pending_count=pending,
         capped=candidates.capped,
+        words_only=query.mode == Mode.HYBRID and candidates.words_only,
     )
 
 

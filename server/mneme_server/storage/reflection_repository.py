@@ -30,7 +30,7 @@ class SqlReflections:
         rows = rows_with(self._connection, reflections, "id", self._tenant_id, reflection_ids)
         return {row.id: _reflection(row) for row in rows}
 
-    def add(self, reflection: Reflection, said: Matrix) -> None:
+    def add(self, reflection: Reflection, said: Matrix | None) -> None:
         mine = {"tenant_id": self._tenant_id}
         self._connection.execute(reflections.insert(), mine | _reflection_row(reflection))
         key = mine | {"reflection_id": reflection.id}
@@ -46,9 +46,12 @@ class SqlReflections:
             )
             for place, text in enumerate(texts)
         ]
-        stored = np.ascontiguousarray(said, dtype=STORED_VECTOR)
+        if said is None:
+            stored = [_NO_VECTOR] * len(rows)
+        else:
+            stored = [row.tobytes() for row in np.ascontiguousarray(said, dtype=STORED_VECTOR)]
         for row, vector in zip(rows, stored, strict=True):
-            row["vector"] = vector.tobytes()
+            row["vector"] = vector
         if rows:
             self._connection.execute(sayings.insert(), rows)
 
@@ -126,8 +129,10 @@ class SqlReflections:
         )
         rows = self._connection.execute(query).all()
         said = [Saying(row.text, row.id, row.created_at) for row in rows]
-        joined = b"".join(row.vector for row in rows)
-        return said, np.frombuffer(joined, STORED_VECTOR).reshape(len(said), -1 if said else 0)
+        size = max((len(row.vector) for row in rows), default=0)
+        joined = b"".join(row.vector or bytes(size) for row in rows)
+        dimensions = size // STORED_VECTOR.itemsize
+        return said, np.frombuffer(joined, STORED_VECTOR).reshape(len(said), dimensions)
 
     def _filtered(self, query: Select[Any], filter_: ReflectionFilter | None = None) -> Select[Any]:
         columns = reflections.c
@@ -143,6 +148,9 @@ class SqlReflections:
             )
             conditions.append(columns.id.in_(tagged))
         return query.where(*conditions)
+
+
+_NO_VECTOR = b""
 
 
 class SqlCounters:

@@ -98,7 +98,7 @@ class ContextMethods(SyncCaller):
         reflections beside them.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
@@ -144,11 +144,14 @@ class ContextMethods(SyncCaller):
         """Stores a handover at the end of a session, ends the session when it is still
         active, and summarises it: WakeUp and searches find it at once. Called again
         it replaces the session's handover; with the same content it changes nothing.
+        Where the embedding backend does not answer soon, it is found by its words at
+        once, by its meaning when the backend is back.
 
         Scope: write.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-        session belongs to another project or agent; UNAVAILABLE
-        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
+        session belongs to another project or agent; RESOURCE_EXHAUSTED
+        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
+        soon and too much waits already.
 
         Args:
             session_id: The session. Required; one that is not known yet is opened.
@@ -196,7 +199,7 @@ class ContextMethods(SyncCaller):
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             project: The project; empty: that of the last handover.
@@ -237,7 +240,7 @@ class ContextMethods(SyncCaller):
         handovers.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
@@ -380,7 +383,7 @@ class AsyncContextMethods(AsyncCaller):
         reflections beside them.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
@@ -426,11 +429,14 @@ class AsyncContextMethods(AsyncCaller):
         """Stores a handover at the end of a session, ends the session when it is still
         active, and summarises it: WakeUp and searches find it at once. Called again
         it replaces the session's handover; with the same content it changes nothing.
+        Where the embedding backend does not answer soon, it is found by its words at
+        once, by its meaning when the backend is back.
 
         Scope: write.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-        session belongs to another project or agent; UNAVAILABLE
-        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
+        session belongs to another project or agent; RESOURCE_EXHAUSTED
+        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
+        soon and too much waits already.
 
         Args:
             session_id: The session. Required; one that is not known yet is opened.
@@ -478,7 +484,7 @@ class AsyncContextMethods(AsyncCaller):
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             project: The project; empty: that of the last handover.
@@ -519,7 +525,7 @@ class AsyncContextMethods(AsyncCaller):
         handovers.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.

@@ -176,8 +176,10 @@ RPCS = (
 
 
 class LearnMethods(SyncCaller):
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.
@@ -204,8 +206,8 @@ class LearnMethods(SyncCaller):
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
         with other content (the same content again is answered with what is
-        there); UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing saved,
-        when the embedding backend does not answer.
+        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
+        when it cannot be embedded soon and too much waits already.
 
         Args:
             title: A short title. Required; up to 500 characters.
@@ -343,7 +345,7 @@ class LearnMethods(SyncCaller):
         found.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
@@ -387,7 +389,7 @@ class LearnMethods(SyncCaller):
         Scope: write.
         Errors: INVALID_ARGUMENT (also for a mask that names no such field);
         NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing changed.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
@@ -470,8 +472,8 @@ class LearnMethods(SyncCaller):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; UNAVAILABLE (EMBEDDING_FAILED) with
-        RetryInfo, and nothing brought in.
+        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
+        CreateLesson, and nothing brought in.
 
         Args:
             lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
@@ -540,8 +542,8 @@ class LearnMethods(SyncCaller):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
-        stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
+        nothing stored.
 
         Args:
             session_id: The session of the attempt. Required; it need not be stored here.
@@ -658,7 +660,7 @@ class LearnMethods(SyncCaller):
         """Searches reflections that bear on a task, also as text for a prompt.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
@@ -733,8 +735,8 @@ class LearnMethods(SyncCaller):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
-        nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
+        and nothing logged.
 
         Args:
             repo: The repository. Required.
@@ -785,7 +787,7 @@ class LearnMethods(SyncCaller):
         recency and success rate, as entries and as markdown within a token budget.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
@@ -817,8 +819,10 @@ class LearnMethods(SyncCaller):
 
 
 class AsyncLearnMethods(AsyncCaller):
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.
@@ -845,8 +849,8 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
         with other content (the same content again is answered with what is
-        there); UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing saved,
-        when the embedding backend does not answer.
+        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
+        when it cannot be embedded soon and too much waits already.
 
         Args:
             title: A short title. Required; up to 500 characters.
@@ -984,7 +988,7 @@ class AsyncLearnMethods(AsyncCaller):
         found.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
@@ -1028,7 +1032,7 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write.
         Errors: INVALID_ARGUMENT (also for a mask that names no such field);
         NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing changed.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
@@ -1111,8 +1115,8 @@ class AsyncLearnMethods(AsyncCaller):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; UNAVAILABLE (EMBEDDING_FAILED) with
-        RetryInfo, and nothing brought in.
+        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
+        CreateLesson, and nothing brought in.
 
         Args:
             lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
@@ -1181,8 +1185,8 @@ class AsyncLearnMethods(AsyncCaller):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
-        stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
+        nothing stored.
 
         Args:
             session_id: The session of the attempt. Required; it need not be stored here.
@@ -1299,7 +1303,7 @@ class AsyncLearnMethods(AsyncCaller):
         """Searches reflections that bear on a task, also as text for a prompt.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
@@ -1374,8 +1378,8 @@ class AsyncLearnMethods(AsyncCaller):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
-        nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
+        and nothing logged.
 
         Args:
             repo: The repository. Required.
@@ -1426,7 +1430,7 @@ class AsyncLearnMethods(AsyncCaller):
         recency and success rate, as entries and as markdown within a token budget.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.

@@ -66,7 +66,8 @@ class RecallMethods(SyncCaller):
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-        the embedding backend does not answer; FAILED_PRECONDITION
+        the embedding backend does not answer (DENSE; a HYBRID query is answered by
+        its words alone, see `words_only`); FAILED_PRECONDITION
         (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
 
         Args:
@@ -147,7 +148,8 @@ class AsyncRecallMethods(AsyncCaller):
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-        the embedding backend does not answer; FAILED_PRECONDITION
+        the embedding backend does not answer (DENSE; a HYBRID query is answered by
+        its words alone, see `words_only`); FAILED_PRECONDITION
         (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
 
         Args:

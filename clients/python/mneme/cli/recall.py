@@ -128,6 +128,10 @@ def _remark(cli: Cli, answer: RecallResponse) -> None:
     }
     if not answer.results:
         cli.out.remark(why.get(answer.outcome, "Nothing found."))
+    if answer.words_only:
+        cli.out.remark(
+            "Found by words alone: the server's embedding backend does not answer at the moment."
+        )
     if answer.pending_count:
         cli.out.remark(
             f"{cells.count(answer.pending_count)} of the memories are found by words only, until "

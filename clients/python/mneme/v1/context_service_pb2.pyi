@@ -85,18 +85,20 @@ class ContextSession(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., summary: _Optional[str] = ..., relevance_score: _Optional[float] = ..., similarity: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., key_events: _Optional[_Iterable[_Union[KeyEvent, _Mapping]]] = ..., agent_id: _Optional[str] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ...) -> None: ...
 
 class GetContextResponse(_message.Message):
-    __slots__ = ("sessions", "lessons", "reflections", "total_sessions", "prompt")
+    __slots__ = ("sessions", "lessons", "reflections", "total_sessions", "prompt", "words_only")
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     LESSONS_FIELD_NUMBER: _ClassVar[int]
     REFLECTIONS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     PROMPT_FIELD_NUMBER: _ClassVar[int]
+    WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     sessions: _containers.RepeatedCompositeFieldContainer[ContextSession]
     lessons: _containers.RepeatedCompositeFieldContainer[_learn_service_pb2.FoundLesson]
     reflections: _containers.RepeatedCompositeFieldContainer[_reflection_pb2.FoundReflection]
     total_sessions: int
     prompt: str
-    def __init__(self, sessions: _Optional[_Iterable[_Union[ContextSession, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[_learn_service_pb2.FoundLesson, _Mapping]]] = ..., reflections: _Optional[_Iterable[_Union[_reflection_pb2.FoundReflection, _Mapping]]] = ..., total_sessions: _Optional[int] = ..., prompt: _Optional[str] = ...) -> None: ...
+    words_only: bool
+    def __init__(self, sessions: _Optional[_Iterable[_Union[ContextSession, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[_learn_service_pb2.FoundLesson, _Mapping]]] = ..., reflections: _Optional[_Iterable[_Union[_reflection_pb2.FoundReflection, _Mapping]]] = ..., total_sessions: _Optional[int] = ..., prompt: _Optional[str] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class Todo(_message.Message):
     __slots__ = ("content", "priority")
@@ -245,7 +247,7 @@ class Suggestion(_message.Message):
     def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., lesson_ids: _Optional[_Iterable[str]] = ..., reflection_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class WakeUpResponse(_message.Message):
-    __slots__ = ("last_handover", "related", "patterns", "suggestions", "narrative", "sessions_considered", "last_summary")
+    __slots__ = ("last_handover", "related", "patterns", "suggestions", "narrative", "sessions_considered", "last_summary", "not_compared")
     LAST_HANDOVER_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
     PATTERNS_FIELD_NUMBER: _ClassVar[int]
@@ -253,6 +255,7 @@ class WakeUpResponse(_message.Message):
     NARRATIVE_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
     LAST_SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    NOT_COMPARED_FIELD_NUMBER: _ClassVar[int]
     last_handover: Handover
     related: _containers.RepeatedCompositeFieldContainer[RelatedSession]
     patterns: _containers.RepeatedCompositeFieldContainer[WorkPattern]
@@ -260,7 +263,8 @@ class WakeUpResponse(_message.Message):
     narrative: str
     sessions_considered: int
     last_summary: SessionSummary
-    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., narrative: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ...) -> None: ...
+    not_compared: bool
+    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., narrative: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., not_compared: _Optional[bool] = ...) -> None: ...
 
 class SearchSessionsRequest(_message.Message):
     __slots__ = ("query", "project", "agent_id", "user_id", "start_time", "end_time", "limit", "min_score")
@@ -295,12 +299,14 @@ class FoundSession(_message.Message):
     def __init__(self, session: _Optional[_Union[_event_service_pb2.Session, _Mapping]] = ..., summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
 
 class SearchSessionsResponse(_message.Message):
-    __slots__ = ("results", "searched_count")
+    __slots__ = ("results", "searched_count", "words_only")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[FoundSession]
     searched_count: int
-    def __init__(self, results: _Optional[_Iterable[_Union[FoundSession, _Mapping]]] = ..., searched_count: _Optional[int] = ...) -> None: ...
+    words_only: bool
+    def __init__(self, results: _Optional[_Iterable[_Union[FoundSession, _Mapping]]] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class GetTimelineRequest(_message.Message):
     __slots__ = ("project", "agent_id", "start_time", "end_time", "links", "page_size", "page_token")

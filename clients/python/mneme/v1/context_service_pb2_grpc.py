@@ -78,7 +78,7 @@ class ContextServiceServicer:
         reflections beside them.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -88,11 +88,14 @@ class ContextServiceServicer:
         """Stores a handover at the end of a session, ends the session when it is still
         active, and summarises it: WakeUp and searches find it at once. Called again
         it replaces the session's handover; with the same content it changes nothing.
+        Where the embedding backend does not answer soon, it is found by its words at
+        once, by its meaning when the backend is back.
 
         Scope: write.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-        session belongs to another project or agent; UNAVAILABLE
-        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
+        session belongs to another project or agent; RESOURCE_EXHAUSTED
+        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
+        soon and too much waits already.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -104,7 +107,7 @@ class ContextServiceServicer:
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -115,7 +118,7 @@ class ContextServiceServicer:
         handovers.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

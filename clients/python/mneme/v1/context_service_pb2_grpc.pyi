@@ -45,17 +45,20 @@ class ContextServiceStub:
     reflections beside them.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     Sleep: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SleepRequest, _context_service_pb2.SleepResponse]
     """Stores a handover at the end of a session, ends the session when it is still
     active, and summarises it: WakeUp and searches find it at once. Called again
     it replaces the session's handover; with the same content it changes nothing.
+    Where the embedding backend does not answer soon, it is found by its words at
+    once, by its meaning when the backend is back.
 
     Scope: write.
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-    session belongs to another project or agent; UNAVAILABLE
-    (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
+    session belongs to another project or agent; RESOURCE_EXHAUSTED
+    (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
+    soon and too much waits already.
     """
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
@@ -63,14 +66,14 @@ class ContextServiceStub:
     and all of it as one text.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     SearchSessions: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]
     """Searches sessions by the meaning and the words of their summaries and
     handovers.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     GetTimeline: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.GetTimelineRequest, _context_service_pb2.GetTimelineResponse]
     """Returns a project's sessions in time, each with the earlier sessions that
@@ -95,17 +98,20 @@ class ContextServiceAsyncStub(ContextServiceStub):
     reflections beside them.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     Sleep: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SleepRequest, _context_service_pb2.SleepResponse]  # type: ignore[assignment]
     """Stores a handover at the end of a session, ends the session when it is still
     active, and summarises it: WakeUp and searches find it at once. Called again
     it replaces the session's handover; with the same content it changes nothing.
+    Where the embedding backend does not answer soon, it is found by its words at
+    once, by its meaning when the backend is back.
 
     Scope: write.
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-    session belongs to another project or agent; UNAVAILABLE
-    (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
+    session belongs to another project or agent; RESOURCE_EXHAUSTED
+    (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
+    soon and too much waits already.
     """
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
@@ -113,14 +119,14 @@ class ContextServiceAsyncStub(ContextServiceStub):
     and all of it as one text.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     SearchSessions: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]  # type: ignore[assignment]
     """Searches sessions by the meaning and the words of their summaries and
     handovers.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     GetTimeline: _aio.UnaryUnaryMultiCallable[_context_service_pb2.GetTimelineRequest, _context_service_pb2.GetTimelineResponse]  # type: ignore[assignment]
     """Returns a project's sessions in time, each with the earlier sessions that
@@ -148,7 +154,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         reflections beside them.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
 
     @_abc_1.abstractmethod
@@ -160,11 +166,14 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         """Stores a handover at the end of a session, ends the session when it is still
         active, and summarises it: WakeUp and searches find it at once. Called again
         it replaces the session's handover; with the same content it changes nothing.
+        Where the embedding backend does not answer soon, it is found by its words at
+        once, by its meaning when the backend is back.
 
         Scope: write.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-        session belongs to another project or agent; UNAVAILABLE
-        (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
+        session belongs to another project or agent; RESOURCE_EXHAUSTED
+        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
+        soon and too much waits already.
         """
 
     @_abc_1.abstractmethod
@@ -178,7 +187,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         and all of it as one text.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
 
     @_abc_1.abstractmethod
@@ -191,7 +200,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         handovers.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
 
     @_abc_1.abstractmethod

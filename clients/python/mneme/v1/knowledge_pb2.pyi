@@ -107,13 +107,15 @@ class FoundKnowledge(_message.Message):
     def __init__(self, entry: _Optional[_Union[KnowledgeEntry, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., success_lower_bound: _Optional[float] = ...) -> None: ...
 
 class QueryKnowledgeResponse(_message.Message):
-    __slots__ = ("entries", "markdown", "token_count", "omitted_count")
+    __slots__ = ("entries", "markdown", "token_count", "omitted_count", "words_only")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     MARKDOWN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     OMITTED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[FoundKnowledge]
     markdown: str
     token_count: int
     omitted_count: int
-    def __init__(self, entries: _Optional[_Iterable[_Union[FoundKnowledge, _Mapping]]] = ..., markdown: _Optional[str] = ..., token_count: _Optional[int] = ..., omitted_count: _Optional[int] = ...) -> None: ...
+    words_only: bool
+    def __init__(self, entries: _Optional[_Iterable[_Union[FoundKnowledge, _Mapping]]] = ..., markdown: _Optional[str] = ..., token_count: _Optional[int] = ..., omitted_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...

@@ -167,12 +167,14 @@ class FoundLesson(_message.Message):
     def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
 
 class SearchLessonsResponse(_message.Message):
-    __slots__ = ("results", "searched_count")
+    __slots__ = ("results", "searched_count", "words_only")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[FoundLesson]
     searched_count: int
-    def __init__(self, results: _Optional[_Iterable[_Union[FoundLesson, _Mapping]]] = ..., searched_count: _Optional[int] = ...) -> None: ...
+    words_only: bool
+    def __init__(self, results: _Optional[_Iterable[_Union[FoundLesson, _Mapping]]] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class UpdateLessonRequest(_message.Message):
     __slots__ = ("lesson", "update_mask")

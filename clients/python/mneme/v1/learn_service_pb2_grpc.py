@@ -28,8 +28,10 @@ if _version_not_supported:
 
 
 class LearnServiceStub:
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.
@@ -114,8 +116,10 @@ class LearnServiceStub:
 
 
 class LearnServiceServicer:
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.
@@ -127,8 +131,8 @@ class LearnServiceServicer:
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
         with other content (the same content again is answered with what is
-        there); UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing saved,
-        when the embedding backend does not answer.
+        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
+        when it cannot be embedded soon and too much waits already.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -159,7 +163,7 @@ class LearnServiceServicer:
         found.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -171,7 +175,7 @@ class LearnServiceServicer:
         Scope: write.
         Errors: INVALID_ARGUMENT (also for a mask that names no such field);
         NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing changed.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,8 +199,8 @@ class LearnServiceServicer:
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; UNAVAILABLE (EMBEDDING_FAILED) with
-        RetryInfo, and nothing brought in.
+        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
+        CreateLesson, and nothing brought in.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -219,8 +223,8 @@ class LearnServiceServicer:
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
-        stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
+        nothing stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -240,7 +244,7 @@ class LearnServiceServicer:
         """Searches reflections that bear on a task, also as text for a prompt.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -262,8 +266,8 @@ class LearnServiceServicer:
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
-        nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
+        and nothing logged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -274,7 +278,7 @@ class LearnServiceServicer:
         recency and success rate, as entries and as markdown within a token budget.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -362,8 +366,10 @@ def add_LearnServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class LearnService:
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.

@@ -31,8 +31,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class LearnServiceStub:
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.
@@ -48,8 +50,8 @@ class LearnServiceStub:
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
     with other content (the same content again is answered with what is
-    there); UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing saved,
-    when the embedding backend does not answer.
+    there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
+    when it cannot be embedded soon and too much waits already.
     """
     GetLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]
     """Returns one lesson, archived or not, and counts the access.
@@ -68,7 +70,7 @@ class LearnServiceStub:
     found.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     UpdateLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.UpdateLessonRequest, _learn_service_pb2.UpdateLessonResponse]
     """Changes the fields of a lesson that the mask names.
@@ -76,7 +78,7 @@ class LearnServiceStub:
     Scope: write.
     Errors: INVALID_ARGUMENT (also for a mask that names no such field);
     NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-    UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing changed.
+    RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
     """
     DeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]
     """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
@@ -92,8 +94,8 @@ class LearnServiceStub:
 
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-    content and on_conflict is FAIL; UNAVAILABLE (EMBEDDING_FAILED) with
-    RetryInfo, and nothing brought in.
+    content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
+    CreateLesson, and nothing brought in.
     """
     ExportLessons: _grpc.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
@@ -108,8 +110,8 @@ class LearnServiceStub:
 
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-    with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
-    stored.
+    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
+    nothing stored.
     """
     ListReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]
     """Lists reflections, the newest first, also as text for a prompt.
@@ -121,7 +123,7 @@ class LearnServiceStub:
     """Searches reflections that bear on a task, also as text for a prompt.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     SummarizeReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.SummarizeReflectionsRequest, _reflection_pb2.SummarizeReflectionsResponse]
     """Summarizes reflections: how often attempts succeeded, what fails again and
@@ -135,21 +137,23 @@ class LearnServiceStub:
 
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-    entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
-    nothing logged.
+    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
+    and nothing logged.
     """
     QueryKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]
     """Answers with the experience that bears on a query, ranked by meaning,
     recency and success rate, as entries and as markdown within a token budget.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
 
 @_typing.type_check_only
 class LearnServiceAsyncStub(LearnServiceStub):
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.
@@ -162,8 +166,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
     with other content (the same content again is answered with what is
-    there); UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing saved,
-    when the embedding backend does not answer.
+    there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
+    when it cannot be embedded soon and too much waits already.
     """
     GetLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]  # type: ignore[assignment]
     """Returns one lesson, archived or not, and counts the access.
@@ -182,7 +186,7 @@ class LearnServiceAsyncStub(LearnServiceStub):
     found.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     UpdateLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.UpdateLessonRequest, _learn_service_pb2.UpdateLessonResponse]  # type: ignore[assignment]
     """Changes the fields of a lesson that the mask names.
@@ -190,7 +194,7 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write.
     Errors: INVALID_ARGUMENT (also for a mask that names no such field);
     NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-    UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing changed.
+    RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
     """
     DeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]  # type: ignore[assignment]
     """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
@@ -206,8 +210,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
 
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-    content and on_conflict is FAIL; UNAVAILABLE (EMBEDDING_FAILED) with
-    RetryInfo, and nothing brought in.
+    content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
+    CreateLesson, and nothing brought in.
     """
     ExportLessons: _aio.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]  # type: ignore[assignment]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
@@ -222,8 +226,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
 
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-    with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
-    stored.
+    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
+    nothing stored.
     """
     ListReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]  # type: ignore[assignment]
     """Lists reflections, the newest first, also as text for a prompt.
@@ -235,7 +239,7 @@ class LearnServiceAsyncStub(LearnServiceStub):
     """Searches reflections that bear on a task, also as text for a prompt.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
     SummarizeReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.SummarizeReflectionsRequest, _reflection_pb2.SummarizeReflectionsResponse]  # type: ignore[assignment]
     """Summarizes reflections: how often attempts succeeded, what fails again and
@@ -249,20 +253,22 @@ class LearnServiceAsyncStub(LearnServiceStub):
 
     Scope: write.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-    entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
-    nothing logged.
+    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
+    and nothing logged.
     """
     QueryKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]  # type: ignore[assignment]
     """Answers with the experience that bears on a query, ranked by meaning,
     recency and success rate, as entries and as markdown within a token budget.
 
     Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+    Errors: INVALID_ARGUMENT.
     """
 
 class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
-    """LearnService keeps what agents have learned. A lesson is found by its
-    meaning from the moment that the call which wrote it returns.
+    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
+    experience is found by its meaning from the moment that the call which wrote
+    it returns. Where the embedding backend does not answer soon it is stored all
+    the same: found by its words at once, by its meaning when the backend is back.
 
     Every call acts on the tenant of the caller's API key; another tenant's id
     is NOT_FOUND, exactly as a missing one is.
@@ -279,8 +285,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
         with other content (the same content again is answered with what is
-        there); UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing saved,
-        when the embedding backend does not answer.
+        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
+        when it cannot be embedded soon and too much waits already.
         """
 
     @_abc_1.abstractmethod
@@ -317,7 +323,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         found.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
 
     @_abc_1.abstractmethod
@@ -331,7 +337,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write.
         Errors: INVALID_ARGUMENT (also for a mask that names no such field);
         NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing changed.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
         """
 
     @_abc_1.abstractmethod
@@ -359,8 +365,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; UNAVAILABLE (EMBEDDING_FAILED) with
-        RetryInfo, and nothing brought in.
+        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
+        CreateLesson, and nothing brought in.
         """
 
     @_abc_1.abstractmethod
@@ -387,8 +393,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
-        stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
+        nothing stored.
         """
 
     @_abc_1.abstractmethod
@@ -412,7 +418,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Searches reflections that bear on a task, also as text for a prompt.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
 
     @_abc_1.abstractmethod
@@ -438,8 +444,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
-        nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
+        and nothing logged.
         """
 
     @_abc_1.abstractmethod
@@ -452,7 +458,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         recency and success rate, as entries and as markdown within a token budget.
 
         Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+        Errors: INVALID_ARGUMENT.
         """
 
 def add_LearnServiceServicer_to_server(servicer: LearnServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

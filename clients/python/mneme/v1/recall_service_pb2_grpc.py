@@ -62,7 +62,8 @@ class RecallServiceServicer:
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-        the embedding backend does not answer; FAILED_PRECONDITION
+        the embedding backend does not answer (DENSE; a HYBRID query is answered by
+        its words alone, see `words_only`); FAILED_PRECONDITION
         (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -47,7 +47,8 @@ class RecallServiceStub:
 
     Scope: read.
     Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-    the embedding backend does not answer; FAILED_PRECONDITION
+    the embedding backend does not answer (DENSE; a HYBRID query is answered by
+    its words alone, see `words_only`); FAILED_PRECONDITION
     (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
     """
 
@@ -70,7 +71,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
 
     Scope: read.
     Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-    the embedding backend does not answer; FAILED_PRECONDITION
+    the embedding backend does not answer (DENSE; a HYBRID query is answered by
+    its words alone, see `words_only`); FAILED_PRECONDITION
     (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
     """
 
@@ -96,7 +98,8 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-        the embedding backend does not answer; FAILED_PRECONDITION
+        the embedding backend does not answer (DENSE; a HYBRID query is answered by
+        its words alone, see `words_only`); FAILED_PRECONDITION
         (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
         """
 

@@ -151,14 +151,16 @@ class FoundReflection(_message.Message):
     def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
 
 class SearchReflectionsResponse(_message.Message):
-    __slots__ = ("results", "prompt", "searched_count")
+    __slots__ = ("results", "prompt", "searched_count", "words_only")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     PROMPT_FIELD_NUMBER: _ClassVar[int]
     SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[FoundReflection]
     prompt: str
     searched_count: int
-    def __init__(self, results: _Optional[_Iterable[_Union[FoundReflection, _Mapping]]] = ..., prompt: _Optional[str] = ..., searched_count: _Optional[int] = ...) -> None: ...
+    words_only: bool
+    def __init__(self, results: _Optional[_Iterable[_Union[FoundReflection, _Mapping]]] = ..., prompt: _Optional[str] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class SummarizeReflectionsRequest(_message.Message):
     __slots__ = ("project", "session_id", "limit")

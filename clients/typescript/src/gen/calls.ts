@@ -264,8 +264,8 @@ export const calls = {
    * Scope: write.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
    * with other content (the same content again is answered with what is
-   * there); UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing saved,
-   * when the embedding backend does not answer.
+   * there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
+   * when it cannot be embedded soon and too much waits already.
    */
   createLesson: {
     method: LearnService.method.createLesson,
@@ -302,7 +302,7 @@ export const calls = {
    * found.
    *
    * Scope: read.
-   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+   * Errors: INVALID_ARGUMENT.
    */
   searchLessons: {
     method: LearnService.method.searchLessons,
@@ -316,7 +316,7 @@ export const calls = {
    * Scope: write.
    * Errors: INVALID_ARGUMENT (also for a mask that names no such field);
    * NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-   * UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing changed.
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
    */
   updateLesson: {
     method: LearnService.method.updateLesson,
@@ -345,8 +345,8 @@ export const calls = {
    *
    * Scope: write.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-   * content and on_conflict is FAIL; UNAVAILABLE (EMBEDDING_FAILED) with
-   * RetryInfo, and nothing brought in.
+   * content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
+   * CreateLesson, and nothing brought in.
    */
   importLessons: {
     method: LearnService.method.importLessons,
@@ -373,8 +373,8 @@ export const calls = {
    *
    * Scope: write.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-   * with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and nothing
-   * stored.
+   * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
+   * nothing stored.
    */
   storeReflection: {
     method: LearnService.method.storeReflection,
@@ -398,7 +398,7 @@ export const calls = {
    * Searches reflections that bear on a task, also as text for a prompt.
    *
    * Scope: read.
-   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+   * Errors: INVALID_ARGUMENT.
    */
   searchReflections: {
     method: LearnService.method.searchReflections,
@@ -424,8 +424,8 @@ export const calls = {
    *
    * Scope: write.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-   * entry with other content; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo, and
-   * nothing logged.
+   * entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
+   * and nothing logged.
    */
   logKnowledge: {
     method: LearnService.method.logKnowledge,
@@ -438,7 +438,7 @@ export const calls = {
    * recency and success rate, as entries and as markdown within a token budget.
    *
    * Scope: read.
-   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+   * Errors: INVALID_ARGUMENT.
    */
   queryKnowledge: {
     method: LearnService.method.queryKnowledge,
@@ -452,7 +452,7 @@ export const calls = {
    * reflections beside them.
    *
    * Scope: read.
-   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+   * Errors: INVALID_ARGUMENT.
    */
   getContext: {
     method: ContextService.method.getContext,
@@ -464,11 +464,14 @@ export const calls = {
    * Stores a handover at the end of a session, ends the session when it is still
    * active, and summarises it: WakeUp and searches find it at once. Called again
    * it replaces the session's handover; with the same content it changes nothing.
+   * Where the embedding backend does not answer soon, it is found by its words at
+   * once, by its meaning when the backend is back.
    *
    * Scope: write.
    * Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-   * session belongs to another project or agent; UNAVAILABLE
-   * (EMBEDDING_FAILED) with RetryInfo, and nothing stored.
+   * session belongs to another project or agent; RESOURCE_EXHAUSTED
+   * (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
+   * soon and too much waits already.
    */
   sleep: {
     method: ContextService.method.sleep,
@@ -482,7 +485,7 @@ export const calls = {
    * and all of it as one text.
    *
    * Scope: read.
-   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+   * Errors: INVALID_ARGUMENT.
    */
   wakeUp: {
     method: ContextService.method.wakeUp,
@@ -495,7 +498,7 @@ export const calls = {
    * handovers.
    *
    * Scope: read.
-   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo.
+   * Errors: INVALID_ARGUMENT.
    */
   searchSessions: {
     method: ContextService.method.searchSessions,
@@ -526,7 +529,8 @@ export const calls = {
    *
    * Scope: read.
    * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-   * the embedding backend does not answer; FAILED_PRECONDITION
+   * the embedding backend does not answer (DENSE; a HYBRID query is answered by
+   * its words alone, see `words_only`); FAILED_PRECONDITION
    * (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
    */
   recall: {

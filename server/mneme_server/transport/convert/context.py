@@ -104,6 +104,7 @@ def context(found: FoundContext) -> pb.GetContextResponse:
         reflections=[reflections.found_reflection(one) for one in found.reflections],
         total_sessions=found.total,
         prompt=found.prompt,
+        words_only=found.words_only,
     )
 
 
@@ -126,6 +127,7 @@ def awakening(woken: Awakening) -> pb.WakeUpResponse:
         suggestions=[_suggestion(s.type, s.description, s.evidence) for s in woken.suggestions],
         narrative=woken.narrative,
         sessions_considered=woken.considered,
+        not_compared=woken.not_compared,
     )
 
 

@@ -60,6 +60,7 @@ def knowledge_answer(answer: KnowledgeAnswer) -> pb.QueryKnowledgeResponse:
         markdown=answer.markdown,
         token_count=answer.tokens,
         omitted_count=answer.omitted,
+        words_only=answer.words_only,
     )
 
 

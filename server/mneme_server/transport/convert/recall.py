@@ -50,6 +50,7 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
         searched_count=answer.searched_count,
         pending_count=answer.pending_count,
         candidates_capped=answer.capped,
+        words_only=answer.words_only,
     )
 
 

@@ -70,7 +70,7 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
         self, request: pb.SearchSessionsRequest, context: grpc.ServicerContext
     ) -> pb.SearchSessionsResponse:
         """Search sessions."""
-        found, searched = self._search_sessions(
+        found, answer = self._search_sessions(
             current_caller().tenant_id,
             request.query,
             convert.session_scope(request),
@@ -78,7 +78,9 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
             min_score=request.min_score,
         )
         return pb.SearchSessionsResponse(
-            results=[convert.found_session(one) for one in found], searched_count=searched
+            results=[convert.found_session(one) for one in found],
+            searched_count=answer.searched_count,
+            words_only=answer.words_only,
         )
 
     def GetTimeline(

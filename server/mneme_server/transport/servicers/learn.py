@@ -70,7 +70,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         self, request: pb.SearchLessonsRequest, context: grpc.ServicerContext
     ) -> pb.SearchLessonsResponse:
         """Search lessons and count the accesses."""
-        found, searched = self._lessons.search(
+        found, answer = self._lessons.search(
             current_caller().tenant_id,
             request.query,
             convert.lesson_filter(request.filter),
@@ -79,7 +79,8 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         )
         return pb.SearchLessonsResponse(
             results=fitting(convert.found_lesson(lesson) for lesson in found),
-            searched_count=searched,
+            searched_count=answer.searched_count,
+            words_only=answer.words_only,
         )
 
     def UpdateLesson(
@@ -167,7 +168,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         self, request: reflection_pb2.SearchReflectionsRequest, context: grpc.ServicerContext
     ) -> reflection_pb2.SearchReflectionsResponse:
         """Search reflections that bear on a task."""
-        found, searched = self._reflections.search(
+        found, answer = self._reflections.search(
             current_caller().tenant_id,
             request.task_description,
             reflections.reflection_filter(request.filter),
@@ -177,7 +178,8 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         return reflection_pb2.SearchReflectionsResponse(
             results=[reflections.found_reflection(one) for one in found],
             prompt=prompt_of([one.reflection for one in found]),
-            searched_count=searched,
+            searched_count=answer.searched_count,
+            words_only=answer.words_only,
         )
 
     def SummarizeReflections(

@@ -1,0 +1,92 @@
+"""Embeddings for callers who can do without: now, or not at all.
+
+What is written goes into the durable queue when its vector is not to be had soon, and what is asked
+is searched by words alone. A backend that is down or hangs then costs such a caller a moment.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from mneme_server.common.deadline import time_left, within
+from mneme_server.embedding.cache import CachedEmbedder
+from mneme_server.embedding.errors import EmbeddingError
+
+_PER_TEXT_S = 0.01
+_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 5.0
+
+_log = structlog.get_logger(__name__)
+
+
+class SoonEmbedder:
+    """Embeds texts unless that takes too long. Thread-safe.
+
+    Args:
+        embedder: makes the vectors.
+        patience_s: how long a call waits for one text, ten milliseconds more for each further one;
+            never more than half of the time that its caller gives it.
+
+    After a failure nobody tries for two seconds, or for as long as the backend asks, five at most:
+    while it is down, one call in two seconds waits for it and the others do not. What the cache
+    holds is answered all the same.
+    """
+
+    def __init__(self, embedder: CachedEmbedder, *, patience_s: float) -> None:
+        self._embedder = embedder
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._again_s = float("-inf")  # When to try again.
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return unit vectors (n, d); None when they are not to be had soon."""
+        return self.begin(texts)()
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], NDArray[np.float32] | None]:
+        """Start what `embed` does. The function returned waits; it is to be called once, by the
+        thread that began."""
+        if time.monotonic() < self._again_s:
+            known = self._embedder.cached(texts)
+            return lambda: known
+        patience_s = self._patience_s + _PER_TEXT_S * (len(texts) - 1)
+        left = time_left()
+        if left is not None:
+            patience_s = min(patience_s, left / 2)
+        until = time.monotonic() + patience_s
+        try:
+            pending = self._embedder.begin(texts)
+        except EmbeddingError as error:
+            self._failed(error)
+            return lambda: None
+
+        def result() -> NDArray[np.float32] | None:
+            try:
+                with within(until - time.monotonic()):
+                    return pending()
+            except EmbeddingError as error:
+                self._failed(error)
+                return None
+
+        return result
+
+    def _failed(self, error: EmbeddingError) -> None:
+        """Pause.
+
+        Raises:
+            EmbeddingError: nobody waits for the call any more.
+        """
+        if time_left() == 0:
+            raise error
+        pause_s = min(error.retry_after_s or _PAUSE_S, _LONGEST_PAUSE_S)
+        now = time.monotonic()
+        with self._lock:
+            first = now >= self._again_s
+            self._again_s = max(self._again_s, now + pause_s)
+        if first:
+            _log.warning("not embedded soon, going on without", error=str(error))
