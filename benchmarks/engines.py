@@ -1,7 +1,7 @@
 """Embedding engines side by side, in a process of their own: `python -m benchmarks.engines`.
 
-Reads {"texts": [...], "rounds": n, "model_dir": "..."} from standard input and writes the texts
-per second of every round, by engine. The engines take turns, so that a busy machine is as unkind to
+Reads {"texts": [...], "rounds": n} from standard input and writes the texts per second of every
+round, by engine. The engines take turns, so that a busy machine is as unkind to
 one as to the other.
 """
 
@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from minilm_export.exporting import ensure_exported
 from mneme_server.embedding.factory import build_embedder
 
+MODEL_DIR = Path(__file__).parents[1] / "model" / "mneme_minilm"
 PEER = "sentence-transformers"
 _WARM_UP = 16
 _PEER_BATCH = 64
@@ -28,7 +30,7 @@ def main() -> None:
     """Measure what standard input asks for."""
     asked = json.load(sys.stdin)
     texts: list[str] = asked["texts"]
-    engines = _engines(Path(asked["model_dir"]))
+    engines = _engines()
     for embed in engines.values():
         embed(texts[:_WARM_UP])
     rates: dict[str, list[float]] = {name: [] for name in engines}
@@ -56,7 +58,7 @@ def main() -> None:
     )
 
 
-def _engines(model_dir: Path) -> dict[str, Embed]:
+def _engines() -> dict[str, Embed]:
     """Return the engines by name."""
     from sentence_transformers import SentenceTransformer
 
@@ -69,9 +71,11 @@ def _engines(model_dir: Path) -> dict[str, Embed]:
         vectors = peer.encode(list(texts), batch_size=_PEER_BATCH, normalize_embeddings=True)
         return np.asarray(vectors, np.float32)
 
+    ensure_exported(MODEL_DIR, "int8")
+    ensure_exported(MODEL_DIR, "fp32")
     return {
-        "int8": build_embedder("local", model_dir).embed,
-        "fp32": build_embedder("local:fp32", model_dir).embed,
+        "int8": build_embedder("local", MODEL_DIR).embed,
+        "fp32": build_embedder("local:fp32", MODEL_DIR).embed,
         PEER: peer_embed,
     }
 

@@ -25,7 +25,6 @@ from pathlib import Path
 from mcp import Client, StdioServerParameters
 from mneme import MnemeClient
 
-ROOT = Path(__file__).resolve().parent.parent
 BUDGET_MS = 5.0
 _WARM_UP = 20
 _BATCH = 250
@@ -132,7 +131,6 @@ def _server(work: str) -> Iterator[str]:
         "MNEME_AUTH": "disabled",
         "MNEME_LOG_LEVEL": "warning",
     }
-    environment.setdefault("MNEME_MODEL_DIR", str(ROOT / ".cache/models"))
     process = subprocess.Popen(
         [sys.executable, "-m", "mneme_server", "serve"],
         env=environment,

@@ -17,7 +17,7 @@ from mneme import MnemeClient
 
 ROOT = Path(__file__).resolve().parent.parent
 _SERVING = "serving on "
-_START_LIMIT_S = 180.0  # The first start exports the embedding model.
+_START_LIMIT_S = 180.0
 _STOP_LIMIT_S = 60.0
 _LOG_TAIL = 2_000
 
@@ -157,10 +157,11 @@ class Server:
 
 
 def _environment(data_dir: Path, admin_key: str, settings: Mapping[str, str]) -> dict[str, str]:
-    mine = {k: v for k, v in os.environ.items() if not k.startswith("MNEME_")}
+    mine = {
+        k: v for k, v in os.environ.items() if k == "MNEME_MODEL_DIR" or not k.startswith("MNEME_")
+    }
     return {
         **mine,
-        "MNEME_MODEL_DIR": os.environ.get("MNEME_MODEL_DIR", str(ROOT / ".cache" / "models")),
         "MNEME_DATA_DIR": str(data_dir),
         "MNEME_LISTEN": "127.0.0.1:0",
         "MNEME_METRICS_LISTEN": "127.0.0.1:0",

@@ -268,7 +268,6 @@ def _server() -> Iterator[str]:
             "MNEME_LOG_LEVEL": "warning",
         }
         environment = os.environ | settings
-        environment.setdefault("MNEME_MODEL_DIR", str(ROOT / ".cache/models"))
         process = subprocess.Popen(
             [sys.executable, "-m", "mneme_server", "serve"],
             env=environment,

@@ -144,7 +144,6 @@ class Server:
             "MNEME_AUTH": "disabled",
             "MNEME_DATA_DIR": str(self.data),
         }
-        environment.setdefault("MNEME_MODEL_DIR", str(ROOT / ".cache" / "models"))
         began = time.monotonic()
         with self.log.open("a") as log:
             self.process = subprocess.Popen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -13,6 +14,8 @@ from hypothesis import settings as hypothesis_settings
 for _name in [name for name in os.environ if name.startswith("MNEME_")]:
     if _name != "MNEME_MODEL_DIR":
         del os.environ[_name]
+# Servers that tests start find it whatever else of the environment they are given.
+os.environ.setdefault("MNEME_MODEL_DIR", str(Path(__file__).parents[1] / "model" / "mneme_minilm"))
 
 hypothesis_settings.register_profile("mneme", deadline=None, print_blob=True)
 hypothesis_settings.load_profile("mneme")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -40,8 +39,7 @@ def _texts(context: Context) -> tuple[list[str], str]:
 
 
 def _throughput(context: Context, texts: list[str], source: str) -> list[Row]:
-    model_dir = os.environ.get("MNEME_MODEL_DIR", str(ROOT / ".cache" / "models"))
-    asked = {"texts": texts, "rounds": context.sizes.rounds, "model_dir": model_dir}
+    asked = {"texts": texts, "rounds": context.sizes.rounds}
     answer = subprocess.run(
         [sys.executable, "-m", "benchmarks.engines"],
         input=json.dumps(asked), capture_output=True, text=True, check=False, cwd=ROOT,

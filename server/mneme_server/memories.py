@@ -140,7 +140,7 @@ def _embedder(settings: Settings, progress: Callable[[str], None]) -> Embedder:
     try:
         return build_embedder(
             settings.embedder,
-            settings.models,
+            settings.model_dir,
             openai_api_key=key.get_secret_value() if key else None,
             openai_base_url=settings.openai_base_url,
             ollama_base_url=settings.ollama_base_url,

@@ -126,7 +126,9 @@ class Settings(BaseSettings):
         " ollama:MODEL",
     )
     model_dir: OptionalPath = Field(
-        None, description="folder of the prepared local model; default: models in the data folder"
+        None,
+        description="folder of exported local models; default: the package mneme-minilm, which the"
+        " server is installed with",
     )
     embed_threads: int = Field(2, ge=1, description="threads that one embedding batch computes on")
     embed_batch: int = Field(64, ge=1, le=1024, description="most texts embedded in one batch")
@@ -181,11 +183,6 @@ class Settings(BaseSettings):
         ' file, or JSON itself, {"MODEL": {"input": 2.5, "output": 10}} in US dollars a million'
         " tokens",
     )
-
-    @property
-    def models(self) -> Path:
-        """The folder of the prepared local model."""
-        return self.model_dir or self.data_dir / "models"
 
     @property
     def max_slow_embeddings(self) -> int:

@@ -25,8 +25,8 @@ _START_S = 120.0
 
 
 def model_dir() -> Path:
-    """Where the prepared embedding model lies; it is made there when it is missing."""
-    return Path(os.environ.get("MNEME_MODEL_DIR") or REPOSITORY / ".cache" / "models")
+    """Where the exported embedding model lies: `make model` writes it there."""
+    return Path(os.environ.get("MNEME_MODEL_DIR") or REPOSITORY / "model" / "mneme_minilm")
 
 
 def settings_of(data_dir: Path, **changed: Any) -> Settings:

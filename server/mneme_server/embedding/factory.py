@@ -10,7 +10,7 @@ FORMS = "local, local:fp32, sentence-transformers:NAME, openai:MODEL, ollama:MOD
 
 def build_embedder(
     spec: str,
-    model_dir: Path,
+    model_dir: Path | None,
     *,
     openai_api_key: str | None = None,
     openai_base_url: str = "https://api.openai.com/v1",
@@ -20,7 +20,8 @@ def build_embedder(
 ) -> Embedder:
     """Build the embedder that `spec` names; see FORMS.
 
-    Only the chosen backend's libraries are imported. Raises ValueError for an unknown form or a
+    `model_dir` holds the local model; None: its package does. Only the chosen backend's libraries
+    are imported. Raises ValueError for an unknown form or a
     missing API key, and ModelUnavailable when a local model cannot be loaded. Remote backends are
     first contacted when first used.
     """
@@ -34,7 +35,6 @@ def build_embedder(
                 model_dir,
                 precision="fp32" if name == "fp32" else "int8",
                 threads=threads,
-                progress=progress,
             )
         case "sentence-transformers" if name:
             from mneme_server.embedding.sentence_transformers import SentenceTransformersEmbedder

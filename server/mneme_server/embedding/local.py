@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
-from mneme_server.embedding.export import ensure_exported
 from mneme_server.embedding.minilm import (
     ATTENTION_MASK,
     INPUT_IDS,
@@ -22,6 +21,7 @@ from mneme_server.embedding.minilm import (
     OUTPUT,
     WIDTH,
     Precision,
+    find_model,
 )
 
 # Padded tokens in one run of the network. Few enough that its widest activations (1,536 floats per
@@ -47,26 +47,24 @@ class LocalEmbedder:
 
     def __init__(
         self,
-        model_dir: Path,
+        model_dir: Path | None = None,
         *,
         precision: Precision = "int8",
         threads: int = 2,
-        progress: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """Load the model, exporting it first if need be. Raises ModelUnavailable, ValueError for
-        threads < 1.
+        """Load the model from `model_dir`, or from its package where that is None. Raises
+        ModelUnavailable, ValueError for threads < 1.
         """
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
-        files = ensure_exported(model_dir, precision, progress=progress)
+        files = find_model(model_dir, precision)
         self._model_id = MODEL_NAME if precision == "fp32" else f"{MODEL_NAME}-{precision}"
         try:
             self._tokenizer = Tokenizer.from_file(str(files.tokenizer))
             self._session = _load_session(files.graph)
         except Exception as error:  # both libraries raise bare Exception subclasses of their own
             raise ModelUnavailable(
-                f"cannot load the exported model in {files.graph.parent}: {error}; "
-                "delete that folder to export it again"
+                f"cannot load the embedding model in {files.folder}: {error}"
             ) from error
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from minilm_export.exporting import ensure_exported
 from mneme_server.embedding.local import LocalEmbedder
 from unit.embedding.scripted_http import ScriptedServer
 
@@ -11,8 +12,16 @@ REPOSITORY = Path(__file__).parents[3]
 
 @pytest.fixture(scope="session")
 def model_dir() -> Path:
-    """Where exported models are kept between test runs, so that only the first run exports."""
-    return Path(os.environ.get("MNEME_MODEL_DIR") or REPOSITORY / ".cache" / "models")
+    """Where both exported models are; the first run exports them."""
+    folder = Path(os.environ.get("MNEME_MODEL_DIR") or REPOSITORY / "model" / "mneme_minilm")
+    ensure_exported(folder, "int8")
+    ensure_exported(folder, "fp32")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def exported_int8(model_dir: Path) -> Path:
+    return model_dir / "all-MiniLM-L6-v2-int8"
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,7 @@
+import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -103,29 +106,25 @@ def test_a_closed_embedder_refuses_to_embed(model_dir: Path) -> None:
 
 
 def test_an_exported_model_that_the_runtime_cannot_read_names_its_folder(
-    model_dir: Path, local: LocalEmbedder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    exported_int8: Path, tmp_path: Path
 ) -> None:
-    del local  # the model is there
-    from mneme_server.embedding import local as module
-    from mneme_server.embedding.export import ExportedModel
-
-    (tmp_path / "model.onnx").write_bytes(b"no graph")
-    tokenizer = model_dir / "all-MiniLM-L6-v2-int8" / "tokenizer.json"
-    broken = ExportedModel(tmp_path / "model.onnx", tokenizer, "int8")
-    monkeypatch.setattr(module, "ensure_exported", lambda *_, **__: broken)
-    with pytest.raises(ModelUnavailable, match=str(tmp_path)):
-        LocalEmbedder(model_dir)
+    folder = tmp_path / "all-MiniLM-L6-v2-int8"
+    shutil.copytree(exported_int8, folder)
+    (folder / "model.onnx").write_bytes(b"no graph")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["model.onnx"] = hashlib.sha256(b"no graph").hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelUnavailable, match=str(folder)):
+        LocalEmbedder(tmp_path)
 
 
-def test_serving_imports_neither_torch_nor_the_exporter(
-    model_dir: Path, local: LocalEmbedder
-) -> None:
-    del local  # the model is there
+def test_serving_imports_neither_torch_nor_the_exporter(model_dir: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from mneme_server.embedding.factory import build_embedder\n"
         "build_embedder('local', Path(sys.argv[1])).embed(['text'])\n"
-        "print(sorted({'torch', 'onnx', 'sentence_transformers', 'httpx2'} & set(sys.modules)))"
+        "unwanted = {'torch', 'onnx', 'minilm_export', 'sentence_transformers', 'httpx2'}\n"
+        "print(sorted(unwanted & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     finished = subprocess.run(

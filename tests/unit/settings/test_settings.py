@@ -169,8 +169,3 @@ def test_openais_own_variable_serves_when_ours_is_not_set(
             monkeypatch.setenv(variable, value)
     key = load_settings({}, None).openai_api_key
     assert (key and key.get_secret_value()) == expected
-
-
-def test_models_lie_in_the_data_folder_unless_told_otherwise() -> None:
-    assert load_settings({"data_dir": "/d"}, None).models == Path("/d/models")
-    assert load_settings({"data_dir": "/d", "model_dir": "/m"}, None).models == Path("/m")

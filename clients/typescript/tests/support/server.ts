@@ -41,7 +41,7 @@ export class Server {
       throw new Error(`${SERVER} is missing: run make setup, or set MNEME_TEST_SERVER`);
     }
     const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("MNEME_"));
-    const models = process.env["MNEME_MODEL_DIR"] ?? join(REPOSITORY, ".cache/models");
+    const models = process.env["MNEME_MODEL_DIR"] ?? join(REPOSITORY, "model/mneme_minilm");
     this.#process = spawn(SERVER, ["serve"], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {

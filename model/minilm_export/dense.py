@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.embedding.onnx_writer import CONTRIB, GraphWriter
+from minilm_export.onnx_writer import CONTRIB, GraphWriter
 
 _LEVELS = 127  # of int8, and of uint8 on each side of its middle
 

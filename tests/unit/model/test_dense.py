@@ -2,7 +2,7 @@ import numpy as np
 import onnxruntime
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mneme_server.embedding.dense import (
+from minilm_export.dense import (
     DenseWriter,
     FloatDense,
     InputRange,
@@ -11,7 +11,7 @@ from mneme_server.embedding.dense import (
     Linear,
     PerTokenRange,
 )
-from mneme_server.embedding.onnx_writer import GraphWriter
+from minilm_export.onnx_writer import GraphWriter
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 

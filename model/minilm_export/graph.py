@@ -19,17 +19,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
-from onnx import TensorProto, helper
-
-from mneme_server.embedding.dense import (
-    DenseWriter,
-    FloatDense,
-    Int8Dense,
-    KnownRange,
-    Linear,
-    PerTokenRange,
-)
 from mneme_server.embedding.minilm import (
     ATTENTION_MASK,
     INPUT_IDS,
@@ -39,13 +28,24 @@ from mneme_server.embedding.minilm import (
     WIDTH,
     Precision,
 )
-from mneme_server.embedding.minilm_ranges import (
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+from minilm_export.dense import (
+    DenseWriter,
+    FloatDense,
+    Int8Dense,
+    KnownRange,
+    Linear,
+    PerTokenRange,
+)
+from minilm_export.onnx_writer import GraphWriter
+from minilm_export.ranges import (
     CONTEXT_MAX,
     LAYER_INPUT_MAX,
     MIDDLE_MAX,
     MIDDLE_OUTLIERS,
 )
-from mneme_server.embedding.onnx_writer import GraphWriter
 
 LAYERS = 6
 HEADS = 12

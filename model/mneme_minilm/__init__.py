@@ -1,0 +1,1 @@
+"""The embedding model of Mneme's server, as data: see README.md."""
