@@ -21,6 +21,16 @@ hypothesis_settings.register_profile("mneme", deadline=None, print_blob=True)
 hypothesis_settings.load_profile("mneme")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _exported_model() -> None:
+    """Write the embedding model where `make model` has not; it takes some seconds, once."""
+    folder = Path(os.environ["MNEME_MODEL_DIR"])
+    if not (folder / "all-MiniLM-L6-v2-int8").is_dir():
+        from minilm_export.exporting import ensure_exported
+
+        ensure_exported(folder, "int8")
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One server in this process for all tests that do not need their own."""
