@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-import structlog
 from mneme import __version__
 from mneme.v1 import (
     admin_service_pb2,
@@ -50,6 +47,7 @@ from mneme_server.recall.search import Recall
 from mneme_server.reflect.prices import read_prices
 from mneme_server.reflect.reflecting import Reflect
 from mneme_server.settings import Settings
+from mneme_server.stopping import Stopping
 from mneme_server.storage.catalog import Catalog
 from mneme_server.tenancy import TenantFiles
 from mneme_server.transport.logging import configure_logging
@@ -61,8 +59,6 @@ from mneme_server.transport.servicers.event import EventServicer
 from mneme_server.transport.servicers.learn import LearnServicer
 from mneme_server.transport.servicers.recall import RecallServicer
 from mneme_server.transport.servicers.reflect import ReflectServicer
-
-_log = structlog.get_logger(__name__)
 
 _FLUSH_S = 60.0
 _QUERY_PATIENCE_S = 5.0
@@ -120,15 +116,25 @@ class Application:
             self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
         return self._server.start(), made
 
-    def stop(self) -> None:
-        """Let calls in flight end, then close everything."""
+    def drain(self) -> None:
+        """Let calls in flight end, then close everything but the connections.
+
+        Whoever calls meanwhile is told to try again; when the process ends, so do they.
+        """
         with ExitStack() as last:  # Each of these, whatever the one before it meets.
             last.callback(self.memories.close)
             last.callback(self._authenticator.flush)
             last.callback(self._flusher.stop)
             if self._endpoint is not None:
                 last.callback(self._endpoint.close)
-            self._server.stop(self._settings.drain_seconds)
+            self._server.drain(self._settings.drain_seconds)
+
+    def stop(self) -> None:
+        """Drain, and close the connections too."""
+        try:
+            self.drain()
+        finally:
+            self._server.close()
 
     def abandon(self) -> None:
         """Close what was opened when the start failed."""
@@ -244,11 +250,9 @@ class Application:
 
 
 def serve(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit code."""
+    """Serve until SIGTERM, SIGINT or SIGHUP; return the exit code."""
     configure_logging(settings.log_level, settings.log_format)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = Stopping(settings.drain_seconds)
     application = Application(settings, progress=lambda line: print(line, file=sys.stderr))
     try:
         address, admin_key = application.start()
@@ -259,8 +263,7 @@ def serve(settings: Settings) -> int:
         print(f"admin key, shown only this once: {admin_key}", flush=True)
     print(f"serving on {address}", flush=True)
     stopping.wait()
-    _log.info("shutting down", drain_seconds=settings.drain_seconds)
-    application.stop()
+    application.drain()
     return 0
 
 

@@ -18,6 +18,7 @@ from mneme_server.embedding.batcher import MicroBatcher
 from mneme_server.embedding.cache import CachedEmbedder, VectorCache
 from mneme_server.embedding.factory import build_embedder
 from mneme_server.embedding.port import Embedder
+from mneme_server.embedding.remote import RemoteEmbedder
 from mneme_server.events.summaries import SummarySchedule
 from mneme_server.index.settings import IndexSettings
 from mneme_server.settings import Settings
@@ -42,8 +43,9 @@ class Memories:
             opened.enter_context(_only_process_in(settings.data_dir))
             self.catalog = Catalog(settings.data_dir / "catalog.db")
             opened.callback(self.catalog.close)
+            self._embedder = _embedder(settings, progress)
             self._batcher = MicroBatcher(
-                _embedder(settings, progress),
+                self._embedder,
                 max_batch=settings.embed_batch,
                 max_slow_calls=settings.max_slow_embeddings,
             )
@@ -107,7 +109,14 @@ class Memories:
         self.summaries.start()
 
     def close(self) -> None:
-        """Stop the work, write what must be kept and close every file."""
+        """Stop the work, write what must be kept and close every file.
+
+        Returns soon whatever hangs; a tenant that is still in use then is left open.
+        """
+        self.summaries.begin_stop()
+        self.pipeline.begin_stop()
+        if isinstance(self._embedder, RemoteEmbedder):  # The steps at hand may wait for it.
+            self._embedder.hang_up()
         self._resources.close()
 
 

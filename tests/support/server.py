@@ -126,9 +126,10 @@ class ServerProcess:
         AssertionError: it did not come up; the message holds what it printed.
     """
 
-    def __init__(self, data_dir: Path, **changed: Any) -> None:
+    def __init__(self, data_dir: Path, *, log_path: Path | None = None, **changed: Any) -> None:
         self.data_dir = data_dir
-        self._log_path = data_dir.parent / f"{data_dir.name}-{os.urandom(4).hex()}.log"
+        log_name = f"{data_dir.name}-{os.urandom(4).hex()}.log"
+        self._log_path = log_path or data_dir.parent / log_name
         self.printed: list[str] = []
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
@@ -180,9 +181,11 @@ class ServerProcess:
 
 
 @contextmanager
-def server_process(data_dir: Path, **changed: Any) -> Iterator[ServerProcess]:
+def server_process(
+    data_dir: Path, *, log_path: Path | None = None, **changed: Any
+) -> Iterator[ServerProcess]:
     """Run a server in a process of its own for the block."""
-    server = ServerProcess(data_dir, **changed)
+    server = ServerProcess(data_dir, log_path=log_path, **changed)
     try:
         yield server
     finally:

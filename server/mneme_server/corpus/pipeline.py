@@ -78,14 +78,14 @@ class EmbeddingPipeline(TenantWorker):
         with memory.write() as unit:
             if ready:
                 unit.queue.finish(ready, np.stack([known[item.text] for item in ready]))
-            if late:
+            if late and not self.stopping:
                 attempts = max(item.attempts for item in late)
                 delay_s = retry_delay_s(attempts)
                 until_us = now_us() + int(delay_s * MICROSECONDS)
                 unit.queue.defer(
                     [item.doc_id for item in late], until_us=until_us, error=str(failure)
                 )
-        if late:
+        if late and not self.stopping:
             _log.warning(
                 "texts could not be embedded, will be tried again", tenant=memory.tenant_id,
                 texts=len(late), retry_in_s=delay_s, error=str(failure),
@@ -97,7 +97,7 @@ class EmbeddingPipeline(TenantWorker):
         try:
             known.update(zip(missing, self._embedder.embed(missing), strict=True))
         except Exception as failure:
-            if len(missing) == 1 or getattr(failure, "retryable", False):
+            if len(missing) == 1 or getattr(failure, "retryable", False) or self.stopping:
                 return failure
             last: Exception | None = None
             for text in missing:

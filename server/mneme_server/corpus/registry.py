@@ -20,6 +20,9 @@ from mneme_server.corpus.tenant import CorpusUnit, TenantMemory
 
 U = TypeVar("U", bound=CorpusUnit)
 
+_CLOSE_S = 2.0
+"""How long closing waits for tenants that are lent: no call runs any more by then."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -114,13 +117,13 @@ class TenantRegistry(Generic[U]):
                 self._forget(tenant_id, slot)
 
     def close(self) -> None:
-        """Close every tenant. Waits for those that are lent."""
+        """Close every tenant. Waits a moment for those that are lent; what hangs is left open."""
         self._stopping.set()
         self._crowded.set()
         self._janitor.join()
         with self._lock:
             self._released.wait_for(
-                lambda: all(slot.leases == 0 for slot in self._slots.values()), timeout=30.0
+                lambda: all(slot.leases == 0 for slot in self._slots.values()), timeout=_CLOSE_S
             )
         self._close_idle(everything=True)
 

@@ -22,6 +22,9 @@ _FAILED_STEP_S = 5.0
 _LOOK_AGAIN_S = 60.0
 """The longest wait: turns are times of the wall clock, which may be set meanwhile."""
 
+_LAST_STEP_S = 2.0
+"""How long stopping waits for the step at hand."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -69,13 +72,24 @@ class TenantWorker(ABC):
         with self._changed:
             return tenant_id in self._turns or tenant_id == self._at_work
 
-    def stop(self) -> None:
-        """Finish the step at hand and stop; what is left stays in the queues."""
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop: what a step fails at now is no fault of the work's."""
+        return self._stopping
+
+    def begin_stop(self) -> None:
+        """Say that the step at hand is the last; what is left stays in the queues."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
+
+    def stop(self) -> None:
+        """Stop once the step at hand is done; one that hangs is left behind, to be done again."""
+        self.begin_stop()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_LAST_STEP_S)
+            if self._thread.is_alive():
+                _log.warning(f"the last {self._work} step does not end; it is left behind")
 
     def _run(self) -> None:
         while (tenant_id := self._next()) is not None:

@@ -5,11 +5,14 @@ say what to do.
 import email.utils
 import json
 import random
+import socket
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import httpx2
 
@@ -17,6 +20,7 @@ from mneme_server.embedding.errors import EmbeddingError
 
 _RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
 _MESSAGE_LIMIT = 300
+_CONNECTED = frozenset({"connection.connect_tcp.complete", "connection.start_tls.complete"})
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,7 @@ class StatusError(Exception):
 
 
 class JsonHttpClient:
-    """Posts JSON to one service. Safe to share between threads; closing ends a wait between
-    retries.
-    """
+    """Posts JSON to one service. Safe to share between threads; closing ends what waits."""
 
     def __init__(
         self,
@@ -64,6 +66,8 @@ class JsonHttpClient:
         self._base_url = base_url.rstrip("/")
         self._policy = policy
         self._closing = threading.Event()
+        self._connecting = threading.Lock()  # Guards what follows.
+        self._sockets: WeakSet[socket.socket] = WeakSet()
         try:
             if httpx2.URL(self._base_url).scheme not in ("http", "https"):
                 raise httpx2.InvalidURL("it must start with http:// or https://")
@@ -83,6 +87,8 @@ class JsonHttpClient:
             failure = self._try(path, body)
             if isinstance(failure, dict):
                 return failure
+            if self._closing.is_set():
+                break
             wait = failure.retry_after_s
             if wait is None:
                 wait = self._policy.first_wait_s * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)
@@ -94,15 +100,29 @@ class JsonHttpClient:
 
     def close(self) -> None:
         """End waits and requests; posting afterwards raises EmbeddingError."""
-        self._closing.set()
+        with self._connecting:
+            self._closing.set()
+            for connected in self._sockets:
+                _hang_up(connected)
         self._client.close()
+
+    def _note_socket(self, event: str, info: Mapping[str, Any]) -> None:
+        """Remember what requests wait at; httpx2 calls this at each step of a request."""
+        if event in _CONNECTED:
+            connected = info["return_value"].get_extra_info("socket")
+            with self._connecting:
+                self._sockets.add(connected)
+                if self._closing.is_set():  # It was not there to be hung up on.
+                    _hang_up(connected)
 
     def _try(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | EmbeddingError:
         """One attempt: the answer, or an error worth another attempt; raises what is not."""
         if self._closing.is_set():
             raise EmbeddingError(f"{self._service}: the embedder is closed")
         try:
-            response = self._client.post(self._base_url + path, json=body)
+            response = self._client.post(
+                self._base_url + path, json=body, extensions={"trace": self._note_socket}
+            )
         except httpx2.TimeoutException:
             return EmbeddingError(
                 f"{self._service} did not answer in time",
@@ -145,6 +165,13 @@ class JsonHttpClient:
                 f"{self._service} answered with no JSON object", detail=f"at {self._base_url}"
             )
         return answer
+
+
+def _hang_up(connected: socket.socket) -> None:
+    """End a connection under whoever reads from it; closing it would leave them waiting."""
+    with suppress(OSError):
+        # Not a TLS socket's own shutdown: that is for the thread that reads.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
 
 def _error_of(response: httpx2.Response) -> tuple[str, str | None]:

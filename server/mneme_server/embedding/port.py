@@ -39,6 +39,7 @@ class Embedder(Protocol):
 
     def close(self) -> None:
         """Release threads, connections and memory. Closing twice is allowed; embedding afterwards
-        raises.
+        raises. One that waits for a peer fails what waits; one that computes is closed when nobody
+        uses it.
         """
         ...

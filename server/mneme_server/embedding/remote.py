@@ -58,6 +58,12 @@ class RemoteEmbedder:
         """See Embedder."""
         raise NotImplementedError
 
+    def hang_up(self) -> None:
+        """Fail the requests that wait for the service, and those that come; others may wait for
+        them. What batches for it can then be closed at once.
+        """
+        self.close()
+
     def _request(self, texts: Sequence[str]) -> Sequence[Any]:
         """Ask for one batch: a vector per text, in order. Raises EmbeddingError."""
         raise NotImplementedError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal, TextIO
+from contextlib import suppress
+from typing import Literal, TextIO, cast
 
 import structlog
 
@@ -40,10 +41,30 @@ def configure_logging(level: LogLevel, format_: LogFormat, stream: TextIO | None
     structlog.configure(
         processors=shared,
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, _Forgiving(stream))),
         cache_logger_on_first_use=False,
     )
     _forward_standard_logging(number)
+
+
+class _Forgiving:
+    """A stream whose failures hurt nobody: the terminal is gone, or the log's disk is full.
+
+    A line that cannot be written is lost; the call that it tells of must not fail for it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, line: str) -> None:
+        """Write a line, if it can be written."""
+        with suppress(OSError, ValueError):
+            self._stream.write(line)
+
+    def flush(self) -> None:
+        """Hand what was written to the system, if it takes it."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 class _ToStructlog(logging.Handler):

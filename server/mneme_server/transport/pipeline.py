@@ -51,6 +51,11 @@ class Pipeline(grpc.ServerInterceptor):
         self._layers = tuple(layers)
         self._checks = tuple(checks)
         self._wrapped: dict[str, Handler] = {}
+        self._refusal: Callable[[], Exception] | None = None
+
+    def refuse(self, error: Callable[[], Exception]) -> None:
+        """Raise `error` for the calls that come from now on; those that came before are served."""
+        self._refusal = error
 
     def intercept_service(
         self,
@@ -60,17 +65,20 @@ class Pipeline(grpc.ServerInterceptor):
         """Return the wrapped handler of the call's method; None when there is no such method."""
         path = handler_call_details.method
         wrapped = self._wrapped.get(path)
-        if wrapped is not None:
+        if wrapped is not None and self._refusal is None:
             return wrapped
         handler = continuation(handler_call_details)
         method = self._methods.get(path)
         if handler is None or method is None:
             return handler
-        wrapped = self._wrap(method, handler)
-        self._wrapped[path] = wrapped
+        wrapped = self._wrap(method, handler, self._refusal)
+        if self._refusal is None:
+            self._wrapped[path] = wrapped
         return wrapped
 
-    def _wrap(self, method: Method, handler: Handler) -> Handler:
+    def _wrap(
+        self, method: Method, handler: Handler, refusal: Callable[[], Exception] | None
+    ) -> Handler:
         make, respond = _shape(handler)
         read_one = partial(self._read, _present(handler.request_deserializer))
         read = partial(_read_all, read_one) if handler.request_streaming else read_one
@@ -79,12 +87,16 @@ class Pipeline(grpc.ServerInterceptor):
             call = Call(method, context)
             with ExitStack() as stack:
                 self._enter(stack, call)
+                if refusal is not None:
+                    raise refusal()
                 return respond(read(call, raw), context)
 
         def stream_answers(raw: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             call = Call(method, context)
             with ExitStack() as stack:
                 self._enter(stack, call)
+                if refusal is not None:
+                    raise refusal()
                 yield from respond(read(call, raw), context)
 
         return make(

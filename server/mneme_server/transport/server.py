@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ssl
 import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from mneme_server.transport.interceptors.authentication import authentication
 from mneme_server.transport.interceptors.errors import map_errors
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
 from mneme_server.transport.interceptors.running import RunningCalls
-from mneme_server.transport.interceptors.streams import StreamSlots
+from mneme_server.transport.interceptors.streams import StreamSlots, stopping_error
 from mneme_server.transport.interceptors.telemetry import telemetry
 from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.listening import ListenError
@@ -105,8 +106,9 @@ class GrpcServer:
         names = [service.descriptor.full_name for service in services]
         self.streams = StreamSlots(_seats(options))
         self._running = RunningCalls()
+        self._stopped = False
         self._health = Health(names)
-        pipeline = Pipeline(
+        self._pipeline = Pipeline(
             methods_of([service.descriptor for service in services], reflection_services()),
             layers=[
                 self._running.layer,
@@ -122,7 +124,7 @@ class GrpcServer:
         self._pool = ThreadPoolExecutor(options.workers, thread_name_prefix="grpc")
         self._server = grpc.server(
             self._pool,
-            interceptors=[pipeline],
+            interceptors=[self._pipeline],
             options=_channel_options(options.max_message_bytes),
             maximum_concurrent_rpcs=options.workers * (1 + _WAITING_PER_WORKER),
         )
@@ -153,24 +155,38 @@ class GrpcServer:
             return listen
         return join_host_port(split_host_port(listen)[0], port)
 
-    def stop(self, drain_s: float) -> None:
-        """Take no more calls, let those in flight end, and cut off what is left after `drain_s`.
+    def drain(self, drain_s: float) -> None:
+        """Take no more calls and let those that came before end.
 
-        Returns when no worker runs any more, or soon after `drain_s`: a call that does not notice
-        that it was cut off is named in the log and left behind.
+        Whoever calls from now on is told to try again: gRPC's own way, to close the connections
+        first, drops calls that are under way to it without saying so.
+
+        Returns when no worker runs any more, or soon after `drain_s`: calls that are left then are
+        cut off, and one that does not notice is named in the log and left behind.
         """
+        until = time.monotonic() + drain_s
         self._health.shut_down()
-        stopped: threading.Event = self._server.stop(drain_s)
+        self._pipeline.refuse(stopping_error)
         self.streams.end_all()
-        stopped.wait(drain_s + _GRACE_S)
-        left = self._running.wait(_GRACE_S)
-        if left:
-            _log.warning("calls still run after the drain; they are left behind", methods=left)
-        self._pool.shutdown(wait=not left, cancel_futures=True)
+        # Calls begin in the order in which they came: when this does, all have that came before.
+        wait([self._pool.submit(lambda: None)], drain_s)
+        if self._running.wait(max(0.0, until - time.monotonic())):
+            self._server.stop(None)
+            if left := self._running.wait(_GRACE_S):
+                _log.warning("calls still run after the drain; they are left behind", methods=left)
 
-    def wait(self) -> None:
-        """Wait until the server has stopped."""
-        self._server.wait_for_termination()
+    def stop(self, drain_s: float) -> None:
+        """Drain, then close the connections and the port. Stopping twice is fine."""
+        if not self._stopped:
+            self.drain(drain_s)
+            self.close()
+
+    def close(self) -> None:
+        """Close the connections and the port, once nothing is served any more."""
+        self._stopped = True
+        closed: threading.Event = self._server.stop(_GRACE_S)
+        closed.wait(_GRACE_S)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _bind(self, listen: str) -> int:
         tls = self._options.tls

@@ -10,9 +10,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from mneme_server import __main__ as command_line
-from mneme_server import app
-from mneme_server.__main__ import main
+from mneme_server import app, command_line
+from mneme_server.command_line import main
 from mneme_server.settings import Settings, flag_of, load_settings, variable_of
 
 
@@ -93,10 +92,10 @@ def test_wrong_usage_ends_with_code_2(arguments: list[str]) -> None:
 
 def test_the_process_ends_although_a_thread_of_a_call_runs_on() -> None:
     script = (
-        "import threading, mneme_server.__main__ as main\n"
+        "import threading, mneme_server.stopping as stopping\n"
         "threading.Thread(target=threading.Event().wait).start()\n"
         "print('written')\n"
-        "main._leave_threads_behind(3)\n"
+        "stopping.leave(3)\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
@@ -107,10 +106,10 @@ def test_the_process_ends_although_a_thread_of_a_call_runs_on() -> None:
 def test_serving_begins_with_the_limits_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setattr(command_line, "limit_arenas", lambda: done.append("limited"))
-    monkeypatch.setattr(command_line, "_leave_threads_behind", lambda code: None)
+    monkeypatch.setattr(command_line, "leave", lambda code: done.append(f"left with {code}"))
     monkeypatch.setattr(app, "serve", lambda settings: done.append("served") or 0)
-    assert main(["serve"]) == 0
-    assert done == ["limited", "served"]
+    main(["serve"])
+    assert done == ["limited", "served", "left with 0"]
 
 
 _ARENAS_OF_MANY_THREADS = """

@@ -29,7 +29,10 @@ class RunningCalls:
                 self._state.notify_all()
 
     def wait(self, seconds: float) -> Sequence[str]:
-        """Wait until no call runs, so long at most; return the methods that still do."""
+        """Wait until none of the calls that run now does, so long at most; return the methods of
+        those that still do.
+        """
         with self._state:
-            self._state.wait_for(lambda: not self._calls, seconds)
-            return sorted(call.method.path for call in self._calls)
+            begun = set(self._calls)
+            self._state.wait_for(lambda: begun.isdisjoint(self._calls), seconds)
+            return sorted(call.method.path for call in begun & self._calls)

@@ -56,7 +56,7 @@ class StreamSlots:
             with self._lock:
                 self._open[kind].discard(call)
         if self._stopping and call.was_cut_short:
-            raise _stopping_error()
+            raise stopping_error()
 
     def end_all(self) -> None:
         """Refuse new streams and end those that would stay open. The others may finish."""
@@ -72,7 +72,7 @@ class StreamSlots:
     def _sit(self, kind: StreamKind, call: Call) -> None:
         with self._lock:
             if self._stopping:
-                raise _stopping_error()
+                raise stopping_error()
             if len(self._open[kind]) >= self._seats[kind]:
                 raise _too_many(f"the server serves {self._seats[kind]} {kind.value}")
             if kind is not StreamKind.PUBLIC:
@@ -90,9 +90,10 @@ def _too_many(rule: str) -> ResourceExhausted:
     )
 
 
-def _stopping_error() -> Unavailable:
+def stopping_error() -> Unavailable:
+    """Return what a call is told that the server does not take any more, or ends."""
     return Unavailable(
-        "the server is shutting down; resume the stream in a moment",
+        "the server is shutting down; try again in a moment",
         reason=Reason.INITIALIZATION_FAILED,
         retry_after_s=_RESUME_S,
     )

@@ -1,0 +1,155 @@
+"""The command line of the server: reads the settings and calls `app`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from mneme import __version__
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from mneme_server.allocator import limit_arenas
+from mneme_server.common.errors import MnemeError
+from mneme_server.embedding.errors import EmbeddingError
+from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
+from mneme_server.stopping import leave
+
+_OK, _FAILED, _USAGE = 0, 1, 2
+_CONFIG_VARIABLE = "MNEME_CONFIG"
+
+_DESCRIPTION = "The memory of AI agents, served over gRPC."
+_SOURCES = (
+    "A flag wins over the environment, the environment over the file, the file over the default."
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code: 0 done, 1 failed, 2 wrong usage or settings."""
+    arguments = vars(_parser().parse_args(argv))
+    command: Callable[[Settings, Mapping[str, str]], int] = arguments.pop("run")
+    config = arguments.pop("config", None) or os.environ.get(_CONFIG_VARIABLE)
+    flags = {k: v for k, v in arguments.items() if k in Settings.model_fields}
+    try:
+        settings = load_settings(flags, Path(config) if config else None)
+    except SettingsError as error:
+        return _complain(str(error), _USAGE)
+    try:
+        return command(settings, arguments)
+    except (MnemeError, EmbeddingError) as error:
+        return _complain(str(error), _FAILED)
+
+
+def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
+    limit_arenas()  # Before what follows starts threads.
+    from mneme_server.app import serve
+    from mneme_server.transport.listening import ListenError
+
+    try:
+        code = serve(settings)
+    except ListenError as error:
+        return _complain(str(error), _FAILED)
+    leave(code)  # A call may have outlasted the shutdown; the interpreter would wait for it.
+
+
+def _reindex(settings: Settings, arguments: Mapping[str, str]) -> int:
+    from mneme_server.app import reindex
+
+    return reindex(settings, arguments.get("tenant"), lambda line: print(line, flush=True))
+
+
+def _config(settings: Settings, arguments: Mapping[str, str]) -> int:
+    for name in Settings.model_fields:
+        print(_as_toml(name, getattr(settings, name)))
+    return _OK
+
+
+def _complain(message: str, code: int) -> int:
+    for line in message.splitlines():
+        print(f"mneme-server: {line}", file=sys.stderr)
+    return code
+
+
+def _as_toml(name: str, value: object) -> str:
+    """Return the line that sets this in a configuration file; a comment if it cannot."""
+    if value is None:
+        return f"# {name} is not set"
+    if isinstance(value, SecretStr):
+        return f"# {name} is set and not shown"
+    if isinstance(value, int | float):
+        return f"{name} = {value}"
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'{name} = "{escaped}"'
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mneme-server",
+        description=_DESCRIPTION,
+        epilog=_settings_text(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mneme-server {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _command(commands, "serve", "serve until told to stop (SIGTERM, Ctrl-C)", _serve)
+    reindex = _command(
+        commands,
+        "reindex",
+        "embed every memory again with the configured model; the server must be stopped;"
+        " may be interrupted and goes on when run again",
+        _reindex,
+    )
+    reindex.add_argument("--tenant", help="only this tenant; default: all")
+    _command(commands, "config", "print the settings that would be used, as TOML", _config)
+    return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    help_: str,
+    run: Callable[[Settings, Mapping[str, str]], int],
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=help_, description=help_ + ".", allow_abbrev=False)
+    command.set_defaults(run=run)
+    command.add_argument(
+        "--config", metavar="FILE", help=f"configuration file, TOML ({_CONFIG_VARIABLE})"
+    )
+    settings = command.add_argument_group("settings", _SOURCES)
+    for setting, field in Settings.model_fields.items():
+        settings.add_argument(
+            flag_of(setting),
+            dest=setting,
+            default=argparse.SUPPRESS,
+            metavar=_metavar(field),
+            help=_help(setting, field).replace("%", "%%"),
+        )
+    return command
+
+
+def _settings_text() -> str:
+    lines = [f"settings of every command: --config FILE ({_CONFIG_VARIABLE}) names a TOML file,"]
+    lines += ["or as flags and variables:", ""]
+    for name, field in Settings.model_fields.items():
+        lines += [f"  {flag_of(name)} {_metavar(field)}", f"      {_help(name, field)}"]
+    return "\n".join([*lines, "", _SOURCES])
+
+
+def _help(name: str, field: FieldInfo) -> str:
+    default = ""
+    if field.default_factory is None:
+        shown = "none" if field.default is None else field.default
+        default = f", default: {'empty' if shown == '' else shown}"
+    return f"{field.description} ({variable_of(name)}{default})"
+
+
+def _metavar(field: FieldInfo) -> str:
+    choices = [value for value in get_args(field.annotation) if isinstance(value, str)]
+    if choices:
+        return "{" + ",".join(choices) + "}"
+    kinds: dict[object, str] = {int: "N", float: "SECONDS", Path: "PATH"}
+    return kinds.get(field.annotation, "PATH" if "Path" in str(field.annotation) else "TEXT")
