@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import struct as struct_module
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,16 +44,15 @@ def _without_negative_zero(number: float) -> float:
     return number + 0.0
 
 
-def hash_of(found: events_pb.Event) -> str:
-    """Recompute an event's hash as `mneme.v1.Event.hash` describes it."""
+def commitment_of(found: events_pb.Event) -> bytes:
+    """Recompute an event's commitment as docs/adr/0009 describes it."""
     content = [
-        found.prev_hash,
         found.id,
         found.session_id,
         found.agent_id,
         found.event_type,
         found.severity,
-        found.timestamp.ToMicroseconds(),
+        str(found.timestamp.ToMicroseconds()),
         found.text,
         found.name,
         found.call_id,
@@ -61,11 +61,28 @@ def hash_of(found: events_pb.Event) -> str:
         found.input_tokens,
         found.output_tokens,
         found.cost_usd,
-        found.duration.ToMicroseconds() if found.HasField("duration") else None,
+        str(found.duration.ToMicroseconds()) if found.HasField("duration") else None,
+        found.searchable,
+        str(found.recorded_at.ToMicroseconds()),
         plain(found.payload),
         plain(found.metadata),
     ]
-    return hashlib.sha256(rfc8785.dumps(content)).hexdigest()
+    return hashlib.sha256(found.salt + rfc8785.dumps(content)).digest()
+
+
+def hash_of(prev_hash: str, sequence: int, commitment: bytes) -> str:
+    """Recompute an event's hash from its place and its commitment alone, as docs/adr/0009 says."""
+    hashed = hashlib.sha256()
+    for part in (
+        b"mneme.event.v2",
+        b"\x02",
+        bytes.fromhex(prev_hash),
+        struct_module.pack(">Q", sequence),
+        commitment,
+    ):
+        hashed.update(struct_module.pack(">I", len(part)))
+        hashed.update(part)
+    return hashed.hexdigest()
 
 
 def assert_chained(api: Api, session_id: str) -> None:
@@ -73,7 +90,9 @@ def assert_chained(api: Api, session_id: str) -> None:
     previous = ""
     for place, found in enumerate(chain, start=1):
         assert (found.sequence, found.prev_hash) == (place, previous)
-        assert found.hash == hash_of(found)
+        assert (found.hash_version, len(found.salt)) == (2, 16)
+        assert found.commitment == commitment_of(found).hex()
+        assert found.hash == hash_of(previous, place, bytes.fromhex(found.commitment))
         previous = found.hash
     assert session_of(api, session_id).head_hash == previous
 
@@ -92,6 +111,24 @@ def test_anyone_can_recompute_the_hashes_from_their_description(api: Api) -> Non
     )  # fmt: skip
     assert_chained(api, "s")
     assert verify(api).valid
+
+
+def test_the_chain_stands_on_commitments_so_that_content_can_be_erased(api: Api) -> None:
+    record(api, *[event(f"event {n}", at=n) for n in range(1, 6)])
+    kept = [
+        (found.prev_hash, found.sequence, bytes.fromhex(found.commitment), found.hash)
+        for found in sorted(list_events(api, session_id="s"), key=lambda found: found.sequence)
+    ]
+    # Nothing of what happened is needed for this, and without the salt nobody can guess it.
+    for prev_hash, sequence, commitment, found_hash in kept:
+        assert found_hash == hash_of(prev_hash, sequence, commitment)
+    assert kept[-1][3] == session_of(api, "s").head_hash
+
+
+def test_equal_events_have_different_salts_and_commitments(api: Api) -> None:
+    record(api, *[event("yes", f"s{n}", at=1) for n in range(20)])
+    found = list_events(api)
+    assert len({item.salt for item in found}) == len({item.commitment for item in found}) == 20
 
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -193,6 +230,22 @@ TAMPERING = {
     "an error is made up": ("UPDATE events SET error = 'x' WHERE id = 'e2'", "e2", 2),
     "an id is changed": ("UPDATE events SET id = 'forged' WHERE id = 'e2'", "forged", 2),
     "a hash is changed": ("UPDATE events SET hash = 'ab' WHERE id = 'e2'", "e2", 2),
+    "a time of recording is changed": (
+        "UPDATE events SET recorded_at = recorded_at + 1 WHERE id = 'e2'", "e2", 2,
+    ),
+    "an event is hidden from recall": (
+        "UPDATE events SET searchable = 0 WHERE id = 'e3'", "e3", 3,
+    ),
+    "a salt is changed": ("UPDATE events SET salt = zeroblob(16) WHERE id = 'e2'", "e2", 2),
+    "a commitment is changed": (
+        "UPDATE events SET commitment = zeroblob(32) WHERE id = 'e2'", "e2", 2,
+    ),
+    "an older hash version is claimed": (
+        "UPDATE events SET hash_version = 1 WHERE id = 'e2'", "e2", 2,
+    ),
+    "an unknown hash version is claimed": (
+        "UPDATE events SET hash_version = 9 WHERE id = 'e2'", "e2", 2,
+    ),
     "a link is changed": ("UPDATE events SET prev_hash = 'ab' WHERE id = 'e2'", "e2", 2),
     "an event in the middle is deleted": ("DELETE FROM events WHERE id = 'e3'", "e4", 3),
     "the first event is deleted": ("DELETE FROM events WHERE id = 'e1'", "e2", 1),

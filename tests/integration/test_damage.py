@@ -156,9 +156,7 @@ def test_a_damaged_database_is_a_clear_error_for_its_tenant_only(server: LocalSe
     kept = database.read_bytes()
     _put(database, b"this is no database" * 1_000)
     for failure in _every_call_is_refused(api):
-        assert (failure.code, failure.reason) == (
-            grpc.StatusCode.FAILED_PRECONDITION, "DATABASE_ERROR",
-        )  # fmt: skip
+        assert (failure.code, failure.reason) == (grpc.StatusCode.DATA_LOSS, "DATA_DAMAGED")
         assert "damaged" in failure.message
         assert "backup" in failure.message
         assert str(server.data_dir) not in failure.message

@@ -32,6 +32,7 @@ class Reason(Enum):
     DATABASE_ERROR = auto()
     SCHEMA_ERROR = auto()
     TRANSACTION_FAILED = auto()
+    DATA_DAMAGED = auto()
     EMBEDDING_FAILED = auto()
     MODEL_NOT_LOADED = auto()
     DIMENSION_MISMATCH = auto()
@@ -114,3 +115,12 @@ class Unavailable(MnemeError):
     """It may succeed when tried again after `retry_after_s`."""
 
     default_reason = Reason.TRANSACTION_FAILED
+
+
+class DataLoss(MnemeError):
+    """What is stored cannot be read back as it was written; only a backup helps.
+
+    `metadata` names what is damaged, as far as it is known: "kind" and "id".
+    """
+
+    default_reason = Reason.DATA_DAMAGED

@@ -1,25 +1,100 @@
-"""The hash chain that proves a session's events were neither changed, reordered nor removed."""
+"""The hash chain that proves a session's events were neither changed, reordered nor removed.
+
+An event's hash covers a commitment to its content, not the content itself: salt and content can be
+erased later, and the chain still verifies. What is hashed is spelled out byte by byte in
+docs/adr/0009-the-hash-chain.md, so that anyone can recompute it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mneme_server.common.canonical import canonical_json
+from mneme_server.common.stored import UNREADABLE
 from mneme_server.events.model import Event
 
+HASH_VERSION = 2
+"""The version that new events are hashed by. Those recorded before keep theirs."""
+SALT_BYTES = 16
+
+_DOMAIN = b"mneme.event.v2"
+_LENGTH_BYTES = 4
+_SEQUENCE_BYTES = 8
 _EXACT = 2**53  # Beyond it a double no longer holds every whole number.
 
 
-def event_hash(event: Event, prev_hash: str) -> str:
-    """Return the SHA-256, in hex, of an event's content and the hash before it.
+def chain(event: Event, prev_hash: str) -> None:
+    """Put an event behind the one with the hash `prev_hash`: give it salt, commitment and hash.
 
-    What is hashed is spelled out at `mneme.v1.Event.hash`, so that anyone can recompute it.
+    Everything else of it must be final, `sequence` and `recorded_us` too.
     """
+    event.prev_hash = prev_hash
+    event.hash_version = HASH_VERSION
+    event.salt = os.urandom(SALT_BYTES)
+    event.commitment = commitment(event)
+    event.hash = event_hash(event)
+
+
+def commitment(event: Event) -> bytes:
+    """Return the SHA-256 of an event's salt and its content in canonical JSON.
+
+    Times are texts: not every language's numbers hold microseconds until the year 9999.
+    """
+    content = canonical_json(
+        [
+            event.id,
+            event.session_id,
+            event.agent_id,
+            int(event.event_type),
+            int(event.severity),
+            str(event.timestamp_us),
+            event.text,
+            event.name,
+            event.call_id,
+            event.error,
+            event.model,
+            event.input_tokens,
+            event.output_tokens,
+            _number(event.cost_usd),
+            None if event.duration_us is None else str(event.duration_us),
+            bool(event.searchable),
+            str(event.recorded_us),
+        ]
+    )
+    spliced = f"{content[:-1]},{event.payload_json},{event.metadata_json}]"
+    return hashlib.sha256(event.salt + spliced.encode()).digest()
+
+
+def event_hash(event: Event) -> str:
+    """Return the hash, in hex, that an event must have by its version, commitment and place.
+
+    Raises:
+        ValueError: the version is unknown, or the hash before it is none.
+    """
+    if event.hash_version == 1:
+        return _first_hash(event)
+    if event.hash_version != HASH_VERSION:
+        raise ValueError(f"its hash is of version {event.hash_version}, which is unknown")
+    parts = (
+        _DOMAIN,
+        bytes([event.hash_version]),
+        bytes.fromhex(event.prev_hash),
+        event.sequence.to_bytes(_SEQUENCE_BYTES, "big"),
+        event.commitment,
+    )
+    return hashlib.sha256(
+        b"".join(len(part).to_bytes(_LENGTH_BYTES, "big") + part for part in parts)
+    ).hexdigest()
+
+
+def _first_hash(event: Event) -> str:
+    """Return the hash of version 1: SHA-256 over the hash before it and the content."""
     head = canonical_json(
         [
-            prev_hash,
+            event.prev_hash,
             event.id,
             event.session_id,
             event.agent_id,
@@ -78,6 +153,10 @@ class ChainWalk:
             self.length += 1
             self.head_hash = event.hash
 
+    def damaged(self, event_id: str, reason: str) -> None:
+        """Note that what comes next cannot be read."""
+        self.broken = BrokenLink(self.session_id, event_id, self.length + 1, reason)
+
     def finish(self, expected_length: int, expected_head: str) -> BrokenLink | None:
         """Compare the walk with what the session says; return what is broken, if anything."""
         if self.broken is None and self.length != expected_length:
@@ -98,6 +177,15 @@ class ChainWalk:
             return f"its sequence is {event.sequence}, {self.length + 1} was expected"
         if event.prev_hash != self.head_hash:
             return "prev_hash is not the hash of the event before it"
-        if event.hash != event_hash(event, event.prev_hash):
-            return "its content does not give its hash"
+        try:
+            if event.hash_version > 1 and event.commitment != commitment(event):
+                return "its content does not give its commitment"
+            if event.hash != event_hash(event):
+                return (
+                    "its content does not give its hash"
+                    if event.hash_version == 1
+                    else "its commitment and place do not give its hash"
+                )
+        except UNREADABLE as error:
+            return f"it cannot be hashed ({error})"
         return ""

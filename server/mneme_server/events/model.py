@@ -81,6 +81,7 @@ class Event:
 
     `sequence` is its place in the session's chain, from 1; `cursor` its place among all events of
     the tenant, in the order of recording. `payload_json` and `metadata_json` are canonical JSON.
+    `events.chain` tells what `hash`, `hash_version`, `salt` and `commitment` are.
     """
 
     id: str
@@ -105,6 +106,9 @@ class Event:
     recorded_us: int = 0
     prev_hash: str = ""
     hash: str = ""
+    hash_version: int = 0
+    salt: bytes = b""
+    commitment: bytes = b""
     cursor: int = 0
 
     @property

@@ -11,7 +11,7 @@ from mneme_server.common.foreground import Foreground
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.tenant import TenantMemory, Tenants
-from mneme_server.events.chain import event_hash
+from mneme_server.events.chain import chain
 from mneme_server.events.model import (
     Agent,
     Event,
@@ -141,8 +141,7 @@ class _Recording:
                 self._found_user.add(session.id)
         event.agent_id = event.agent_id or session.agent_id
         event.sequence = session.event_count + 1
-        event.prev_hash = session.head_hash
-        event.hash = event_hash(event, event.prev_hash)
+        chain(event, session.head_hash)
         session.head_hash = event.hash
         count_event(session, event)
         if event.agent_id:

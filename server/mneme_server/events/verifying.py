@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.chain import BrokenLink, ChainWalk
 from mneme_server.events.ports import EventsUnit
@@ -51,11 +52,8 @@ class VerifyEvents:
                 # A transaction for each: one over all would keep the log of writes from being
                 # emptied for as long as the walk takes.
                 with memory.read() as unit:
-                    session = unit.sessions.get(key)
-                    if session is None:
-                        raise session_not_found(key)
                     walk = _walk(unit, key)
-                fault = walk.finish(session.event_count, session.head_hash)
+                    fault = _finish(unit, walk)
                 checked += 1
                 events += walk.length
                 head = walk.head_hash if session_id else ""
@@ -68,10 +66,34 @@ class VerifyEvents:
 
 def _walk(unit: EventsUnit, session_id: str) -> ChainWalk:
     walk = ChainWalk(session_id)
-    after = 0
-    while page := unit.events.chain(session_id, after, _READ_AHEAD):
+    after, limit = 0, _READ_AHEAD
+    while True:
+        try:
+            page = unit.events.chain(session_id, after, limit)
+        except DataLoss as loss:
+            if limit == 1:
+                walk.damaged(loss.metadata.get("id", ""), loss.message)
+                return walk
+            limit = 1  # What comes before the damaged one is walked event by event.
+            continue
         walk.follow(page)
-        if walk.broken is not None:
-            break
+        if not page or walk.broken is not None:
+            return walk
         after = page[-1].sequence
-    return walk
+
+
+def _finish(unit: EventsUnit, walk: ChainWalk) -> BrokenLink | None:
+    """Compare the walk with the session's own row.
+
+    Raises:
+        NotFound: there is no such session.
+    """
+    try:
+        session = unit.sessions.get(walk.session_id)
+    except DataLoss as loss:
+        if walk.broken is None:
+            walk.damaged("", loss.message)
+        return walk.broken
+    if session is None:
+        raise session_not_found(walk.session_id)
+    return walk.finish(session.event_count, session.head_hash)

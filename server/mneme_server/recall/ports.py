@@ -21,6 +21,11 @@ class Memory(NamedTuple):
 class MemoryReader(Protocol):
     """Memories as recall shows them."""
 
+    @property
+    def lost(self) -> int:
+        """How many memories were left out so far because they are damaged."""
+        ...
+
     def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
         """Return these memories by id of their documents, without contexts.
 

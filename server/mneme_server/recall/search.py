@@ -77,7 +77,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was recalled. `total` counts the candidates that reach `min_score`."""
+    """What was recalled. `total` counts the candidates that reach `min_score`.
+
+    It is `partial` when an index failed or a memory is damaged: something may be missing.
+    """
 
     results: Sequence[Recalled]
     outcome: Outcome
@@ -86,6 +89,7 @@ class Answer:
     pending_count: int = 0
     capped: bool = False
     words_only: bool = False
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +113,13 @@ class Recall:
         with self.tenants.open(tenant_id) as memory:
             embedding = self._begin_embedding(query)  # Before it stands in line for the rest.
             with self.foreground.computing():
-                selection = memory.index.select(query.filter)
+                # The same throughout: another may take its place meanwhile, with other rows.
+                index = memory.index
+                selection = index.select(query.filter)
                 if not selection.count:
-                    return Answer((), self._why_nothing(memory.index, query.filter), 0)
-                found = _rank(memory.index, query, embedding, selection)
-                return _answer(memory, query, selection, found)
+                    return Answer((), self._why_nothing(index, query.filter), 0)
+                found = _rank(index, query, embedding, selection)
+                return _answer(memory, index, query, selection, found)
 
     def _begin_embedding(self, query: RecallQuery) -> _Embedding:
         if query.mode == Mode.LEXICAL:
@@ -158,15 +164,18 @@ def _alone(
 
 
 def _answer(
-    memory: TenantMemory[RecallUnit], query: RecallQuery, selection: Selection, candidates: Ranked
+    memory: TenantMemory[RecallUnit],
+    index: CorpusIndex,
+    query: RecallQuery,
+    selection: Selection,
+    candidates: Ranked,
 ) -> Answer:
-    index = memory.index
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
     best = range(min(enough, query.limit))
     wanted = index.columns.doc_id[candidates.rows[: len(best)]].tolist()
     with memory.read() as unit:
         memories = unit.memories.get_many(wanted)
-        pending = memory.pending
+        pending, lost = memory.pending, unit.memories.lost
     results = [
         Recalled(
             document=memories[doc_id].document,
@@ -186,6 +195,7 @@ def _answer(
         pending_count=pending,
         capped=candidates.capped,
         words_only=query.mode == Mode.HYBRID and candidates.words_only,
+        partial=lost > 0,
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import structlog
 from sqlalchemy import (
     BindParameter,
     Connection,
@@ -22,12 +23,17 @@ from sqlalchemy import (
     update,
 )
 
+from mneme_server.common.errors import DataLoss
+from mneme_server.common.stored import reads, require_times
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, SPOKEN, Document, Scope
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant import CorpusChange, QueuedText
 from mneme_server.storage.engine import Database
+from mneme_server.storage.reading import all_rows, read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, unindexed
 from mneme_server.storage.tables import documents, embedding_queue, vectors
+
+_log = structlog.get_logger(__name__)
 
 STORED_VECTOR = np.dtype("<f4")
 """How vectors lie in the database."""
@@ -171,7 +177,9 @@ class SqlEmbeddingQueue:
             .order_by(embedding_queue.c.doc_id)
             .limit(limit)
         )
-        return [QueuedText(*row) for row in self._connection.execute(query)]
+        rows = all_rows(self._connection, query).rows
+        # A damaged text is embedded as far as it can be read: it must not hold up the others.
+        return [QueuedText(row.doc_id, row.attempts, _readable(row.text)) for row in rows]
 
     def next_due_us(self) -> int | None:
         query = select(func.min(embedding_queue.c.due_at)).where(
@@ -294,7 +302,12 @@ class SqlCorpusSource:
             .order_by(documents.c.doc_id)
             .limit(limit)
         )
-        return [document_of(row) for row in connection.execute(query)]
+        return read_rows(
+            connection, query, document_of, kind="memory", key="doc_id", lost=self._left_out
+        )
+
+    def _left_out(self, loss: DataLoss) -> None:
+        _log.warning("a memory cannot be found any more", tenant=self._tenant_id, error=str(loss))
 
 
 def content_hash(text: str) -> bytes:
@@ -353,7 +366,15 @@ def _texts_before(connection: Connection, tenant_id: str, document: Document) ->
     if document.position <= 1:
         return []
     place = {"tenant": tenant_id, "session": document.session_id, "position": document.position}
-    return list(reversed(connection.execute(_TEXTS_BEFORE, place).scalars().all()))
+    rows = all_rows(connection, _TEXTS_BEFORE, place).rows
+    return [_readable(text) for (text,) in reversed(rows)]
+
+
+def _readable(text: object) -> str:
+    """Return a stored text, with marks in place of what is damaged in it."""
+    if isinstance(text, bytes):
+        return text.decode(errors="replace")
+    return str(text)
 
 
 def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
@@ -361,6 +382,9 @@ def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
         return VectorBatch(
             np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32)
         )
+    # A damaged vector is left out: the memory is still found by its words.
+    length = Counter(len(row.vector) for row in rows).most_common(1)[0][0]
+    rows = [row for row in rows if len(row.vector) == length]
     joined = b"".join(row.vector for row in rows)
     return VectorBatch(
         np.array([row.seq for row in rows], dtype=np.int64),
@@ -385,6 +409,8 @@ _COLUMNS: tuple[Any, ...] = (
     documents.c.archived,
     documents.c.tags,
 )
+_STORED_TYPES = (int, int, str, str, int, str, int, str, str, str, str, int, bool, str)
+_LARGEST_IMPORTANCE = 255
 _SCOPES = {int(scope): scope for scope in Scope}
 
 
@@ -393,6 +419,7 @@ def select_documents(tenant_id: str | BindParameter[Any]) -> Select[Any]:
     return select(*_COLUMNS).where(unindexed(documents.c.tenant_id) == tenant_id)
 
 
+@reads("memory", "doc_id")
 def document_of(row: Sequence[Any]) -> Document:
     """Return the document of a row of `select_documents`, without its context.
 
@@ -400,6 +427,9 @@ def document_of(row: Sequence[Any]) -> Document:
     the rest.
     """
     values: list[Any] = [*row]
+    if (*map(type, values),) != _STORED_TYPES or not 0 <= values[11] <= _LARGEST_IMPORTANCE:
+        raise TypeError("a column holds what was never written there")
+    require_times(values[4])
     values[1] = _SCOPES[values[1]]
     values[-1] = decode_tags(values[-1])
     return Document(*values)

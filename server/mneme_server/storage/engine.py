@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL
@@ -19,12 +20,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from mneme_server.common.errors import (
+    DataLoss,
     FailedPrecondition,
     MnemeError,
     Reason,
     ResourceExhausted,
     Unavailable,
 )
+from mneme_server.storage.reading import not_utf8
 
 BUSY_TIMEOUT_S = 10.0
 """How long a writer waits for the one before it, in seconds."""
@@ -54,7 +57,8 @@ class Database:
         ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
         Unavailable: TRANSACTION_FAILED, a lock could not be had in time; DATABASE_ERROR, reading
             or writing the file failed.
-        FailedPrecondition: DATABASE_ERROR, the file is damaged, no database, or read-only.
+        FailedPrecondition: DATABASE_ERROR, the file is read-only.
+        DataLoss: DATA_DAMAGED, the file is damaged or no database, or a text in it is not UTF-8.
     """
 
     def __init__(
@@ -124,7 +128,7 @@ def _engine(
     path: Path, *, begin: str, read_only: bool, size: int, overflow: int, busy_timeout_s: float
 ) -> Engine:
     engine = create_engine(
-        URL.create("sqlite", database=str(path)),
+        URL.create("sqlite", database=_address(path), query={"uri": "true"}),
         pool_size=size,
         max_overflow=overflow,
         pool_timeout=busy_timeout_s,
@@ -157,9 +161,20 @@ def _engine(
         original = context.original_exception
         if not isinstance(original, sqlite3.Error):
             return None
-        return domain_error(original, path, read_only=read_only)
+        return not_utf8(original) or domain_error(original, path, read_only=read_only)
 
     return engine
+
+
+def _address(path: Path) -> str:
+    """Return the URI of a database that belongs to this process alone while it is open.
+
+    Other processes would share SQLite's index of the write-ahead log as a mapped file beside the
+    database. Whoever truncates a mapped file ends the process that has it mapped, with all its
+    tenants; with this VFS that index lies in memory. Connections of this process share it.
+    """
+    own = "" if os.name == "nt" else "?vfs=unix-excl"
+    return f"file:{quote(str(path))}{own}"
 
 
 def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeError | None:
@@ -185,10 +200,9 @@ def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeE
             retry_after_s=_BUSY_RETRY_S,
         )
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return FailedPrecondition(
+        return DataLoss(
             f"the database file {_short(path)} is damaged or not a database ({error});"
-            " restore it from a backup",
-            reason=Reason.DATABASE_ERROR,
+            " restore it from a backup"
         )
     # A write through a reading connection is a bug, not a file that is read-only.
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) and not read_only:

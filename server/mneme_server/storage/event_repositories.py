@@ -19,18 +19,23 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import Insert, insert
 
-from mneme_server.events.model import Agent, Event, Session, SessionStatus, Severity
+from mneme_server.common.stored import reads, require_enum, require_times
+from mneme_server.events.model import Agent, Event, EventType, Session, SessionStatus, Severity
 from mneme_server.events.ports import EventFilter, SessionFilter
+from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     decode_tags,
     encode_tags,
     equal_where_given,
     insert_rows,
-    rows_with,
+    read_with,
     unindexed,
     upsert,
 )
 from mneme_server.storage.tables import agents, events, session_tags, sessions
+
+_TYPES = frozenset(map(int, EventType))
+_SEVERITIES = frozenset(map(int, Severity))
 
 
 class SqlSessions:
@@ -44,12 +49,13 @@ class SqlSessions:
         query = select(sessions).where(
             sessions.c.tenant_id == self._tenant_id, sessions.c.id == session_id
         )
-        row = self._connection.execute(query).first()
-        return None if row is None else session_of(row)
+        return next(iter(self._read(query)), None)
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
-        rows = rows_with(self._connection, sessions, "id", self._tenant_id, session_ids)
-        return {row.id: session_of(row) for row in rows}
+        found = read_with(
+            self._connection, sessions, session_of, self._tenant_id, session_ids, kind="session"
+        )
+        return {session.id: session for session in found}
 
     def save(self, saved: Collection[Session]) -> None:
         rows = [_session_row(session, self._tenant_id) for session in saved]
@@ -70,7 +76,7 @@ class SqlSessions:
         if after is not None:
             query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
         query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
-        return [session_of(row) for row in self._connection.execute(query)]
+        return self._read(query)
 
     def count(self, filter_: SessionFilter) -> int:
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
@@ -90,6 +96,9 @@ class SqlSessions:
                 return
             yield from page
             last = page[-1]
+
+    def _read(self, query: Select[Any]) -> list[Session]:
+        return read_rows(self._connection, query, session_of, kind="session")
 
     def _filtered(self, query: Select[Any], filter_: SessionFilter) -> Select[Any]:
         columns = sessions.c
@@ -117,8 +126,10 @@ class SqlEvents:
         self._tenant_id = tenant_id
 
     def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
-        rows = rows_with(self._connection, events, "id", self._tenant_id, event_ids)
-        return {row.id: event_of(row) for row in rows}
+        found = read_with(
+            self._connection, events, event_of, self._tenant_id, event_ids, kind="event"
+        )
+        return {event.id: event for event in found}
 
     def append(self, appended: Sequence[Event]) -> None:
         rows = [_event_row(event, self._tenant_id) for event in appended]
@@ -138,14 +149,14 @@ class SqlEvents:
             query = query.where(key < tuple_(*after) if descending else key > tuple_(*after))
         order = (events.c.timestamp, events.c.cursor)
         query = query.order_by(*(column.desc() for column in order) if descending else order)
-        return [event_of(row) for row in self._connection.execute(query.limit(limit))]
+        return self._read(query.limit(limit))
 
     def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
         # By the primary key: what is new is little, whatever is looked for in it.
         conditions = self._conditions(filter_, unindexed(events.c.tenant_id))
         query = select(events).where(events.c.cursor > cursor, *conditions)
         query = query.order_by(events.c.cursor).limit(limit)
-        return [event_of(row) for row in self._connection.execute(query)]
+        return self._read(query)
 
     def last_cursor(self) -> int:
         query = select(events.c.cursor).where(unindexed(events.c.tenant_id) == self._tenant_id)
@@ -163,7 +174,10 @@ class SqlEvents:
             .order_by(events.c.sequence)
             .limit(limit)
         )
-        return [event_of(row) for row in self._connection.execute(query)]
+        return self._read(query)
+
+    def _read(self, query: Select[Any]) -> list[Event]:
+        return read_rows(self._connection, query, event_of, kind="event")
 
     def _filtered(self, filter_: EventFilter) -> Select[Any]:
         return select(events).where(*self._conditions(filter_, events.c.tenant_id))
@@ -205,7 +219,7 @@ class SqlAgents:
             agents.c.tenant_id == self._tenant_id, agents.c.id > (after or "")
         )
         query = query.order_by(agents.c.id).limit(limit)
-        return [_agent(row) for row in self._connection.execute(query)]
+        return read_rows(self._connection, query, _agent, kind="agent")
 
 
 @cache
@@ -221,8 +235,10 @@ def _add_activity() -> Insert:
     return statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed)
 
 
+@reads("session")
 def session_of(row: Row[Any]) -> Session:
     """Return the session of a row."""
+    require_times(row.started_at, row.ended_at, row.last_event_at)
     return Session(
         id=row.id,
         agent_id=row.agent_id,
@@ -273,8 +289,12 @@ def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
     }
 
 
+@reads("event")
 def event_of(row: Row[Any]) -> Event:
     """Return the event of a row."""
+    require_enum(_TYPES, row.event_type, "its type")
+    require_enum(_SEVERITIES, row.severity, "its severity")
+    require_times(row.timestamp, row.recorded_at)
     return Event(
         id=row.id,
         session_id=row.session_id,
@@ -298,6 +318,9 @@ def event_of(row: Row[Any]) -> Event:
         recorded_us=row.recorded_at,
         prev_hash=row.prev_hash,
         hash=row.hash,
+        hash_version=row.hash_version,
+        salt=row.salt or b"",
+        commitment=row.commitment or b"",
         cursor=row.cursor,
     )
 
@@ -327,9 +350,13 @@ def _event_row(event: Event, tenant_id: str) -> dict[str, Any]:
         "recorded_at": event.recorded_us,
         "prev_hash": event.prev_hash,
         "hash": event.hash,
+        "hash_version": event.hash_version,
+        "salt": event.salt,
+        "commitment": event.commitment,
     }
 
 
+@reads("agent")
 def _agent(row: Row[Any]) -> Agent:
     return Agent(
         id=row.id,

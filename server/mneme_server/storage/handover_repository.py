@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from mneme_server.common.stored import reads
 from mneme_server.context.model import Decision, Handover, LockedContext, Todo
-from mneme_server.storage.rows import chunks, rows_with, upsert
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import chunks, read_with, upsert
 from mneme_server.storage.tables import handovers
 
 
@@ -21,8 +23,16 @@ class SqlHandovers:
         self._tenant_id = tenant_id
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Handover]:
-        rows = rows_with(self._connection, handovers, "session_id", self._tenant_id, session_ids)
-        return {row.session_id: _handover(row) for row in rows}
+        found = read_with(
+            self._connection,
+            handovers,
+            _handover,
+            self._tenant_id,
+            session_ids,
+            kind="handover",
+            key="session_id",
+        )
+        return {handover.session_id: handover for handover in found}
 
     def save(self, handover: Handover) -> None:
         self._connection.execute(upsert(handovers), [_handover_row(handover, self._tenant_id)])
@@ -34,8 +44,10 @@ class SqlHandovers:
         if agent_id:
             query = query.where(handovers.c.agent_id == agent_id)
         query = query.order_by(handovers.c.created_at.desc(), handovers.c.session_id.desc())
-        row = self._connection.execute(query.limit(1)).first()
-        return None if row is None else _handover(row)
+        found = read_rows(
+            self._connection, query.limit(1), _handover, kind="handover", key="session_id"
+        )
+        return found[0] if found else None
 
     def weights(self, session_ids: Collection[str]) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -47,6 +59,7 @@ class SqlHandovers:
         return found
 
 
+@reads("handover", "session_id")
 def _handover(row: Row[Any]) -> Handover:
     content = json.loads(row.content)
     return Handover(

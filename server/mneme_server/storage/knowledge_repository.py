@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from mneme_server.common.stored import reads
 from mneme_server.learn.knowledge_model import KnowledgeEntry, KnowledgeType
-from mneme_server.storage.rows import decode_tags, encode_tags, rows_with
+from mneme_server.storage.rows import decode_tags, encode_tags, read_with
 from mneme_server.storage.tables import knowledge
 
 
@@ -20,8 +21,10 @@ class SqlKnowledge:
         self._tenant_id = tenant_id
 
     def get_many(self, entry_ids: Collection[str]) -> dict[str, KnowledgeEntry]:
-        rows = rows_with(self._connection, knowledge, "id", self._tenant_id, entry_ids)
-        return {row.id: _entry(row) for row in rows}
+        found = read_with(
+            self._connection, knowledge, _entry, self._tenant_id, entry_ids, kind="knowledge entry"
+        )
+        return {entry.id: entry for entry in found}
 
     def add(self, entry: KnowledgeEntry) -> None:
         self._connection.execute(
@@ -42,6 +45,7 @@ class SqlKnowledge:
         )
 
 
+@reads("knowledge entry")
 def _entry(row: Row[Any]) -> KnowledgeEntry:
     return KnowledgeEntry(
         id=row.id,

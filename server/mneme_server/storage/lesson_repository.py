@@ -8,13 +8,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_, update
 from sqlalchemy.dialects.sqlite import insert
 
+from mneme_server.common.stored import reads
 from mneme_server.learn.model import Importance, Lesson, LessonFilter
+from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
     decode_tags,
     encode_tags,
     equal_where_given,
-    rows_with,
+    read_with,
     upsert,
 )
 from mneme_server.storage.tables import lesson_tags, lessons
@@ -28,8 +30,10 @@ class SqlLessons:
         self._tenant_id = tenant_id
 
     def get_many(self, lesson_ids: Collection[str]) -> dict[str, Lesson]:
-        rows = rows_with(self._connection, lessons, "id", self._tenant_id, lesson_ids)
-        return {row.id: _lesson(row) for row in rows}
+        found = read_with(
+            self._connection, lessons, _lesson, self._tenant_id, lesson_ids, kind="lesson"
+        )
+        return {lesson.id: lesson for lesson in found}
 
     def save(self, saved: Collection[Lesson]) -> None:
         rows = [_lesson_row(lesson, self._tenant_id) for lesson in saved]
@@ -51,12 +55,12 @@ class SqlLessons:
         if after is not None:
             query = query.where(tuple_(lessons.c.updated_at, lessons.c.id) < tuple_(*after))
         query = query.order_by(lessons.c.updated_at.desc(), lessons.c.id.desc()).limit(limit)
-        return [_lesson(row) for row in self._connection.execute(query)]
+        return read_rows(self._connection, query, _lesson, kind="lesson")
 
     def by_id(self, filter_: LessonFilter, after: str, limit: int) -> Sequence[Lesson]:
         query = self._filtered(select(lessons), filter_).where(lessons.c.id > after)
         query = query.order_by(lessons.c.id).limit(limit)
-        return [_lesson(row) for row in self._connection.execute(query)]
+        return read_rows(self._connection, query, _lesson, kind="lesson")
 
     def count(self, filter_: LessonFilter) -> int:
         query = self._filtered(select(func.count()).select_from(lessons), filter_)
@@ -93,6 +97,7 @@ class SqlLessons:
         return query.where(*conditions)
 
 
+@reads("lesson")
 def _lesson(row: Row[Any]) -> Lesson:
     return Lesson(
         id=row.id,

@@ -6,9 +6,21 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, and_, bindparam, select
+import structlog
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    select,
+)
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.common.errors import DataLoss
+from mneme_server.common.stored import reads
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.events.model import EventType, Severity
 from mneme_server.events.outcome import Outcome
@@ -16,6 +28,7 @@ from mneme_server.learn.knowledge_model import KnowledgeType
 from mneme_server.learn.model import Importance
 from mneme_server.recall.ports import Memory
 from mneme_server.storage.documents import document_of, select_documents
+from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import listed
 from mneme_server.storage.tables import (
     documents,
@@ -25,6 +38,8 @@ from mneme_server.storage.tables import (
     reflections,
     session_summaries,
 )
+
+_log = structlog.get_logger(__name__)
 
 # Recall runs it each time: building it anew would cost as much as running it, and asking for the
 # events' details apart half as much again.
@@ -52,15 +67,19 @@ class SqlMemories:
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self.lost = 0
 
     def get_many(self, doc_ids: Sequence[int]) -> dict[int, Memory]:
         found: dict[int, Memory] = {}
         others: dict[Scope, dict[str, Document]] = {}
         wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
-        for row in self._connection.execute(_MEMORIES, wanted).all():
-            document = document_of(row[:_EVENT_COLUMNS])
+        for memory in read_rows(
+            self._connection, _MEMORIES, _memory, wanted, kind="memory", key="source_id",
+            lost=self._left_out,
+        ):  # fmt: skip
+            document = memory.document
             if document.scope == Scope.EVENT:
-                found[document.doc_id] = Memory(document, _event_details(*row[_EVENT_COLUMNS:]))
+                found[document.doc_id] = memory
             else:
                 others.setdefault(document.scope, {})[document.source_id] = document
         for scope, documents_of in others.items():
@@ -69,64 +88,47 @@ class SqlMemories:
                 found[document.doc_id] = Memory(document, details.get(source_id, {}))
         return found
 
+    def _left_out(self, loss: DataLoss) -> None:
+        self.lost += 1
+        _log.warning("a memory was found and left out", tenant=self._tenant_id, error=str(loss))
+
     def _lesson_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         columns = lessons.c
         query = select(
             columns.id, columns.title, columns.category, columns.importance, columns.archived_at
         )
-        return {
-            row.id: {
-                "title": row.title,
-                "category": row.category,
-                "importance": Importance(row.importance).name,
-                "archived": row.archived_at is not None,
-            }
-            for row in self._rows(query, columns, source_ids)
-        }
+        return self._details(query, columns.id, source_ids, _lesson)
 
     def _reflection_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         columns = reflections.c
         query = select(columns.id, columns.outcome, columns.attempt_number, columns.next_strategy)
-        return {
-            row.id: {
-                "outcome": Outcome(row.outcome).name,
-                "attempt_number": row.attempt_number,
-                "next_strategy": row.next_strategy,
-            }
-            for row in self._rows(query, columns, source_ids)
-        }
+        return self._details(query, columns.id, source_ids, _reflection)
 
     def _session_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         columns = session_summaries.c
         named = (columns.outcome, columns.topics, columns.tools, columns.error_summary)
-        query = select(columns.session_id, *named).where(
-            columns.tenant_id == self._tenant_id, columns.session_id.in_(source_ids)
-        )
-        return {
-            row.session_id: {
-                "outcome": Outcome(row.outcome).name,
-                "topics": json.loads(row.topics),
-                "tools": dict(json.loads(row.tools)),
-                "error_summary": row.error_summary,
-            }
-            for row in self._connection.execute(query)
-        }
+        query = select(columns.session_id.label("id"), *named)
+        return self._details(query, columns.session_id, source_ids, _session)
 
     def _knowledge_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         columns = knowledge.c
         query = select(columns.id, columns.repo, columns.type, columns.success_rate)
-        return {
-            row.id: {
-                "repo": row.repo,
-                "type": KnowledgeType(row.type).name,
-                "success_rate": row.success_rate,
-            }
-            for row in self._rows(query, columns, source_ids)
-        }
+        return self._details(query, columns.id, source_ids, _knowledge)
 
-    def _rows(self, query: Any, columns: Any, source_ids: Sequence[str]) -> list[Any]:
-        mine = query.where(columns.tenant_id == self._tenant_id, columns.id.in_(source_ids))
-        return list(self._connection.execute(mine))
+    def _details(
+        self,
+        query: Select[Any],
+        key: Column[str],
+        source_ids: Sequence[str],
+        decode: Callable[[Row[Any]], JsonObject],
+    ) -> dict[str, JsonObject]:
+        """Return the details by id; those that are damaged are left out."""
+        mine = query.where(key.table.c.tenant_id == self._tenant_id, key.in_(source_ids))
+        found = read_rows(
+            self._connection, mine, lambda row: (row.id, decode(row)), kind="memory",
+            lost=self._left_out,
+        )  # fmt: skip
+        return dict(found)
 
 
 _DETAILS: dict[Scope, Callable[[SqlMemories, Sequence[str]], dict[str, JsonObject]]] = {
@@ -135,6 +137,49 @@ _DETAILS: dict[Scope, Callable[[SqlMemories, Sequence[str]], dict[str, JsonObjec
     Scope.REFLECTION: SqlMemories._reflection_details,
     Scope.KNOWLEDGE: SqlMemories._knowledge_details,
 }
+
+
+@reads("memory", "source_id")
+def _memory(row: Row[Any]) -> Memory:
+    return Memory(document_of(row[:_EVENT_COLUMNS]), _event_details(*row[_EVENT_COLUMNS:]))
+
+
+@reads("lesson")
+def _lesson(row: Row[Any]) -> JsonObject:
+    return {
+        "title": row.title,
+        "category": row.category,
+        "importance": Importance(row.importance).name,
+        "archived": row.archived_at is not None,
+    }
+
+
+@reads("reflection")
+def _reflection(row: Row[Any]) -> JsonObject:
+    return {
+        "outcome": Outcome(row.outcome).name,
+        "attempt_number": row.attempt_number,
+        "next_strategy": row.next_strategy,
+    }
+
+
+@reads("summary")
+def _session(row: Row[Any]) -> JsonObject:
+    return {
+        "outcome": Outcome(row.outcome).name,
+        "topics": json.loads(row.topics),
+        "tools": dict(json.loads(row.tools)),
+        "error_summary": row.error_summary,
+    }
+
+
+@reads("knowledge entry")
+def _knowledge(row: Row[Any]) -> JsonObject:
+    return {
+        "repo": row.repo,
+        "type": KnowledgeType(row.type).name,
+        "success_rate": row.success_rate,
+    }
 
 
 def _event_details(

@@ -10,12 +10,14 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
 from sqlalchemy.dialects.sqlite import insert
 
+from mneme_server.common.stored import reads
 from mneme_server.corpus.ports import Matrix
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.reflection_model import Reflection, ReflectionFilter, ReflectionLimits
 from mneme_server.learn.themes import Saying
 from mneme_server.storage.documents import STORED_VECTOR
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, rows_with
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, read_with
 from mneme_server.storage.tables import counters, reflection_tags, reflections, sayings
 
 
@@ -27,8 +29,15 @@ class SqlReflections:
         self._tenant_id = tenant_id
 
     def get_many(self, reflection_ids: Collection[str]) -> dict[str, Reflection]:
-        rows = rows_with(self._connection, reflections, "id", self._tenant_id, reflection_ids)
-        return {row.id: _reflection(row) for row in rows}
+        found = read_with(
+            self._connection,
+            reflections,
+            _reflection,
+            self._tenant_id,
+            reflection_ids,
+            kind="reflection",
+        )
+        return {reflection.id: reflection for reflection in found}
 
     def add(self, reflection: Reflection, said: Matrix | None) -> None:
         mine = {"tenant_id": self._tenant_id}
@@ -93,7 +102,7 @@ class SqlReflections:
         if after is not None:
             query = query.where(tuple_(reflections.c.created_at, reflections.c.id) < tuple_(*after))
         query = query.order_by(reflections.c.created_at.desc(), reflections.c.id.desc())
-        return [_reflection(row) for row in self._connection.execute(query.limit(limit))]
+        return read_rows(self._connection, query.limit(limit), _reflection, kind="reflection")
 
     def count(self, filter_: ReflectionFilter) -> int:
         query = self._filtered(select(func.count()).select_from(reflections), filter_)
@@ -184,6 +193,7 @@ class SqlCounters:
         return {row.name: row.value for row in self._connection.execute(query)}
 
 
+@reads("reflection")
 def _reflection(row: Row[Any]) -> Reflection:
     return Reflection(
         id=row.id,

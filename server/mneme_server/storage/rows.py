@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -21,6 +21,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
+
+from mneme_server.storage.reading import read_rows
 
 T = TypeVar("T")
 
@@ -54,12 +56,23 @@ def listed(array: BindParameter[Any]) -> Select[Any]:
     return select(each.c.value)
 
 
-def rows_with(
-    connection: Connection, table: Table, key: str, tenant_id: str, values: Collection[str]
-) -> Sequence[Row[Any]]:
-    """Return the tenant's rows whose column `key` has one of the values."""
+def read_with(
+    connection: Connection,
+    table: Table,
+    decode: Callable[[Row[Any]], T],
+    tenant_id: str,
+    values: Collection[str],
+    *,
+    kind: str,
+    key: str = "id",
+) -> list[T]:
+    """Return what `decode` makes of the tenant's rows whose column `key` has one of the values.
+
+    Raises:
+        DataLoss: a row cannot be read; the error names it.
+    """
     wanted = {"tenant": tenant_id, "values": json.dumps(list(values))}
-    return connection.execute(_having(table, key), wanted).all()
+    return read_rows(connection, _having(table, key), decode, wanted, kind=kind, key=key)
 
 
 @cache

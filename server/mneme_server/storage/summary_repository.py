@@ -20,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from mneme_server.common.stored import reads
 from mneme_server.context.model import (
     EventDigest,
     QueuedSummary,
@@ -31,7 +32,8 @@ from mneme_server.context.model import (
 from mneme_server.events.model import ERROR_TYPES, Event, EventType, Session, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.storage.event_repositories import event_of, session_of
-from mneme_server.storage.rows import chunks, equal_where_given, rows_with, unindexed, upsert
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import chunks, equal_where_given, read_with, unindexed, upsert
 from mneme_server.storage.tables import (
     documents,
     events,
@@ -54,10 +56,16 @@ class SqlSummaries:
         self._tenant_id = tenant_id
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, SessionSummary]:
-        rows = rows_with(
-            self._connection, session_summaries, "session_id", self._tenant_id, session_ids
+        found = read_with(
+            self._connection,
+            session_summaries,
+            _summary,
+            self._tenant_id,
+            session_ids,
+            kind="summary",
+            key="session_id",
         )
-        return {row.session_id: _summary(row) for row in rows}
+        return {summary.session_id: summary for summary in found}
 
     def save(self, summaries: Collection[SessionSummary]) -> None:
         if not summaries:
@@ -119,7 +127,7 @@ class SqlSummaries:
                 .order_by(events.c.sequence.desc())
                 .limit(limit)
             )
-            found[session_id] = [event_of(row) for row in self._connection.execute(query)]
+            found[session_id] = read_rows(self._connection, query, event_of, kind="event")
         return found
 
     def sessions_of(self, doc_ids: Sequence[int]) -> dict[int, str]:
@@ -144,7 +152,7 @@ class SqlSummaries:
         if after is not None:
             query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
         query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
-        return [session_of(row) for row in self._connection.execute(query)]
+        return read_rows(self._connection, query, session_of, kind="session")
 
     def _scoped(self, query: Select[Any], scope: SessionScope) -> Select[Any]:
         conditions: list[ColumnElement[bool]] = [sessions.c.tenant_id == self._tenant_id]
@@ -222,6 +230,7 @@ def _active_at() -> ColumnElement[int]:
     return func.coalesce(sessions.c.ended_at, sessions.c.last_event_at, sessions.c.started_at)
 
 
+@reads("summary", "session_id")
 def _summary(row: Row[Any]) -> SessionSummary:
     return SessionSummary(
         session_id=row.session_id,

@@ -132,6 +132,11 @@ events = Table(
     _count("recorded_at"),
     _text("prev_hash"),
     _text("hash"),
+    # Which bytes `hash` covers. From version 2 on it covers `commitment`, which `salt` and the
+    # content give; those before have neither.
+    Column("hash_version", SmallInteger, nullable=False, server_default="1"),
+    Column("salt", LargeBinary),
+    Column("commitment", LargeBinary),
     UniqueConstraint("tenant_id", "id", name="events_id"),
     UniqueConstraint("tenant_id", "session_id", "sequence", name="events_chain"),
     ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),

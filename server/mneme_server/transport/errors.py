@@ -18,6 +18,7 @@ from mneme.v1 import errors_pb2
 
 from mneme_server.common.errors import (
     AlreadyExists,
+    DataLoss,
     FailedPrecondition,
     InvalidArgument,
     MnemeError,
@@ -45,6 +46,7 @@ CODES: Mapping[type[MnemeError], grpc.StatusCode] = {
     FailedPrecondition: grpc.StatusCode.FAILED_PRECONDITION,
     ResourceExhausted: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
+    DataLoss: grpc.StatusCode.DATA_LOSS,
 }
 
 _RETRYABLE = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from mneme_server.common.errors import (
-    FailedPrecondition,
+    DataLoss,
     Reason,
     ResourceExhausted,
     Unavailable,
@@ -133,9 +133,9 @@ def test_a_constraint_violation_is_left_to_the_repository(database: Database) ->
 def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "broken.db"
     path.write_bytes(b"this is no database, but long enough to be looked at" * 100)
-    with pytest.raises(FailedPrecondition, match=r"broken\.db is damaged") as refused:
+    with pytest.raises(DataLoss, match=r"broken\.db is damaged") as refused:
         Database(path)
-    assert refused.value.reason is Reason.DATABASE_ERROR
+    assert refused.value.reason is Reason.DATA_DAMAGED
 
 
 def test_a_damaged_page_is_reported_when_it_is_read(database: Database) -> None:
@@ -146,9 +146,9 @@ def test_a_damaged_page_is_reported_when_it_is_read(database: Database) -> None:
     raw[4096:] = b"\xff" * (len(raw) - 4096)
     database.path.write_bytes(raw)
     damaged = Database(database.path)
-    with pytest.raises(FailedPrecondition, match="damaged") as refused:
+    with pytest.raises(DataLoss, match="damaged") as refused:
         _count(damaged)
-    assert refused.value.reason is Reason.DATABASE_ERROR
+    assert refused.value.reason is Reason.DATA_DAMAGED
     damaged.close()
 
 

@@ -70,6 +70,8 @@ class Corpus:
     def read(self) -> Iterator[Corpus]:
         yield self
 
+    lost = 0
+
     def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
         return {d.doc_id: Memory(d, {}) for d in self._source.documents_of(doc_ids)}
 

@@ -138,7 +138,7 @@ class Edge:
         service, method = path.split("/")
         self.servicers[service].behaviours[method] = behaviour
 
-    def raises(self, path: str, error: Exception) -> None:
+    def raises(self, path: str, error: BaseException) -> None:
         """Have "Service/Method" raise."""
 
         def behave(request: Any, context: grpc.ServicerContext) -> Any:

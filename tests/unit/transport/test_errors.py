@@ -27,6 +27,7 @@ TABLE: list[tuple[MnemeError, StatusCode, str, bool]] = [
     (errors.FailedPrecondition("m"), StatusCode.FAILED_PRECONDITION, "CONSTRAINT_VIOLATION", False),
     (errors.ResourceExhausted("m"), StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", True),
     (errors.Unavailable("m"), StatusCode.UNAVAILABLE, "TRANSACTION_FAILED", True),
+    (errors.DataLoss("m"), StatusCode.DATA_LOSS, "DATA_DAMAGED", False),
 ]
 
 
@@ -129,11 +130,16 @@ def test_an_embedding_error_says_whether_a_retry_helps(
     assert refusal.has_retry is (code is StatusCode.UNAVAILABLE)
 
 
+class PanicException(BaseException):
+    """As libraries written in Rust raise it."""
+
+
+@pytest.mark.parametrize("bug", [KeyError, PanicException])
 @pytest.mark.parametrize("path", [GET, "EventService/WatchEvents", "EventService/StreamEvents"])
 def test_a_bug_leaves_as_an_id_that_the_log_carries_with_the_traceback(
-    edge: Edge, client: Client, path: str
+    edge: Edge, client: Client, path: str, bug: type[BaseException]
 ) -> None:
-    edge.raises(path, KeyError("a secret of the inside"))
+    edge.raises(path, bug("a secret of the inside"))
     with capture_logs() as logs:
         refusal = client.refusal(path, REQUEST if path == GET else None)
     assert (refusal.code, refusal.reason) == (StatusCode.INTERNAL, "INTERNAL_ERROR")

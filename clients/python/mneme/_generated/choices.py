@@ -31,6 +31,7 @@ ErrorReasonChoice = Literal[
     "database_error",
     "schema_error",
     "transaction_failed",
+    "data_damaged",
     "embedding_failed",
     "model_not_loaded",
     "dimension_mismatch",

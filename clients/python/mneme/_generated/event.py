@@ -626,7 +626,8 @@ class EventMethods(SyncCaller):
         timeout: float | None = None,
     ) -> VerifyEventsResponse:
         """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content.
+        that does not verify. It recomputes every hash from the stored content; an
+        event that cannot be read back counts as broken.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -1141,7 +1142,8 @@ class AsyncEventMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> VerifyEventsResponse:
         """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content.
+        that does not verify. It recomputes every hash from the stored content; an
+        event that cannot be read back counts as broken.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).

@@ -190,7 +190,7 @@ class NewEvent(_message.Message):
     def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[_Union[EventType, str]] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("id", "session_id", "agent_id", "event_type", "severity", "timestamp", "text", "payload", "metadata", "name", "call_id", "error", "model", "input_tokens", "output_tokens", "cost_usd", "duration", "searchable", "sequence", "recorded_at", "prev_hash", "hash")
+    __slots__ = ("id", "session_id", "agent_id", "event_type", "severity", "timestamp", "text", "payload", "metadata", "name", "call_id", "error", "model", "input_tokens", "output_tokens", "cost_usd", "duration", "searchable", "sequence", "recorded_at", "prev_hash", "hash", "hash_version", "salt", "commitment")
     ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -213,6 +213,9 @@ class Event(_message.Message):
     RECORDED_AT_FIELD_NUMBER: _ClassVar[int]
     PREV_HASH_FIELD_NUMBER: _ClassVar[int]
     HASH_FIELD_NUMBER: _ClassVar[int]
+    HASH_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SALT_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENT_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     agent_id: str
@@ -235,7 +238,10 @@ class Event(_message.Message):
     recorded_at: _timestamp_pb2.Timestamp
     prev_hash: str
     hash: str
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[_Union[EventType, str]] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ..., sequence: _Optional[int] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., prev_hash: _Optional[str] = ..., hash: _Optional[str] = ...) -> None: ...
+    hash_version: int
+    salt: bytes
+    commitment: str
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[_Union[EventType, str]] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ..., sequence: _Optional[int] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., prev_hash: _Optional[str] = ..., hash: _Optional[str] = ..., hash_version: _Optional[int] = ..., salt: _Optional[bytes] = ..., commitment: _Optional[str] = ...) -> None: ...
 
 class StartSessionRequest(_message.Message):
     __slots__ = ("session_id", "agent_id", "agent_name", "user_id", "project", "tags", "metadata", "started_at")

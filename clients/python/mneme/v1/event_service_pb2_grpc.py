@@ -215,7 +215,8 @@ class EventServiceServicer:
 
     def VerifyEvents(self, request, context):
         """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content.
+        that does not verify. It recomputes every hash from the stored content; an
+        event that cannot be read back counts as broken.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).

@@ -117,7 +117,8 @@ class EventServiceStub:
     """
     VerifyEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]
     """Walks the hash chains and names the first broken event of each session
-    that does not verify. It recomputes every hash from the stored content.
+    that does not verify. It recomputes every hash from the stored content; an
+    event that cannot be read back counts as broken.
 
     Scope: read.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -212,7 +213,8 @@ class EventServiceAsyncStub(EventServiceStub):
     """
     VerifyEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]  # type: ignore[assignment]
     """Walks the hash chains and names the first broken event of each session
-    that does not verify. It recomputes every hash from the stored content.
+    that does not verify. It recomputes every hash from the stored content; an
+    event that cannot be read back counts as broken.
 
     Scope: read.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -364,7 +366,8 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_event_service_pb2.VerifyEventsResponse, _abc.Awaitable[_event_service_pb2.VerifyEventsResponse]]:
         """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content.
+        that does not verify. It recomputes every hash from the stored content; an
+        event that cannot be read back counts as broken.
 
         Scope: read.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).

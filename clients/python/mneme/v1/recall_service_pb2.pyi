@@ -135,7 +135,7 @@ class RecallResult(_message.Message):
     def __init__(self, source_type: _Optional[_Union[Scope, str]] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
-    __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only")
+    __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only", "partial")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_RESULTS_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
@@ -143,6 +143,7 @@ class RecallResponse(_message.Message):
     PENDING_COUNT_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_CAPPED_FIELD_NUMBER: _ClassVar[int]
     WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[RecallResult]
     total_results: int
     outcome: RecallOutcome
@@ -150,4 +151,5 @@ class RecallResponse(_message.Message):
     pending_count: int
     candidates_capped: bool
     words_only: bool
-    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., total_results: _Optional[int] = ..., outcome: _Optional[_Union[RecallOutcome, str]] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., candidates_capped: _Optional[bool] = ..., words_only: _Optional[bool] = ...) -> None: ...
+    partial: bool
+    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., total_results: _Optional[int] = ..., outcome: _Optional[_Union[RecallOutcome, str]] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., candidates_capped: _Optional[bool] = ..., words_only: _Optional[bool] = ..., partial: _Optional[bool] = ...) -> None: ...

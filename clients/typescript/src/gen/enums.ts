@@ -102,6 +102,7 @@ export interface EnumNames {
     | "database_error"
     | "schema_error"
     | "transaction_failed"
+    | "data_damaged"
     | "embedding_failed"
     | "model_not_loaded"
     | "dimension_mismatch"

@@ -8,6 +8,7 @@ from typing import Any, cast
 from mneme.v1 import context_service_pb2 as pb
 from mneme.v1 import event_service_pb2, reflection_pb2
 
+from mneme_server.common.stored import reads
 from mneme_server.context.model import (
     Awakening,
     Decision,
@@ -58,6 +59,7 @@ def handover_given(request: pb.SleepRequest) -> Handover:
     )
 
 
+@reads("handover", "session_id")
 def handover(stored: Handover) -> pb.Handover:
     """Return the message of a handover."""
     return pb.Handover(
@@ -83,6 +85,7 @@ def handover(stored: Handover) -> pb.Handover:
     )
 
 
+@reads("summary", "session_id")
 def summary(made: SessionSummary) -> pb.SessionSummary:
     """Return the message of a summary."""
     return pb.SessionSummary(

@@ -8,6 +8,7 @@ from typing import cast
 from google.protobuf.duration_pb2 import Duration
 from mneme.v1 import event_service_pb2 as pb
 
+from mneme_server.common.stored import reads
 from mneme_server.events.model import (
     Agent,
     Event,
@@ -68,6 +69,7 @@ def new_event(message: pb.NewEvent, field: str) -> NewEvent:
     )
 
 
+@reads("event")
 def event(recorded: Event) -> pb.Event:
     """Return the message of an event."""
     message = pb.Event(
@@ -92,6 +94,9 @@ def event(recorded: Event) -> pb.Event:
         recorded_at=to_timestamp(recorded.recorded_us),
         prev_hash=recorded.prev_hash,
         hash=recorded.hash,
+        hash_version=recorded.hash_version,
+        salt=recorded.salt,
+        commitment=recorded.commitment.hex(),
     )
     if recorded.duration_us is not None:
         message.duration.CopyFrom(_duration(recorded.duration_us))
@@ -112,6 +117,7 @@ def new_session(request: pb.StartSessionRequest) -> NewSession:
     )
 
 
+@reads("session")
 def session(stored: Session) -> pb.Session:
     """Return the message of a session."""
     return pb.Session(
@@ -139,6 +145,7 @@ def session(stored: Session) -> pb.Session:
     )
 
 
+@reads("agent")
 def agent(stored: Agent) -> pb.Agent:
     """Return the message of an agent."""
     return pb.Agent(

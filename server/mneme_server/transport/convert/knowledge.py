@@ -7,6 +7,7 @@ from typing import cast
 from mneme.v1 import knowledge_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.common.stored import reads
 from mneme_server.learn.knowledge_model import (
     FoundKnowledge,
     KnowledgeAnswer,
@@ -37,6 +38,7 @@ def new_entry(request: pb.LogKnowledgeRequest) -> KnowledgeEntry:
     )
 
 
+@reads("knowledge entry")
 def entry(stored: KnowledgeEntry) -> pb.KnowledgeEntry:
     """Return the message of an entry."""
     return pb.KnowledgeEntry(

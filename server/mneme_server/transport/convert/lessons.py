@@ -10,6 +10,7 @@ from mneme.v1 import learn_service_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.common.stored import reads
 from mneme_server.learn.model import (
     DEFAULT_CATEGORY,
     FoundLesson,
@@ -60,6 +61,7 @@ def imported_lesson(message: pb.Lesson, field: str) -> Lesson:
     )
 
 
+@reads("lesson")
 def lesson(stored: Lesson) -> pb.Lesson:
     """Return the message of a lesson."""
     return pb.Lesson(

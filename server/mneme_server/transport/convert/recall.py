@@ -51,6 +51,7 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
         pending_count=answer.pending_count,
         candidates_capped=answer.capped,
         words_only=answer.words_only,
+        partial=answer.partial,
     )
 
 

@@ -6,6 +6,7 @@ from typing import cast
 
 from mneme.v1 import reflection_pb2 as pb
 
+from mneme_server.common.stored import reads
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.reflection_model import (
     FoundReflection,
@@ -37,6 +38,7 @@ def new_reflection(request: pb.StoreReflectionRequest) -> Reflection:
     )
 
 
+@reads("reflection")
 def reflection(stored: Reflection) -> pb.Reflection:
     """Return the message of a reflection."""
     return pb.Reflection(

@@ -10,6 +10,7 @@ import grpc
 import structlog
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
+from mneme_server.common.errors import DataLoss
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.transport.call import Call
 from mneme_server.transport.errors import DETAILS_KEY, internal_outcome, outcome_of
@@ -22,13 +23,16 @@ def map_errors(call: Call) -> Iterator[None]:
     """Turn what the call raises into its status."""
     try:
         yield
-    except Exception as error:
-        if isinstance(error, grpc.RpcError):
-            # The request stream broke off: the caller is gone and nobody hears an answer.
+    except BaseException as error:
+        # A broken request stream: the caller is gone and nobody hears an answer. And what is meant
+        # for the interpreter. A panic in a library written in Rust is neither, and no `Exception`.
+        if isinstance(error, grpc.RpcError | GeneratorExit | KeyboardInterrupt | SystemExit):
             raise
         if isinstance(error, EmbeddingError) and error.detail:
             # Where the backend is, is no business of the tenants'.
             _log.warning("embedding failed", error=str(error), request_id=call.request_id)
+        if isinstance(error, DataLoss):
+            _log.warning("stored data are damaged", tenant=call.tenant_id, error=str(error))
         outcome = outcome_of(error, call.request_id)
         if outcome is None:
             call.error_id = secrets.token_hex(8)

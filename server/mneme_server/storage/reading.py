@@ -1,0 +1,121 @@
+"""Reading rows that may be damaged: which one it is, and how to go on without it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Executable, Row
+
+from mneme_server.common.errors import DataLoss
+from mneme_server.common.stored import damaged
+
+T = TypeVar("T")
+
+Lost = Callable[[DataLoss], object]
+"""Is told of a row that cannot be read; the others are read."""
+
+
+class NotUtf8(DataLoss):
+    """A stored text is not UTF-8; SQLite's driver does not say whose."""
+
+
+def not_utf8(error: sqlite3.Error) -> NotUtf8 | None:
+    """Return what the driver's error says if it is that a stored text is not UTF-8."""
+    if not str(error).startswith("Could not decode to UTF-8"):
+        return None
+    return NotUtf8(
+        "a text is damaged where it is stored (it is not UTF-8); what can be read of the tenant is"
+        " served, the rest has to come from a backup"
+    )
+
+
+def read_rows(
+    connection: Connection,
+    query: Executable,
+    decode: Callable[[Row[Any]], T],
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    kind: str,
+    key: str = "id",
+    lost: Lost | None = None,
+) -> list[T]:
+    """Return what `decode` makes of each row.
+
+    Args:
+        connection: a transaction.
+        query: selects the rows; run twice when a text in one of them is not UTF-8.
+        decode: decodes a row; raises `DataLoss` when it cannot (see `common.stored.reads`).
+        parameters: the query's.
+        kind: what a row holds, in a word.
+        key: the column that holds its id.
+        lost: told of each row that cannot be read. Without it, the first ends the reading.
+
+    Raises:
+        DataLoss: a row cannot be read; the error names it.
+    """
+    rows = all_rows(connection, query, parameters)
+    if lost is None and not rows.lenient:
+        return [decode(row) for row in rows.rows]
+    found = []
+    for row in rows.rows:
+        try:
+            if rows.lenient:
+                _require_utf8(row, kind, key)
+            found.append(decode(row))
+        except DataLoss as loss:
+            if lost is None:
+                raise
+            lost(loss)
+    return found
+
+
+class Rows:
+    """Rows as they were read; `lenient` when texts that are not UTF-8 stand as `Undecodable`."""
+
+    def __init__(self, rows: Sequence[Row[Any]], *, lenient: bool) -> None:
+        self.rows = rows
+        self.lenient = lenient
+
+
+class Undecodable(bytes):
+    """A stored text that is not UTF-8."""
+
+
+def all_rows(
+    connection: Connection, query: Executable, parameters: Mapping[str, Any] | None = None
+) -> Rows:
+    """Run a query and return its rows, those with damaged texts too."""
+    try:
+        return Rows(connection.execute(query, parameters).all(), lenient=False)
+    except NotUtf8:
+        with _leniently(connection):
+            return Rows(connection.execute(query, parameters).all(), lenient=True)
+
+
+def _require_utf8(row: Row[Any], kind: str, key: str) -> None:
+    if any(isinstance(value, Undecodable) for value in row):
+        found = getattr(row, key, "")
+        item_id = found.decode(errors="backslashreplace") if isinstance(found, bytes) else found
+        raise damaged(kind, item_id, "a text is not UTF-8")
+
+
+@contextmanager
+def _leniently(connection: Connection) -> Iterator[None]:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    before = driver.text_factory
+    driver.text_factory = _text
+    try:
+        yield
+    finally:
+        driver.text_factory = before
+
+
+def _text(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return Undecodable(raw)

@@ -1,0 +1,169 @@
+"""Rows that were changed on the disk: each call says what is lost, and the others go on."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import reflection_pb2
+from support.api import Api, grpc, refused
+from support.making import (
+    event,
+    ids_of,
+    lesson,
+    list_events,
+    recall,
+    record,
+    session_of,
+    verify,
+)
+from support.server import LocalServer, local_server
+
+NO_UTF8 = "CAST(x'66fe6f' AS TEXT)"
+EVENT_DAMAGES = {
+    "a text is no UTF-8": f"text = {NO_UTF8}",
+    "an error is no UTF-8": f"error = {NO_UTF8}",
+    "a payload is no UTF-8": f"payload = {NO_UTF8}",
+    "a payload is no JSON": "payload = '{\"a\":'",
+    "a payload is no object": "payload = '[1]'",
+    "metadata are no JSON": "metadata = 'x'",
+    "a type is unknown": "event_type = 99",
+    "a severity is unknown": "severity = 77",
+    "a time is a text": "timestamp = 'noon'",
+    "a time is beyond all calendars": "timestamp = 9000000000000000000",
+    "a cost is a text": "cost_usd = 'much'",
+    "tokens are a text": "input_tokens = 'many'",
+    "a duration is a text": "duration = 'long'",
+    "a hash is no UTF-8": f"hash = {NO_UTF8}",
+}
+
+
+Tamper = Callable[[str], None]
+
+
+@pytest.fixture
+def tamper(server: LocalServer, api: Api) -> Tamper:
+    """Return what changes the tenant's database behind the server's back."""
+
+    return lambda sql: _execute(server, api, sql)
+
+
+def _execute(server: LocalServer, api: Api, sql: str) -> None:
+    path = Path(server.data_dir) / "tenants" / api.tenant_id / "mneme.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        assert connection.execute(sql).rowcount > 0
+
+
+@pytest.mark.parametrize("what", sorted(EVENT_DAMAGES))
+def test_a_damaged_event_is_named_and_hides_no_other(what: str, api: Api, tamper: Tamper) -> None:
+    record(
+        api,
+        *[event(f"the heron number {n} stood in the reeds", "s", id=f"e{n}", at=n)
+          for n in range(1, 6)],
+        event("another session", "other", id="o1", at=9),
+        wait=True,
+    )  # fmt: skip
+    tamper(f"UPDATE events SET {EVENT_DAMAGES[what]} WHERE id = 'e3'")
+
+    with refused() as failure:
+        list_events(api, session_id="s")
+    assert (failure.code, failure.reason) == (grpc.StatusCode.DATA_LOSS, "DATA_DAMAGED")
+    assert (failure.metadata["kind"], failure.metadata["id"]) == ("event", "e3")
+    assert "e3" in failure.message
+    assert "Traceback" not in failure.message
+
+    verified = verify(api)
+    (broken,) = verified.broken
+    assert (broken.session_id, broken.event_id, broken.sequence) == ("s", "e3", 3)
+    assert verified.sessions_checked == 2
+    assert verify(api, "other").valid
+    assert [found.id for found in list_events(api, session_id="other")] == ["o1"]
+    assert session_of(api, "s").event_count == 5
+    found = ids_of(recall(api, "heron in the reeds", limit=10))
+    assert {"e1", "e2", "e4", "e5"} <= set(found)
+    record(api, event("it goes on", "s", id="e6"), wait=True)
+    assert ids_of(recall(api, "it goes on"))[0] == "e6"
+
+
+def test_recall_leaves_a_damaged_memory_out_and_says_so(
+    server: LocalServer, api: Api, tamper: Tamper
+) -> None:
+    record(api, *[event(f"the heron number {n}", id=f"e{n}") for n in range(3)], wait=True)
+    assert not recall(api, "heron").partial
+    tamper(f"UPDATE documents SET text = {NO_UTF8} WHERE source_id = 'e1'")
+    found = recall(api, "heron")
+    assert (set(ids_of(found)), found.partial) == ({"e0", "e2"}, True)
+    # And opened anew, with the damaged one in what the index is made from.
+    server.close_tenant(api.tenant_id)
+    for mode in (recall_pb.RECALL_MODE_LEXICAL, recall_pb.RECALL_MODE_DENSE):
+        assert set(ids_of(recall(api, "heron", mode=mode))) == {"e0", "e2"}
+    record(api, event("said after the damaged one", id="e3"), wait=True)
+
+
+OTHER_DAMAGES = {
+    "session": ("UPDATE sessions SET status = 42 WHERE id = 's'", lambda api: session_of(api, "s")),
+    "lesson": (
+        "UPDATE lessons SET importance = 42",
+        lambda api: api.learn.ListLessons(learn_pb.ListLessonsRequest()),
+    ),
+    "reflection": (
+        "UPDATE reflections SET what_worked = '[' ",
+        lambda api: api.learn.ListReflections(reflection_pb2.ListReflectionsRequest()),
+    ),
+    "handover": (
+        "UPDATE handovers SET content = '{}'",
+        lambda api: api.context.WakeUp(context_pb.WakeUpRequest(project="p")),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(OTHER_DAMAGES))
+def test_other_damaged_rows_are_named_too(kind: str, api: Api, tamper: Tamper) -> None:
+    api.events.StartSession(events_pb.StartSessionRequest(session_id="s", project="p"))
+    record(api, event("words", "s"), wait=True)
+    lesson(api, "Cooking", "rice needs water", lesson_id="rice")
+    api.learn.StoreReflection(
+        reflection_pb2.StoreReflectionRequest(
+            session_id="s", task_description="cook",
+            outcome=reflection_pb2.OUTCOME_SUCCESS,
+            what_worked=["boiling"], next_strategy="less water",
+        )
+    )  # fmt: skip
+    api.context.Sleep(context_pb.SleepRequest(session_id="s", progress=["cooked"]))
+    sql, call = OTHER_DAMAGES[kind]
+    tamper(sql)
+    with refused() as failure:
+        call(api)
+    assert (failure.code, failure.metadata["kind"]) == (grpc.StatusCode.DATA_LOSS, kind)
+    assert failure.metadata["id"]
+
+
+def test_a_damaged_vector_is_found_by_its_words(
+    server: LocalServer, api: Api, tamper: Tamper
+) -> None:
+    record(api, *[event(f"the heron number {n}", id=f"e{n}") for n in range(3)], wait=True)
+    server.close_tenant(api.tenant_id)
+    tamper("UPDATE vectors SET vector = x'00' WHERE doc_id = 2")
+    shutil.rmtree(Path(server.data_dir) / "tenants" / api.tenant_id / "index")
+    found = recall(api, "heron", mode=recall_pb.RECALL_MODE_LEXICAL)
+    assert set(ids_of(found)) == {"e0", "e1", "e2"}
+    assert len(ids_of(recall(api, "heron", mode=recall_pb.RECALL_MODE_DENSE))) == 2
+
+
+def test_a_damaged_text_in_the_queue_holds_nobody_up(tmp_path: Path) -> None:
+    with local_server(tmp_path / "data") as server:
+        api, pipeline = server.keys.tenant(), server.application.memories.pipeline
+        pipeline.stop()
+        record(api, *[event(f"the heron number {n}", id=f"e{n}") for n in range(3)])
+        _execute(server, api, f"UPDATE documents SET text = {NO_UTF8} WHERE source_id = 'e1'")
+        pipeline.step(api.tenant_id)
+        assert pipeline.step(api.tenant_id) is None
+        assert set(ids_of(recall(api, "heron"))) == {"e0", "e2"}
