@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.events.model import Event, EventType, NewEvent, Severity
@@ -14,6 +14,7 @@ the lexical index, and no copy of a whole result."""
 _TEXT_ONLY = frozenset(
     {EventType.LLM_CALL, EventType.LLM_RESPONSE, EventType.CUSTOM, EventType.COST_TRACKED}
 )
+_BETWEEN = ", "
 _NEVER_RECALLED = frozenset({EventType.SESSION_STARTED, EventType.SESSION_ENDED})
 _ERRORS = frozenset({EventType.TOOL_ERROR, EventType.ERROR})
 
@@ -113,24 +114,31 @@ def _derived_text(kind: EventType, name: str, error: str, payload: JsonObject) -
     return ": ".join([_LABEL[kind], *parts])[:MAX_DERIVED_TEXT] if parts else ""
 
 
-def _flat(value: object, budget: int = MAX_DERIVED_TEXT) -> str:
-    """Return JSON as words, "origin JFK, cabin economy": quotes and braces are noise to a model."""
+def _flat(value: object) -> str:
+    """Return JSON as words, "origin JFK, cabin economy": quotes and braces are noise to a model.
+
+    It reads no further than its words go: a payload may have millions of values.
+    """
     parts: list[str] = []
+    length = 0
+    for key, item in _leaves("", value):
+        parts.append(f"{key} {item}" if key else str(item))
+        length += len(parts[-1]) + len(_BETWEEN)
+        if length > MAX_DERIVED_TEXT:
+            break
+    return _BETWEEN.join(parts)[:MAX_DERIVED_TEXT]
 
-    def walk(key: str, item: object) -> None:
-        if sum(map(len, parts)) > budget:
-            return
-        if isinstance(item, Mapping):
-            for inner_key, inner in item.items():
-                walk(str(inner_key), inner)
-        elif isinstance(item, list | tuple):
-            for inner in item:
-                walk(key, inner)
-        elif item is not None:
-            parts.append(f"{key} {item}" if key else str(item))
 
-    walk("", value)
-    return ", ".join(parts)[:budget]
+def _leaves(key: str, item: object) -> Iterator[tuple[str, object]]:
+    """Yield the values of JSON, each under the nearest key above it; nulls are left out."""
+    if isinstance(item, Mapping):
+        for inner_key, inner in item.items():
+            yield from _leaves(str(inner_key), inner)
+    elif isinstance(item, list | tuple):
+        for inner in item:
+            yield from _leaves(key, inner)
+    elif item is not None:
+        yield key, item
 
 
 def _text_of(source: JsonObject, *keys: str) -> str:
