@@ -17,15 +17,28 @@ _encoder = json.JSONEncoder(
 def canonical_json(value: Json) -> str:
     """Return `value` in the JSON Canonicalization Scheme, RFC 8785.
 
+    The scheme stops at whole numbers that doubles hold; those beyond, such as microseconds after
+    the year 2255, are spelled in full.
+
     Raises:
-        ValueError: a number is NaN or infinite, or a whole number that doubles cannot hold; JSON
-            has no such numbers.
+        ValueError: a number is NaN or infinite; JSON has no such numbers.
     """
     text = _encoder.encode(value)
     # Python's encoder is many times faster, and spells as the scheme does but for two things:
     # numbers with an exponent, and the order of keys beyond the basic plane of Unicode.
     if "e-" in text or "e+" in text or (not text.isascii() and max(text) > "\uffff"):
+        return _spell(value)
+    return text
+
+
+def _spell(value: Json) -> str:
+    if isinstance(value, Mapping):
+        keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
+        return f"{{{','.join(f'{_encoder.encode(key)}:{_spell(value[key])}' for key in keys)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_spell, value))}]"
+    if isinstance(value, float):
         import rfc8785
 
         return rfc8785.dumps(value).decode()
-    return text
+    return _encoder.encode(value)

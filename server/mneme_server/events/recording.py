@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mneme_server.common.clock import now_us
+from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
 from mneme_server.common.foreground import Foreground
 from mneme_server.common.ids import new_id
@@ -201,8 +202,8 @@ def count_event(session: Session, event: Event) -> None:
     session.llm_call_count += event.event_type == EventType.LLM_CALL
     session.error_count += event.is_error
     session.total_cost_usd += event.cost_usd
-    session.total_input_tokens += event.input_tokens
-    session.total_output_tokens += event.output_tokens
+    session.total_input_tokens = counted(session.total_input_tokens + event.input_tokens)
+    session.total_output_tokens = counted(session.total_output_tokens + event.output_tokens)
     session.last_event_us = max(session.last_event_us or 0, event.timestamp_us)
     if event.event_type == EventType.SESSION_ENDED and session.status == SessionStatus.ACTIVE:
         session.status = SessionStatus.ERROR if event.is_error else SessionStatus.COMPLETED

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_, update
 from sqlalchemy.dialects.sqlite import insert
 
+from mneme_server.common.counting import MAX_COUNT, counted
 from mneme_server.common.stored import reads
 from mneme_server.learn.model import Importance, Lesson, LessonFilter
 from mneme_server.storage.reading import read_rows
@@ -45,7 +46,10 @@ class SqlLessons:
             self._connection.execute(
                 update(lessons)
                 .where(lessons.c.tenant_id == self._tenant_id, lessons.c.id.in_(some))
-                .values(access_count=lessons.c.access_count + 1, last_accessed_at=at_us)
+                .values(
+                    access_count=func.min(lessons.c.access_count + 1, MAX_COUNT),
+                    last_accessed_at=at_us,
+                )
             )
 
     def page(
@@ -111,7 +115,7 @@ def _lesson(row: Row[Any]) -> Lesson:
         context_json=row.context,
         source_session_id=row.source_session_id,
         source_event_id=row.source_event_id,
-        access_count=row.access_count,
+        access_count=counted(row.access_count),
         last_accessed_us=row.last_accessed_at,
         created_us=row.created_at,
         updated_us=row.updated_at,
