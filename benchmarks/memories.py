@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mneme import MnemeClient
-from mneme.types import EventType, NewEvent
+from mneme.messages import EventType, NewEvent
 
 from benchmarks.server import ROOT, Server
 from benchmarks.texts import MadeEvent, events

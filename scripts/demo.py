@@ -25,7 +25,7 @@ from pathlib import Path
 from demo_support import BIN, ROOT, Report, Server
 from mneme import MnemeClient
 from mneme.errors import MnemeError, NotFoundError
-from mneme.types import RecallResult, Session, SessionStatus
+from mneme.types import ImportanceChoice, RecallResult, Session
 from rich.text import Text
 
 SAMPLES = ROOT / "samples"
@@ -41,7 +41,7 @@ QUESTIONS = (
 )
 
 # Title, content, category, importance, and a question in other words.
-LESSONS = (
+LESSONS: tuple[tuple[str, str, str, ImportanceChoice, str], ...] = (
     (
         "Large tables change in steps",
         "Add the column as nullable, fill it in small batches while watching the replica, build "
@@ -363,11 +363,11 @@ def _events_in(file: Path) -> Counter[str]:
 
 
 def _started(session: Session) -> datetime:
-    return session.started_at.ToDatetime(tzinfo=UTC)
+    return session.started_at or datetime.min.replace(tzinfo=UTC)
 
 
 def _session_row(session: Session) -> tuple[str, ...]:
-    failed = session.status == SessionStatus.SESSION_STATUS_ERROR
+    failed = session.status == "error"
     return (
         f"{_started(session):%a %d %b}",
         str(session.metadata["title"]) + (" (failed)" if failed else ""),
@@ -379,8 +379,8 @@ def _session_row(session: Session) -> tuple[str, ...]:
 
 
 def _answer(result: RecallResult) -> tuple[float, str, str, str]:
-    when = result.timestamp.ToDatetime(tzinfo=UTC)
-    return result.score, f"{when:%d %b}", result.session_id, result.text
+    when = f"{result.timestamp:%d %b}" if result.timestamp else ""
+    return result.score, when, result.session_id, result.text
 
 
 def _is_missing(client: MnemeClient, session_id: str) -> bool:

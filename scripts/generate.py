@@ -59,6 +59,8 @@ def generate_python(image: Path, out: Path) -> None:
         *schemas(),
     )
     write(describe(image.read_bytes()), out / "mneme/_generated")
+    settings = f"--config={ROOT / 'pyproject.toml'}"
+    subprocess.run([BIN / "ruff", "format", "-q", settings, out / "mneme/_generated"], check=True)
     # Schemas without services leave empty stubs; the API does not show them.
     for stub in out.rglob("*_pb2_grpc.py*"):
         if "Stub" not in stub.read_text():

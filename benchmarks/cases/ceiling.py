@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import grpc
-from mneme.types import GetSessionRequest
+from mneme.messages import GetSessionRequest
 
 from benchmarks import echo
 from benchmarks.context import Context

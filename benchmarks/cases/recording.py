@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from mneme import MnemeClient
-from mneme.types import NewEvent, RecordEventsRequest
+from mneme.messages import NewEvent, RecordEventsRequest
 
 from benchmarks import memories
 from benchmarks.context import Context

@@ -14,33 +14,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from mneme_mcp.schemas import tidy
 from mneme_mcp.spelling import to_camel
 
-
-def _short(value: Any) -> Any:
-    """`OUTCOME_SUCCESS` as `success`; what an enum does not say as nothing."""
-    if not isinstance(value, str) or not value.isupper():
-        return value
-    for prefix in _ENUMS:
-        if value.startswith(prefix):
-            name = value.removeprefix(prefix).lower()
-            return "" if name == "unspecified" else name
-    return value.lower()
-
-
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
-_ENUMS = (
-    "ANALYSIS_",
-    "EVENT_TYPE_",
-    "IMPORTANCE_",
-    "KNOWLEDGE_TYPE_",
-    "OUTCOME_",
-    "RECALL_OUTCOME_",
-    "SCOPE_",
-    "SESSION_STATUS_",
-    "SEVERITY_",
-)
 
-Name = Annotated[str, BeforeValidator(_short)]
-"""An enum's value in lower case, without its prefix."""
+Name = Annotated[str, BeforeValidator(lambda value: value or "")]
+"""An enum's value; empty where the API says nothing."""
 
 
 class Output(BaseModel):

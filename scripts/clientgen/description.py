@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,20 @@ class Field:
     @property
     def name(self) -> str:
         """The field's name, which is the parameter's."""
+        return str(self.descriptor.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message that requests or answers hold."""
+
+    descriptor: Descriptor
+    comment: str
+    fields: tuple[Field, ...]
+
+    @property
+    def name(self) -> str:
+        """The message's name."""
         return str(self.descriptor.name)
 
 
@@ -90,9 +104,14 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """All services, the public messages and enums by module, and what the enums hold."""
+    """All services, the public messages and enums by module, and what the enums hold.
+
+    `given` are the messages inside of requests, `answered` those of answers, each once.
+    """
 
     services: tuple[Service, ...]
+    given: tuple[Message, ...]
+    answered: tuple[Message, ...]
     types: Mapping[str, tuple[str, ...]]
     choices: Mapping[str, tuple[str, ...]]
 
@@ -109,8 +128,13 @@ def describe(image: bytes) -> Api:
     own = [file for file in files.file if file.package == PACKAGE]
     services = tuple(reader.service(f"{PACKAGE}.{s.name}") for file in own for s in file.service)
     _refuse_clashes(services)
+    methods = [rpc.descriptor for service in services for rpc in service.rpcs]
+    given = _reachable(message for method in methods for message in _arguments(method))
+    answers = (method.output_type for method in methods)
     return Api(
         services=services,
+        given=tuple(reader.message(found) for found in given),
+        answered=tuple(reader.message(found) for found in _reachable(answers)),
         types={
             file.name.removesuffix(".proto").replace("/", ".") + "_pb2": tuple(
                 sorted([*(m.name for m in file.message_type), *(e.name for e in file.enum_type)])
@@ -125,6 +149,29 @@ def _choices(enum: descriptor_pb2.EnumDescriptorProto) -> tuple[str, ...]:
     """What a caller may say for an enum: its names in lower case, without their prefix."""
     prefix = enum.value[0].name.removesuffix("UNSPECIFIED")
     return tuple(value.name.removeprefix(prefix).lower() for value in enum.value if value.number)
+
+
+def _arguments(method: MethodDescriptor) -> Iterator[Descriptor]:
+    """The messages that a caller makes: a request's own fields are the method's parameters."""
+    request = method.input_type
+    if method.client_streaming and len(request.fields) > 1:
+        yield request
+    yield from (field.message_type for field in request.fields if field.message_type)
+
+
+def _reachable(messages: Iterable[Descriptor]) -> list[Descriptor]:
+    """These messages and all of the API's that they hold, by name."""
+    found: dict[str, Descriptor] = {}
+    waiting = list(messages)
+    while waiting:
+        message = waiting.pop()
+        if message.full_name in found or not message.full_name.startswith(f"{PACKAGE}."):
+            continue
+        is_map_entry = message.GetOptions().map_entry
+        if not is_map_entry:
+            found[message.full_name] = message
+        waiting += [field.message_type for field in message.fields if field.message_type]
+    return sorted(found.values(), key=lambda message: str(message.name))
 
 
 class _Reader:
@@ -142,6 +189,10 @@ class _Reader:
             comment=self._comment(full_name),
             rpcs=tuple(self._rpc(method) for method in descriptor.methods),
         )
+
+    def message(self, descriptor: Descriptor) -> Message:
+        fields = tuple(self._field(field) for field in descriptor.fields)
+        return Message(descriptor, self._comment(descriptor.full_name), fields)
 
     def _rpc(self, method: MethodDescriptor) -> Rpc:
         qualified = f"{method.containing_service.name}.{method.name}"

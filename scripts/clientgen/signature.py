@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from clientgen.description import PACKAGE, Field, Rpc
 
-_SCALARS = {
+SCALARS = {
     FieldDescriptor.CPPTYPE_BOOL: "bool",
     FieldDescriptor.CPPTYPE_DOUBLE: "float",
     FieldDescriptor.CPPTYPE_FLOAT: "float",
@@ -121,8 +121,24 @@ def signature(rpc: Rpc) -> Signature:
 
 
 def item_type(field: FieldDescriptor) -> str:
-    """The type of one element of a repeated field of a response."""
-    return field.message_type.name if field.message_type else _single(field)[0]
+    """The type of one element of a repeated field of an answer."""
+    return str(field.message_type.name) if field.message_type else _single(field)[0]
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Whether the field is a map."""
+    return bool(field.message_type and field.message_type.GetOptions().map_entry)
+
+
+def map_value(field: FieldDescriptor) -> FieldDescriptor:
+    """The field that holds a map's values."""
+    assert field.message_type is not None
+    return field.message_type.fields_by_name["value"]
+
+
+def module_of(file_name: str) -> str:
+    """The Python module of a schema's messages."""
+    return file_name.removesuffix(".proto").replace("/", ".") + "_pb2"
 
 
 def _parameter(field: Field, *, optional: bool = False) -> Parameter:
@@ -139,7 +155,7 @@ def _items_parameter(rpc: Rpc) -> Parameter:
     else:
         request = rpc.descriptor.input_type
         name, comment = "requests", "The stream's requests, as messages or their fields."
-        text, imports = _message(request.name, _module(request.file.name))
+        text, imports = _message(request)
     either = {("mneme._core.aio", "AnyIterable"), ("collections.abc", "Iterable")}
     return Parameter(
         name,
@@ -152,8 +168,8 @@ def _items_parameter(rpc: Rpc) -> Parameter:
 
 
 def _annotation(field: FieldDescriptor) -> tuple[str, frozenset[Import]]:
-    if field.message_type and field.message_type.GetOptions().map_entry:
-        value, imports = _single(field.message_type.fields_by_name["value"])
+    if is_map(field):
+        value, imports = _single(map_value(field))
         return f"Mapping[str, {value}]", imports | {("collections.abc", "Mapping")}
     text, imports = _single(field)
     if field.is_repeated:
@@ -165,28 +181,28 @@ def _single(field: FieldDescriptor) -> tuple[str, frozenset[Import]]:
     """The type of a value of the field, and what it needs imported."""
     if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
         return ("str" if field.type == FieldDescriptor.TYPE_STRING else "bytes"), frozenset()
-    if field.cpp_type in _SCALARS:
-        return _SCALARS[field.cpp_type], frozenset()
+    if field.cpp_type in SCALARS:
+        return SCALARS[field.cpp_type], frozenset()
     if field.enum_type:
-        imports = frozenset({(_module(field.enum_type.file.name), str(field.enum_type.name))})
-        return f"{field.enum_type.name} | str", imports
+        choice = f"{field.enum_type.name}Choice"
+        return choice, frozenset({("mneme._generated.choices", choice)})
     message = field.message_type
     assert message is not None  # Nothing else is left.
     if message.full_name.startswith(f"{PACKAGE}."):
-        return _message(message.name, _module(message.file.name))
-    own = (_module(message.file.name), str(message.name))
+        return _message(message)
     python, module = _WELL_KNOWN[message.full_name]
-    needed = {own, (module, python.split("[", maxsplit=1)[0])}
+    needed = {(module, python.split("[", maxsplit=1)[0])}
     if "Any" in python:
         needed.add(("typing", "Any"))
-    return f"{python} | {message.name}", frozenset(needed)
+    return python, frozenset(needed)
 
 
-def _message(name: str, module: str) -> tuple[str, frozenset[Import]]:
-    return f"{name} | Mapping[str, Any]", frozenset(
-        {(module, name), ("collections.abc", "Mapping"), ("typing", "Any")}
-    )
-
-
-def _module(file_name: str) -> str:
-    return file_name.removesuffix(".proto").replace("/", ".") + "_pb2"
+def _message(message: Descriptor) -> tuple[str, frozenset[Import]]:
+    """A dict of the message's fields, or the message itself."""
+    name, module = str(message.name), module_of(str(message.file.name))
+    package, _, wire = module.rpartition(".")
+    itself = f"{wire}.{name}"
+    if not message.fields:
+        return itself, frozenset({(package, wire)})
+    fields = f"{name}Fields"
+    return f"{fields} | {itself}", frozenset({(package, wire), ("mneme._generated.fields", fields)})

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mneme.aio import AsyncMnemeClient
     from mneme.client import MnemeClient
     from mneme.errors import ConfigurationError, MnemeError
-    from mneme.messages import to_dict, to_json
+    from mneme.plain import to_dict, to_json
 
 __version__ = "0.1.0"
 
@@ -37,8 +37,8 @@ _HOMES = {
     "MnemeError": "mneme.errors",
     "Stream": "mneme._core.sync",
     "TlsConfig": "mneme._core.connection",
-    "to_dict": "mneme.messages",
-    "to_json": "mneme.messages",
+    "to_dict": "mneme.plain",
+    "to_json": "mneme.plain",
 }
 
 
@@ -47,3 +47,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is to use; the modules are `aio`, `errors`, `messages` and `types`."""
+    return sorted([*__all__, "aio", "errors", "messages", "types"])

@@ -98,11 +98,6 @@ class AsyncMnemeClient(AsyncServices):
         """The generated stubs on this client's channel."""
         return AsyncStubs(self._channel)
 
-    async def aclose(self) -> None:
-        """Close the connection; calls and streams that are still open are cancelled."""
-        if self._opened is not None:
-            await self._opened.close()
-
     async def __aenter__(self) -> AsyncMnemeClient:
         return self
 

@@ -23,7 +23,7 @@ class AttemptRecord:
 
     Attributes:
         lessons: past reflections on similar tasks, as text for a prompt; empty without any.
-        past: the same as messages, the most relevant first.
+        past: the same as answers, the most relevant first.
         next_strategy: what to do next time; when it is left empty, a sentence is made from the
             outcome and from what worked in the past.
         reflection: what was stored, after the attempt.

@@ -24,8 +24,9 @@ class MnemeClient(SyncServices):
                 print(result.score, result.text)
 
     Arguments are the request's fields as plain Python values: datetimes with a time zone,
-    timedeltas, dicts for JSON and for nested messages, names for enums. Answers are the API's
-    messages (`mneme.types`); `mneme.to_dict` turns one into plain values. Lists come by page
+    timedeltas, dicts for JSON and for nested messages, names for enums. Answers hold the same
+    kinds of values (`mneme.types`); `raw` is the message behind one, and `mneme.to_dict` makes
+    JSON of it. Lists come by page
     (`list_sessions`) or as a walk over all pages (`iter_sessions`). Failures are the errors of
     `mneme.errors`.
 
@@ -124,10 +125,6 @@ class MnemeClient(SyncServices):
     def raw(self) -> Stubs:
         """The generated stubs: `client.raw.recall.Recall(request, metadata=client.metadata)`."""
         return Stubs(self._channel)
-
-    def close(self) -> None:
-        """Close the connection; calls and streams that are still open are cancelled."""
-        self._channel.close()
 
     def __enter__(self) -> MnemeClient:
         return self

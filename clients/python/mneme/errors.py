@@ -31,6 +31,13 @@ class ConfigurationError(ValueError):
     """The client's address, key or TLS settings cannot be used; the message says what to change."""
 
 
+class ClosedError(RuntimeError):
+    """The client was closed; make a new one."""
+
+    def __init__(self) -> None:
+        super().__init__("this client is closed; make a new one")
+
+
 @dataclass(frozen=True, slots=True)
 class FieldViolation:
     """One field that breaks a rule.

@@ -1,3 +1,9 @@
-"""The messages and enums of the API, by their plain names: `from mneme.types import NewEvent`."""
+"""The types of arguments and answers, in plain Python values, for annotations of your own.
 
-from mneme._generated.types import *  # noqa: F403
+Answers are classes (`RecallResult`), the nested messages of requests are dicts (`NewEventFields`),
+enums are names (`EventTypeChoice`). The wire's own messages are in `mneme.messages`.
+"""
+
+from mneme._generated.answers import *  # noqa: F403
+from mneme._generated.choices import *  # noqa: F403
+from mneme._generated.fields import *  # noqa: F403

@@ -5,9 +5,10 @@ For agents whose host records nothing: what is logged here is what recall and re
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from mneme import to_dict
+from mneme.types import EventTypeChoice, NewEventFields
 from pydantic import Field
 
 from mneme_mcp.arguments import (
@@ -133,11 +134,12 @@ class LogArguments(CamelArguments):
     event_id: Annotated[str, Field(description="Choose it to make retries harmless.")] = ""
     timestamp: Annotated[Time | None, Field(description="When; default now.")] = None
 
-    def event(self) -> dict[str, Any]:
+    def event(self) -> NewEventFields:
         """The event as the API takes it: only what was given."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         values["id"] = values.pop("event_id")
-        return {name: value for name, value in values.items() if value not in ("", None, {}, 0)}
+        given = {name: value for name, value in values.items() if value not in ("", None, {}, 0)}
+        return cast("NewEventFields", given)
 
 
 class LogOutput(CamelOutput):
@@ -219,7 +221,7 @@ async def query(call: Call, given: QueryArguments) -> Reply:
         await call.client.list_events(
             session_id=given.session_id,
             agent_id=given.agent_id,
-            event_types=given.event_types,
+            event_types=cast("list[EventTypeChoice]", given.event_types),
             name=given.name,
             min_severity=given.min_severity or None,
             start_time=given.from_,

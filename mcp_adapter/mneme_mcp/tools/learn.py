@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mneme import to_dict
+from mneme.types import LessonFilterFields
 from pydantic import Field
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, TokenBudget, Word
@@ -83,9 +84,9 @@ class LearnArguments(CamelArguments):
             n: getattr(self, n) for n in (*names, *sources) if getattr(self, n) not in (None, "")
         }
 
-    def filter(self) -> dict[str, Any]:
+    def filter(self) -> LessonFilterFields:
         """The filters for lists and searches."""
-        return {
+        chosen: dict[str, Any] = {
             "agent_id": self.agent_id,
             "category": self.category,
             "importance": self.importance or None,
@@ -93,6 +94,7 @@ class LearnArguments(CamelArguments):
             "tags": self.tags or [],
             "include_archived": self.include_archived,
         }
+        return cast("LessonFilterFields", chosen)
 
 
 class LearnOutput(CamelOutput):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from mneme import to_dict
+from mneme.types import ScopeChoice
 from pydantic import Field
 
 from mneme_mcp.arguments import (
@@ -19,7 +20,7 @@ from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
-_SCOPES = {
+_SCOPES: dict[str, ScopeChoice] = {
     "events": "event",
     "sessions": "session",
     "lessons": "lesson",
@@ -160,13 +161,13 @@ def _item(place: int, result: Recalled) -> Item:
 
 def _why_nothing(outcome: str, given: RecallArguments) -> str:
     nothing = "No relevant memories found"
-    if outcome.endswith("NOTHING_STORED"):
+    if outcome == "nothing_stored":
         where = "in memory" if given.scope == "all" else f"among the {given.scope}"
         return (
             f"{nothing}: nothing is stored {where} yet. Save what you learn with agentlens_learn, "
             "and it will be found here."
         )
-    if outcome.endswith("NOTHING_MATCHES_FILTERS"):
+    if outcome == "nothing_matches_filters":
         return f"{nothing}: nothing passes the filters. Try with fewer of them, or without."
     if given.min_score:
         return f"{nothing} with a score of {given.min_score:g} or more. Try a lower minScore."

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from mneme import to_dict
+from mneme.types import ReflectionFilterFields
 from pydantic import Field
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, TokenBudget, Word
@@ -159,7 +160,7 @@ async def get(call: Call, given: GetArguments) -> Reply:
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `reflection_search`."""
-    wanted = {
+    wanted: Any = {
         "project": given.project_id,
         "session_id": given.session_id,
         "outcomes": given.outcome_filter,
@@ -181,7 +182,7 @@ async def search(call: Call, given: SearchArguments) -> Reply:
 
 
 async def _newest(
-    call: Call, wanted: Mapping[str, Any], given: GetArguments | SearchArguments, nothing: str
+    call: Call, wanted: ReflectionFilterFields, given: GetArguments | SearchArguments, nothing: str
 ) -> Reply:
     answer = to_dict(await call.client.list_reflections(filter=wanted, page_size=given.limit))
     reflections = [ReflectionOutput.model_validate(one) for one in answer["reflections"]]

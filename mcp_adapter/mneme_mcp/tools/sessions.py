@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -161,6 +161,11 @@ class SleepOutput(SnakeOutput):
     handover: Handover
 
 
+def _dumped(given: Iterable[BaseModel]) -> Any:
+    """The models as the client takes messages: dicts of their fields."""
+    return [one.model_dump() for one in given]
+
+
 async def sleep(call: Call, given: SleepArguments) -> Reply:
     """Answer `sleep`."""
     answer = to_dict(
@@ -169,9 +174,9 @@ async def sleep(call: Call, given: SleepArguments) -> Reply:
             project=given.project,
             progress=given.progress,
             completed_todos=given.completed_todos,
-            open_todos=[one.model_dump() for one in given.open_todos],
-            decisions=[one.model_dump() for one in given.decisions],
-            locked_contexts=[one.model_dump() for one in given.locked_contexts],
+            open_todos=_dumped(given.open_todos),
+            decisions=_dumped(given.decisions),
+            locked_contexts=_dumped(given.locked_contexts),
             files=given.files,
             agent_id=given.agent_id,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mneme.types import (
+from mneme.messages import (
     EndSessionResponse,
     Event,
     EventReceipt,
@@ -61,7 +61,7 @@ class Memory:
         return answer
 
     def _end(self, request: Any, context: Any) -> EndSessionResponse:
-        from mneme.types import SessionStatus
+        from mneme.messages import SessionStatus
 
         status = SessionStatus.Name(request.status)
         if self.ended.setdefault(request.session_id, status) != status:

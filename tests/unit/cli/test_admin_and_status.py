@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mneme._core.convert import fill
-from mneme.types import (
+from mneme.messages import (
     ApiKey,
     BackupResponse,
     CreateApiKeyResponse,
@@ -93,7 +93,7 @@ def test_status_shows_server_model_and_counts(served: ScriptedServer) -> None:
     assert "Events    12,000 in 200 sessions of 1 agent" in text
     assert "On disk   53.2 MB" in text
     assert "Failed" not in text
-    assert mneme("status", "--json").documents[0]["tenant"]["pending_count"] == "7"
+    assert mneme("status", "--json").documents[0]["tenant"]["pending_count"] == 7
 
 
 def test_a_key_that_may_not_do_it_has_an_exit_code_of_its_own(served: ScriptedServer) -> None:

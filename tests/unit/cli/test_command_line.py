@@ -181,7 +181,7 @@ def test_a_bug_is_not_dressed_up_as_an_error(
     served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mneme.cli.cells.preview", lambda *a: int("no number"))
-    from mneme.types import RecallResponse, RecallResult
+    from mneme.messages import RecallResponse, RecallResult
 
     served.on("Recall", RecallResponse(results=[RecallResult(text="x")]))
     with pytest.raises(ValueError, match="no number"):
@@ -228,7 +228,7 @@ def test_the_entry_point_exists_after_installation(served: ScriptedServer) -> No
 def test_output_in_a_locale_without_unicode_still_holds_every_character(
     served: ScriptedServer,
 ) -> None:
-    from mneme.types import RecallResponse, RecallResult
+    from mneme.messages import RecallResponse, RecallResult
 
     served.on("Recall", RecallResponse(results=[RecallResult(text="Grüße", score=1)]))
     result = subprocess.run(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from mneme.types import (
+from mneme.messages import (
     ContextSession,
     FoundLesson,
     FoundSession,
@@ -102,7 +102,7 @@ def test_context_as_json_has_everything(served: ScriptedServer) -> None:
     _answer(served, "GetContext", _context())
     (document,) = mneme("context", "x", "--json").documents
     assert document["sessions"][0]["session_id"] == "s1"
-    assert document["total_sessions"] == "3"
+    assert document["total_sessions"] == 3
 
 
 def test_sleep_sends_what_the_options_say(served: ScriptedServer) -> None:

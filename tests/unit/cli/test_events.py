@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mneme.types import (
+from mneme.messages import (
     BrokenChain,
     Event,
     EventReceipt,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mneme import to_json
-from mneme.types import EventType, RecordEventsResponse
+from mneme.messages import EventType, RecordEventsResponse
 from unit.cli.command import mneme
 from unit.cli.memory import Memory
 from unit.client.scripted import ScriptedServer, failure

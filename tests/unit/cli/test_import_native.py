@@ -13,7 +13,7 @@ from mneme._core.convert import fill
 from mneme.importing.native import NativeReader, is_native
 from mneme.importing.plan import Defaults, Planned, UnusableError
 from mneme.importing.reading import Place, Record
-from mneme.types import Event, EventType, NewEvent, Session, WatchEventsResponse
+from mneme.messages import Event, EventType, NewEvent, Session, WatchEventsResponse
 
 
 def plan(value: Any, **defaults: Any) -> Planned:

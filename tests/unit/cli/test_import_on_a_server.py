@@ -72,12 +72,9 @@ def test_counters_of_the_sessions_are_what_the_transcripts_hold(
     file.write_text(json.dumps(CHATS))
     assert mneme("import", str(file), "--agent", "seller", "--project", "trains").code == 0
     first, second = sorted(sessions().values(), key=lambda s: s["metadata"]["task_id"])
-    assert (first["event_count"], first["tool_call_count"], first["error_count"]) == ("4", "1", "1")
-    assert second["error_count"] == "0"
-    assert (first["status"], second["status"]) == (
-        "SESSION_STATUS_ERROR",
-        "SESSION_STATUS_COMPLETED",
-    )
+    assert (first["event_count"], first["tool_call_count"], first["error_count"]) == (4, 1, 1)
+    assert second["error_count"] == 0
+    assert (first["status"], second["status"]) == ("error", "completed")
     assert (first["agent_id"], first["project"], first["user_id"]) == ("seller", "trains", "user-0")
     assert first["tags"] == ["reward:0", "task:0", "trial:0"]
 
@@ -119,15 +116,8 @@ def test_a_tenant_s_sessions_move_to_another_tenant_with_their_events(
     assert sessions() == {}
     assert mneme("import", str(moved)).code == 0
     after = sessions()
-    same = (
-        "event_count",
-        "tool_call_count",
-        "error_count",
-        "status",
-        "metadata",
-        "tags",
-        "head_hash",
-    )
+    # Not the hashes: they cover when an event was recorded, and a salt of its own.
+    same = ("event_count", "tool_call_count", "error_count", "status", "metadata", "tags")
     for session_id, session in before.items():
         assert {key: after[session_id][key] for key in same} == {key: session[key] for key in same}
 

@@ -14,7 +14,7 @@ from mneme.importing.outcomes import run_failed, tool_error
 from mneme.importing.plan import CUT, REPLACED, Defaults, Planned, UnusableError
 from mneme.importing.reading import Place, Record
 from mneme.importing.transcripts import messages_of, plan_transcript
-from mneme.types import EventType, NewEvent
+from mneme.messages import EventType, NewEvent
 
 
 def plan(value: Any, **defaults: Any) -> Planned:

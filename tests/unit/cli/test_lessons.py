@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mneme._core.convert import fill
-from mneme.types import (
+from mneme.messages import (
     CreateLessonResponse,
     DeleteLessonResponse,
     ExportLessonsResponse,
@@ -49,7 +49,7 @@ def test_a_list_as_json_is_one_lesson_a_line(served: ScriptedServer) -> None:
     served.on("ListLessons", ListLessonsResponse(lessons=[LESSON, Lesson(id="2")]))
     documents = mneme("lessons", "list", "--json").documents
     assert [d["id"] for d in documents] == ["01LESSON", "2"]
-    assert documents[0]["access_count"] == "3"
+    assert documents[0]["access_count"] == 3
     assert documents[0].keys() == documents[1].keys()
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from mneme._core.convert import fill
-from mneme.types import RecallMode, RecallOutcome, RecallResponse, Scope
+from mneme.messages import RecallMode, RecallOutcome, RecallResponse, Scope
 from unit.cli.command import mneme
 from unit.client.scripted import ScriptedServer
 
@@ -89,9 +89,9 @@ def test_a_relative_time_counts_from_now(served: ScriptedServer) -> None:
 def test_json_is_the_whole_answer_on_one_line(served: ScriptedServer) -> None:
     served.on("Recall", FOUND)
     (document,) = mneme("recall", "q", "--json").documents
-    assert document["total_results"] == "2"
-    assert document["outcome"] == "RECALL_OUTCOME_FOUND"
-    assert document["results"][0]["source_type"] == "SCOPE_EVENT"
+    assert document["total_results"] == 2
+    assert document["outcome"] == "found"
+    assert document["results"][0]["source_type"] == "event"
     assert document["results"][0]["metadata"] == {"event_type": "TOOL_ERROR"}
     assert document["results"][1]["terms"] == []
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from mneme._core.convert import fill
 from mneme.cli.charts import bar, sparkline
-from mneme.types import Analysis, ReflectResponse
+from mneme.messages import Analysis, ReflectResponse
 from unit.cli.command import Result, mneme
 from unit.client.scripted import ScriptedServer
 

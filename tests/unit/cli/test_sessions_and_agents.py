@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mneme._core.convert import fill
-from mneme.types import (
+from mneme.messages import (
     Agent,
     EndSessionResponse,
     Event,
@@ -54,7 +54,7 @@ def test_sessions_are_listed_with_their_counters(served: ScriptedServer) -> None
 def test_sessions_as_json_are_one_a_line(served: ScriptedServer) -> None:
     served.on("ListSessions", ListSessionsResponse(sessions=[SESSION, SESSION]))
     documents = mneme("sessions", "list", "--json").documents
-    assert [d["event_count"] for d in documents] == ["1234", "1234"]
+    assert [d["event_count"] for d in documents] == [1234, 1234]
     assert documents[0]["metadata"] == {"trial": 1}
 
 

@@ -18,6 +18,7 @@ from google.rpc import code_pb2, status_pb2
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from grpc_status import rpc_status
 from mneme import AsyncMnemeClient, MnemeClient
+from mneme._core.answers import Answer as PlainAnswer
 from mneme._generated.services import RPCS
 
 Answer = Callable[[Any, grpc.ServicerContext], Any]
@@ -164,7 +165,7 @@ class EitherClient:
         if self.kind == "sync":
             with MnemeClient(self._address, **self._options) as client:
                 result = getattr(client, method)(*args, **kwargs)
-                return result if isinstance(result, Message) else _take(result, take)
+                return result if isinstance(result, PlainAnswer) else _take(result, take)
 
         async def main() -> Any:
             async with AsyncMnemeClient(self._address, **self._options) as client:

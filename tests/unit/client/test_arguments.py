@@ -9,12 +9,13 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme._core.convert import MAX_EXACT_INTEGER, fill
+from mneme import to_dict
+from mneme._core.convert import fill
+from mneme._core.json_values import MAX_EXACT_INTEGER
 from mneme._core.rpc import Rpc
 from mneme._generated import event as event_methods
 from mneme._generated import learn as learn_methods
-from mneme.messages import to_dict
-from mneme.types import (
+from mneme.messages import (
     EventType,
     ListEventsRequest,
     NewEvent,

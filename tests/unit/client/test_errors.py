@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
+import socket
 from typing import Any
 
 import grpc
 import pytest
-from mneme import errors
+from mneme import AsyncMnemeClient, MnemeClient, errors
 from mneme.errors import BY_CODE, FieldViolation, MnemeError
 from unit.client.scripted import EitherClient, ScriptedServer, failure
 
@@ -92,6 +94,46 @@ def test_without_a_server_the_error_names_the_address(connect: Any, served: Scri
         errors.UnavailableError, match=f"no Mneme server answers at {served.address}"
     ):
         connect(retries=0).call("recall", "q")
+
+
+@pytest.mark.parametrize("timeout", [0.001, 0.05, 0.3])
+def test_without_a_server_a_short_timeout_tells_the_same(
+    connect: Any, served: ScriptedServer, timeout: float
+) -> None:
+    served.stop()
+    client = connect(timeout=timeout)  # Repeated until the time is up.
+    with pytest.raises(
+        errors.UnavailableError, match=f"no Mneme server answers at {served.address}"
+    ):
+        client.call("recall", "q")
+
+
+def test_something_that_accepts_and_says_nothing_is_no_server_either(connect: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            MnemeClient(address, timeout=0.2) as client,
+            pytest.raises(errors.UnavailableError, match=f"no Mneme server answers at {address}"),
+        ):
+            client.recall("q")
+
+
+def test_a_closed_client_says_that_it_is_closed(served: ScriptedServer) -> None:
+    client = MnemeClient(served.address)
+    client.close()
+    client.close()
+    with pytest.raises(errors.ClosedError, match="closed; make a new one"):
+        client.recall("q")
+
+    async def use_after_closing() -> None:
+        other = AsyncMnemeClient(served.address)
+        await other.recall("q")
+        await other.aclose()
+        await other.aclose()
+        with pytest.raises(errors.ClosedError, match="closed; make a new one"):
+            await other.recall("q")
+
+    asyncio.run(use_after_closing())
 
 
 def test_a_call_that_takes_too_long_ends_at_its_timeout(

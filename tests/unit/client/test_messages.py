@@ -6,12 +6,16 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme import to_dict, to_json
 from mneme._core.convert import fill
-from mneme.types import Event, EventType, RecallResponse, Session
+from mneme.errors import ArgumentError
+from mneme.messages import Event, EventType, RecallResponse, Session
+from mneme.plain import from_dict
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-1000, 1000) | st.floats(-1e6, 1e6) | st.text(),
@@ -33,21 +37,47 @@ _EVENTS = st.fixed_dictionaries(
 
 
 @given(_EVENTS, st.booleans())
-def test_the_plain_values_are_protobuf_s_own_json(fields: dict[str, Any], defaults: bool) -> None:
+def test_the_plain_values_are_protobuf_s_own_json_but_for_enums_and_integers(
+    fields: dict[str, Any], defaults: bool
+) -> None:
     event = Event()
     fill(event, fields)
-    assert to_dict(event, defaults=defaults) == json_format.MessageToDict(
-        event,
-        preserving_proto_field_name=True,
-        always_print_fields_with_no_presence=defaults,
+    expected = json_format.MessageToDict(
+        event, preserving_proto_field_name=True, always_print_fields_with_no_presence=defaults
     )
+    for name, value in expected.items():
+        descriptor = Event.DESCRIPTOR.fields_by_name[name]
+        if descriptor.enum_type:
+            short = value.split("_", 2 if name == "event_type" else 1)[-1].lower()
+            expected[name] = None if short == "unspecified" else short
+        elif descriptor.cpp_type in (FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64):
+            expected[name] = int(value)
+    assert to_dict(event, defaults=defaults) == expected
 
 
 @given(_EVENTS)
 def test_json_is_read_back_as_the_same_message(fields: dict[str, Any]) -> None:
     event = Event()
     fill(event, fields)
-    assert json_format.Parse(to_json(event), Event()) == event
+    assert from_dict(json.loads(to_json(event)), Event()) == event
+
+
+def test_an_enum_is_named_as_an_argument_names_it() -> None:
+    event = Event(event_type=EventType.EVENT_TYPE_TOOL_ERROR)
+    assert to_dict(event)["event_type"] == "tool_error"
+    assert to_dict(event)["severity"] is None
+
+
+def test_protobuf_s_own_json_is_read_too() -> None:
+    values = {"eventType": "EVENT_TYPE_TOOL_ERROR", "sequence": "7"}
+    assert from_dict(values, Event()) == Event(
+        event_type=EventType.EVENT_TYPE_TOOL_ERROR, sequence=7
+    )
+
+
+def test_what_is_no_message_is_refused_with_its_field() -> None:
+    with pytest.raises(ArgumentError, match="event_type"):
+        from_dict({"event_type": "nonsense"}, Event())
 
 
 def test_json_has_its_keys_in_one_order_and_whole_numbers_as_such() -> None:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-import mneme.types
+import mneme.messages
 import pytest
 from google.protobuf import descriptor_pool
 from mneme import AsyncMnemeClient, MnemeClient
@@ -133,8 +133,8 @@ def test_a_walk_fetches_page_after_page_until_the_last(
 ) -> None:
     def page(request: Any, context: Any) -> Any:
         number = int(request.page_token or 0)
-        return mneme.types.ListSessionsResponse(
-            sessions=[mneme.types.Session(id=f"s{number}{i}") for i in range(2)],
+        return mneme.messages.ListSessionsResponse(
+            sessions=[mneme.messages.Session(id=f"s{number}{i}") for i in range(2)],
             next_page_token=str(number + 1) if number < 2 else "",
         )
 
@@ -151,8 +151,8 @@ def test_a_walk_fetches_no_page_that_nobody_reaches(
 ) -> None:
     served.on(
         "ListSessions",
-        mneme.types.ListSessionsResponse(
-            sessions=[mneme.types.Session(id="a")], next_page_token="more"
+        mneme.messages.ListSessionsResponse(
+            sessions=[mneme.messages.Session(id="a")], next_page_token="more"
         ),
     )
     assert len(client.call("iter_sessions", take=1)) == 1
@@ -161,13 +161,13 @@ def test_a_walk_fetches_no_page_that_nobody_reaches(
 
 def test_the_stubs_stay_reachable_for_what_the_methods_do_not_offer(served: ScriptedServer) -> None:
     with MnemeClient(served.address, api_key="mn_k") as client:
-        request = mneme.types.RecallRequest(query="q")
+        request = mneme.messages.RecallRequest(query="q")
         client.raw.recall.Recall(request, metadata=client.metadata)
     assert served.calls("Recall")[0].metadata["authorization"] == "Bearer mn_k"
 
 
 def test_every_message_and_enum_can_be_imported_by_its_plain_name() -> None:
-    from mneme.types import EventType, NewEvent, Scope
+    from mneme.messages import EventType, NewEvent, Scope
 
     assert NewEvent(event_type=EventType.EVENT_TYPE_MESSAGE).event_type == 8
     assert Scope.SCOPE_EVENT == 1

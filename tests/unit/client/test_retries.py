@@ -8,7 +8,7 @@ import pytest
 from mneme import errors
 from mneme._core.retry import Attempts
 from mneme._generated.services import RPCS
-from mneme.types import RecallResponse, RecordEventsResponse
+from mneme.messages import RecallResponse, RecordEventsResponse
 from unit.client.scripted import ScriptedServer, failure
 
 _REPEATABLE = {rpc.method for rpc in RPCS if rpc.repeatable}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient, errors
-from mneme.types import Event, NewEvent, StreamEventsResponse, WatchEventsResponse
+from mneme.messages import Event, NewEvent, StreamEventsResponse, WatchEventsResponse
 from unit.client.scripted import EitherClient, ScriptedServer, failure
 
 
@@ -89,7 +89,7 @@ def test_a_stream_that_fails_raises_the_typed_error_after_its_messages(
 def test_items_of_a_stream_may_be_mappings_messages_or_whole_requests(
     client: EitherClient, served: ScriptedServer
 ) -> None:
-    from mneme.types import StreamEventsRequest
+    from mneme.messages import StreamEventsRequest
 
     count(served)
     items = [

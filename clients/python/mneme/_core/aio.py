@@ -12,26 +12,33 @@ from google.protobuf.message import Message
 
 from mneme._core.connection import Connection
 from mneme._core.retry import Attempts
-from mneme._core.rpc import RequestT, ResponseT, Rpc
-from mneme._core.status import error_of
-from mneme._core.sync import ItemT, MessageT_co
+from mneme._core.rpc import AnswerT, RequestT, Rpc
+from mneme._core.status import DOWN, error_of
+from mneme._core.sync import AnswerT_co, ItemT
+from mneme.errors import ClosedError, MnemeError
 
 AnyIterable: TypeAlias = Iterable[ItemT] | AsyncIterable[ItemT]
 
 
-class AsyncStream(Generic[MessageT_co], AsyncIterator[MessageT_co]):
+class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
     """The messages of a stream, as they come. Leaving the `async with` block ends the stream."""
 
-    def __init__(self, open_call: Callable[[], Any], address: str) -> None:
+    def __init__(
+        self,
+        open_call: Callable[[], Any],
+        wrap: Callable[[Any], AnswerT_co],
+        error_of: Callable[[grpc.RpcError], MnemeError],
+    ) -> None:
         self._open_call = open_call
-        self._address = address
+        self._wrap = wrap
+        self._error_of = error_of
         self._call: Any = None
         self._closed = False
 
-    def __aiter__(self) -> AsyncIterator[MessageT_co]:
+    def __aiter__(self) -> AsyncIterator[AnswerT_co]:
         return self
 
-    async def __anext__(self) -> MessageT_co:
+    async def __anext__(self) -> AnswerT_co:
         if self._closed:
             raise StopAsyncIteration
         if self._call is None:
@@ -41,15 +48,14 @@ class AsyncStream(Generic[MessageT_co], AsyncIterator[MessageT_co]):
         except grpc.RpcError as failure:
             if self._closed:
                 raise StopAsyncIteration from None
-            raise error_of(failure, self._address) from failure
+            raise self._error_of(failure) from failure
         except asyncio.CancelledError:
             if self._closed:
                 raise StopAsyncIteration from None
             raise
         if message is grpc.aio.EOF:
             raise StopAsyncIteration
-        result: MessageT_co = message
-        return result
+        return self._wrap(message)
 
     async def aclose(self) -> None:
         """End the stream."""
@@ -57,7 +63,7 @@ class AsyncStream(Generic[MessageT_co], AsyncIterator[MessageT_co]):
         if self._call is not None:
             self._call.cancel()
 
-    async def __aenter__(self) -> AsyncStream[MessageT_co]:
+    async def __aenter__(self) -> AsyncStream[AnswerT_co]:
         return self
 
     async def __aexit__(
@@ -79,9 +85,18 @@ class AsyncCaller:
         self._connection = connection
         self._opened: grpc.aio.Channel | None = None
         self._calls: dict[str, Any] = {}
+        self._closed = False
+
+    async def aclose(self) -> None:
+        """Close the connection; calls and streams that are still open are cancelled."""
+        self._closed = True
+        if self._opened is not None:
+            await self._opened.close()
 
     @property
     def _channel(self) -> grpc.aio.Channel:
+        if self._closed:
+            raise ClosedError
         if self._opened is None:
             connection = self._connection
             if connection.credentials is None:
@@ -93,30 +108,30 @@ class AsyncCaller:
         return self._opened
 
     async def _unary(
-        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
-    ) -> ResponseT:
+        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
+    ) -> AnswerT:
         request = rpc.build(fields)
         limit = self._connection.timeout if timeout is None else timeout
         attempts = Attempts(rpc, self._connection.retries, limit)
         call = self._callable(rpc, self._channel.unary_unary)
         while True:
             try:
-                response: ResponseT = await call(request, **self._options(attempts.time_left))
+                response = await call(request, **self._options(attempts.time_left))
             except grpc.RpcError as failure:
-                error = error_of(failure, self._connection.target)
+                error = self._error_of(failure)
                 pause = attempts.pause_after(error)
                 if pause is None:
                     raise error from failure
             else:
-                return response
+                return rpc.answer(response)
             await asyncio.sleep(pause)
 
     async def _client_stream(
         self,
-        rpc: Rpc[RequestT, ResponseT],
+        rpc: Rpc[RequestT, AnswerT],
         items: AnyIterable[Any],
         timeout: float | None,
-    ) -> ResponseT:
+    ) -> AnswerT:
         call = self._callable(rpc, self._channel.stream_unary)(**self._options(timeout))
         try:
             async for request in _requests(rpc, items):
@@ -126,45 +141,47 @@ class AsyncCaller:
             # The server has answered already; its status follows.
             pass
         except grpc.RpcError as failure:
-            raise error_of(failure, self._connection.target) from failure
+            raise self._error_of(failure) from failure
         except BaseException:
             call.cancel()
             raise
         try:
-            response: ResponseT = await call
+            response = await call
         except grpc.RpcError as failure:
-            raise error_of(failure, self._connection.target) from failure
-        return response
+            raise self._error_of(failure) from failure
+        return rpc.answer(response)
 
     def _server_stream(
-        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
-    ) -> AsyncStream[ResponseT]:
+        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
+    ) -> AsyncStream[AnswerT]:
         request = rpc.build(fields)
         return AsyncStream(
             lambda: self._callable(rpc, self._channel.unary_stream)(
                 request, **self._options(timeout)
             ),
-            self._connection.target,
+            rpc.answer,
+            self._error_of,
         )
 
     def _bidirectional(
         self,
-        rpc: Rpc[RequestT, ResponseT],
+        rpc: Rpc[RequestT, AnswerT],
         items: AnyIterable[Any],
         timeout: float | None,
-    ) -> AsyncStream[ResponseT]:
+    ) -> AsyncStream[AnswerT]:
         return AsyncStream(
             lambda: self._callable(rpc, self._channel.stream_stream)(
                 _requests(rpc, items), **self._options(timeout)
             ),
-            self._connection.target,
+            rpc.answer,
+            self._error_of,
         )
 
     async def _pages(
         self,
-        rpc: Rpc[RequestT, ResponseT],
+        rpc: Rpc[RequestT, AnswerT],
         fields: Mapping[str, Any],
-        items_of: Callable[[ResponseT], Iterable[ItemT]],
+        items_of: Callable[[AnswerT], Iterable[ItemT]],
         timeout: float | None,
     ) -> AsyncIterator[ItemT]:
         token = ""
@@ -182,6 +199,13 @@ class AsyncCaller:
             "metadata": self._connection.metadata,
             "wait_for_ready": self._connection.wait_for_ready or None,
         }
+
+    def _error_of(self, failure: grpc.RpcError) -> MnemeError:
+        return error_of(failure, self._connection.target, self._is_down)
+
+    def _is_down(self) -> bool:
+        """Whether the channel has no connection."""
+        return self._opened is not None and self._opened.get_state() in DOWN
 
     def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
         found = self._calls.get(rpc.path)

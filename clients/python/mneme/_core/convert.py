@@ -16,10 +16,10 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from mneme._core.answers import Answer
+from mneme._core.enums import numbers_of, short_names
+from mneme._core.json_values import MAX_EXACT_INTEGER
 from mneme.errors import ArgumentError
-
-# Larger integers have no exact value in a Struct, whose numbers are doubles.
-MAX_EXACT_INTEGER = 2**53
 
 Setter = Callable[[Any, Any], None]
 
@@ -158,6 +158,8 @@ def _set_map(name: str, element: FieldDescriptor, message: Message, value: Any) 
 
 def _fill_message(convert: Setter | None, target: Message, value: Any) -> None:
     """Fill a nested message; it counts as set even when the value is empty."""
+    if isinstance(value, Answer):
+        value = value.raw
     if isinstance(value, type(target)):
         target.CopyFrom(value)
         target.SetInParent()
@@ -207,33 +209,15 @@ def _enum(enum: EnumDescriptor, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str):
-        names = _enum_names(enum)
+        names = numbers_of(enum)
         number = names.get(value)
         if number is None:
             number = names.get(value.strip().lower().replace("-", "_").replace(" ", "_"))
         if number is not None:
             return number
-        choices = ", ".join(_short_names(enum))
+        choices = ", ".join(short_names(enum))
         raise _MisfitError(f"{value!r} is none of {choices}", ArgumentError)
     raise _MisfitError(f"expected a name or a number of {enum.name}, got {_name(value)}")
-
-
-@cache
-def _enum_names(enum: EnumDescriptor) -> dict[str, int]:
-    """Every accepted name in lower case: `scope_event` and `event`."""
-    full = {value.name.lower(): value.number for value in enum.values}
-    prefix = _enum_prefix(enum).lower()
-    return full | {name.removeprefix(prefix): number for name, number in full.items()}
-
-
-def _short_names(enum: EnumDescriptor) -> list[str]:
-    """What a caller may say, without the unspecified value."""
-    prefix = _enum_prefix(enum)
-    return [v.name.removeprefix(prefix).lower() for v in enum.values if v.number != 0]
-
-
-def _enum_prefix(enum: EnumDescriptor) -> str:
-    return str(enum.values_by_number[0].name).removesuffix("UNSPECIFIED")
 
 
 def _set_timestamp(target: Any, value: Any) -> None:

@@ -8,23 +8,24 @@ from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
+from mneme._core.answers import Answer
 from mneme._core.convert import fill, single_message_field
 from mneme._core.ulid import new_ulid
 from mneme.errors import ArgumentError
 
 RequestT = TypeVar("RequestT", bound=Message)
-ResponseT = TypeVar("ResponseT", bound=Message)
+AnswerT = TypeVar("AnswerT", bound=Answer[Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Rpc(Generic[RequestT, ResponseT]):
+class Rpc(Generic[RequestT, AnswerT]):
     """One RPC.
 
     Args:
         service: the service's full name.
         method: the RPC's name.
         request: the request's class.
-        response: the response's class.
+        answer: the class of what the caller gets, which wraps the response.
         repeatable: whether sending the request twice has the effect of sending it once, so that
             the channel may send it again when the server cannot be reached.
         long_lived: whether its stream stays open until the caller ends it.
@@ -35,7 +36,7 @@ class Rpc(Generic[RequestT, ResponseT]):
     service: str
     method: str
     request: type[RequestT]
-    response: type[ResponseT]
+    answer: type[AnswerT]
     repeatable: bool
     long_lived: bool = False
     made_ids: tuple[str, ...] = ()
@@ -44,6 +45,11 @@ class Rpc(Generic[RequestT, ResponseT]):
     def path(self) -> str:
         """The path of its HTTP/2 request."""
         return f"/{self.service}/{self.method}"
+
+    @property
+    def response(self) -> type[Message]:
+        """The response's class."""
+        return self.answer.of
 
     def build(self, fields: Mapping[str, Any]) -> RequestT:
         """Make the request of plain Python values; None leaves a field unset.
@@ -59,6 +65,8 @@ class Rpc(Generic[RequestT, ResponseT]):
 
     def build_item(self, item: Any) -> RequestT:
         """Make one request of a stream, of the item that it wraps or of its own fields."""
+        if isinstance(item, Answer):
+            item = item.raw
         if isinstance(item, self.request):
             return self.build(dict(_fields_of(item)))
         wrapped = single_message_field(self.request)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
-from grpc import RpcError, StatusCode
+from grpc import ChannelConnectivity, RpcError, StatusCode
 
 from mneme.errors import BY_CODE, FieldViolation, MnemeError, UnknownError
 
 DETAILS_KEY = "grpc-status-details-bin"
+# The states of a channel without a connection that it is trying to make.
+DOWN = frozenset({ChannelConnectivity.CONNECTING, ChannelConnectivity.TRANSIENT_FAILURE})
 _NO_SERVER = "no Mneme server answers at {address}"
 
 
-def error_of(failure: RpcError, address: str) -> MnemeError:
+def error_of(failure: RpcError, address: str, is_down: Callable[[], bool]) -> MnemeError:
     """The typed error behind a failed call.
 
     Args:
         failure: what grpc or grpc.aio raised.
         address: the server's address, for the message when nothing answered.
+        is_down: whether the channel has no connection; asked when the time was up, since a
+            server that is not there is the reason then, however short the time was.
     """
     call: Any = failure
     code = call.code() if hasattr(call, "code") else StatusCode.UNKNOWN
@@ -28,6 +33,8 @@ def error_of(failure: RpcError, address: str) -> MnemeError:
     info = details.get(error_details_pb2.ErrorInfo)
     request = details.get(error_details_pb2.BadRequest)
     retry = details.get(error_details_pb2.RetryInfo)
+    if info is None and code is StatusCode.DEADLINE_EXCEEDED and is_down():
+        code, message = StatusCode.UNAVAILABLE, "no connection within the call's timeout"
     if info is None and code is StatusCode.UNAVAILABLE:
         message = f"{_NO_SERVER.format(address=address)}: {message}"
     return BY_CODE.get(code, UnknownError)(

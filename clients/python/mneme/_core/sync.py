@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
+from mneme._core.answers import Answer
 from mneme._core.connection import Connection
 from mneme._core.retry import Attempts
-from mneme._core.rpc import RequestT, ResponseT, Rpc
-from mneme._core.status import error_of
+from mneme._core.rpc import AnswerT, RequestT, Rpc
+from mneme._core.status import DOWN, error_of
+from mneme.errors import ClosedError, MnemeError
+
+_TELLS_WITHIN_S = 1.0
 
 ItemT = TypeVar("ItemT")
-MessageT_co = TypeVar("MessageT_co", bound=Message, covariant=True)
+AnswerT_co = TypeVar("AnswerT_co", bound=Answer[Any], covariant=True)
 
 
-class Stream(Generic[MessageT_co], Iterator[MessageT_co]):
+class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
     """The messages of a stream, as they come. Leaving the `with` block ends the stream.
 
     with client.watch_events() as events:
@@ -27,29 +32,35 @@ class Stream(Generic[MessageT_co], Iterator[MessageT_co]):
             ...
     """
 
-    def __init__(self, call: Any, address: str) -> None:
+    def __init__(
+        self,
+        call: Any,
+        wrap: Callable[[Any], AnswerT_co],
+        error_of: Callable[[grpc.RpcError], MnemeError],
+    ) -> None:
         self._call = call
-        self._address = address
+        self._wrap = wrap
+        self._error_of = error_of
         self._closed = False
 
-    def __iter__(self) -> Iterator[MessageT_co]:
+    def __iter__(self) -> Iterator[AnswerT_co]:
         return self
 
-    def __next__(self) -> MessageT_co:
+    def __next__(self) -> AnswerT_co:
         try:
-            message: MessageT_co = next(self._call)
+            message = next(self._call)
         except grpc.RpcError as failure:
             if self._closed:
                 raise StopIteration from None
-            raise error_of(failure, self._address) from failure
-        return message
+            raise self._error_of(failure) from failure
+        return self._wrap(message)
 
     def close(self) -> None:
         """End the stream; another thread may do so while this one waits for a message."""
         self._closed = True
         self._call.cancel()
 
-    def __enter__(self) -> Stream[MessageT_co]:
+    def __enter__(self) -> Stream[AnswerT_co]:
         return self
 
     def __exit__(
@@ -73,56 +84,62 @@ class SyncCaller:
                 connection.target, connection.credentials, connection.options
             )
         self._calls: dict[str, Any] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Close the connection; calls and streams that are still open are cancelled."""
+        self._closed = True
+        self._channel.close()
 
     def _unary(
-        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
-    ) -> ResponseT:
+        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
+    ) -> AnswerT:
         request = rpc.build(fields)
         limit = self._connection.timeout if timeout is None else timeout
         attempts = Attempts(rpc, self._connection.retries, limit)
         call = self._callable(rpc, self._channel.unary_unary)
         while True:
             try:
-                response: ResponseT = call(request, **self._options(attempts.time_left))
+                response = call(request, **self._options(attempts.time_left))
             except grpc.RpcError as failure:
-                error = error_of(failure, self._connection.target)
+                error = self._error_of(failure)
                 pause = attempts.pause_after(error)
                 if pause is None:
                     raise error from failure
             else:
-                return response
+                return rpc.answer(response)
             time.sleep(pause)
 
     def _client_stream(
-        self, rpc: Rpc[RequestT, ResponseT], items: Iterable[Any], timeout: float | None
-    ) -> ResponseT:
+        self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
+    ) -> AnswerT:
         call = self._callable(rpc, self._channel.stream_unary)
         source = _Source(rpc, items)
         try:
-            response: ResponseT = call(source, **self._options(timeout))
+            response = call(source, **self._options(timeout))
         except grpc.RpcError as failure:
             source.raise_own_error()
-            raise error_of(failure, self._connection.target) from failure
-        return response
+            raise self._error_of(failure) from failure
+        return rpc.answer(response)
 
     def _server_stream(
-        self, rpc: Rpc[RequestT, ResponseT], fields: Mapping[str, Any], timeout: float | None
-    ) -> Stream[ResponseT]:
+        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
+    ) -> Stream[AnswerT]:
         call = self._callable(rpc, self._channel.unary_stream)
-        return Stream(call(rpc.build(fields), **self._options(timeout)), self._connection.target)
+        return Stream(call(rpc.build(fields), **self._options(timeout)), rpc.answer, self._error_of)
 
     def _bidirectional(
-        self, rpc: Rpc[RequestT, ResponseT], items: Iterable[Any], timeout: float | None
-    ) -> Stream[ResponseT]:
+        self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
+    ) -> Stream[AnswerT]:
         call = self._callable(rpc, self._channel.stream_stream)
         source = _Source(rpc, items)
-        return Stream(call(source, **self._options(timeout)), self._connection.target)
+        return Stream(call(source, **self._options(timeout)), rpc.answer, self._error_of)
 
     def _pages(
         self,
-        rpc: Rpc[RequestT, ResponseT],
+        rpc: Rpc[RequestT, AnswerT],
         fields: Mapping[str, Any],
-        items_of: Callable[[ResponseT], Iterable[ItemT]],
+        items_of: Callable[[AnswerT], Iterable[ItemT]],
         timeout: float | None,
     ) -> Iterator[ItemT]:
         token = ""
@@ -140,7 +157,23 @@ class SyncCaller:
             "wait_for_ready": self._connection.wait_for_ready or None,
         }
 
+    def _error_of(self, failure: grpc.RpcError) -> MnemeError:
+        return error_of(failure, self._connection.target, self._is_down)
+
+    def _is_down(self) -> bool:
+        """Whether the channel has no connection; gRPC tells on a thread of its own."""
+        told: SimpleQueue[grpc.ChannelConnectivity] = SimpleQueue()
+        self._channel.subscribe(told.put)
+        try:
+            return told.get(timeout=_TELLS_WITHIN_S) in DOWN
+        except Empty:
+            return False
+        finally:
+            self._channel.unsubscribe(told.put)
+
     def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
+        if self._closed:
+            raise ClosedError
         found = self._calls.get(rpc.path)
         if found is None:
             found = self._calls[rpc.path] = make(

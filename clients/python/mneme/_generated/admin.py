@@ -8,82 +8,75 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from mneme._core.aio import AsyncCaller
 from mneme._core.rpc import Rpc
 from mneme._core.sync import SyncCaller
-from mneme.v1.admin_service_pb2 import (
+from mneme._generated.answers import (
     ApiKey,
-    BackupRequest,
     BackupResponse,
-    CreateApiKeyRequest,
     CreateApiKeyResponse,
-    CreateTenantRequest,
     CreateTenantResponse,
-    DeleteTenantRequest,
     DeleteTenantResponse,
-    GetStatsRequest,
     GetStatsResponse,
-    ListApiKeysRequest,
     ListApiKeysResponse,
-    ListTenantsRequest,
     ListTenantsResponse,
-    RevokeApiKeyRequest,
     RevokeApiKeyResponse,
     Tenant,
 )
-from mneme.v1.auth_pb2 import KeyScope
+from mneme._generated.choices import KeyScopeChoice
+from mneme.v1 import admin_service_pb2
 
 _CREATE_TENANT = Rpc(
     service="mneme.v1.AdminService",
     method="CreateTenant",
-    request=CreateTenantRequest,
-    response=CreateTenantResponse,
+    request=admin_service_pb2.CreateTenantRequest,
+    answer=CreateTenantResponse,
     repeatable=False,
 )
 _LIST_TENANTS = Rpc(
     service="mneme.v1.AdminService",
     method="ListTenants",
-    request=ListTenantsRequest,
-    response=ListTenantsResponse,
+    request=admin_service_pb2.ListTenantsRequest,
+    answer=ListTenantsResponse,
     repeatable=False,
 )
 _DELETE_TENANT = Rpc(
     service="mneme.v1.AdminService",
     method="DeleteTenant",
-    request=DeleteTenantRequest,
-    response=DeleteTenantResponse,
+    request=admin_service_pb2.DeleteTenantRequest,
+    answer=DeleteTenantResponse,
     repeatable=False,
 )
 _CREATE_API_KEY = Rpc(
     service="mneme.v1.AdminService",
     method="CreateApiKey",
-    request=CreateApiKeyRequest,
-    response=CreateApiKeyResponse,
+    request=admin_service_pb2.CreateApiKeyRequest,
+    answer=CreateApiKeyResponse,
     repeatable=False,
 )
 _LIST_API_KEYS = Rpc(
     service="mneme.v1.AdminService",
     method="ListApiKeys",
-    request=ListApiKeysRequest,
-    response=ListApiKeysResponse,
+    request=admin_service_pb2.ListApiKeysRequest,
+    answer=ListApiKeysResponse,
     repeatable=False,
 )
 _REVOKE_API_KEY = Rpc(
     service="mneme.v1.AdminService",
     method="RevokeApiKey",
-    request=RevokeApiKeyRequest,
-    response=RevokeApiKeyResponse,
+    request=admin_service_pb2.RevokeApiKeyRequest,
+    answer=RevokeApiKeyResponse,
     repeatable=True,
 )
 _GET_STATS = Rpc(
     service="mneme.v1.AdminService",
     method="GetStats",
-    request=GetStatsRequest,
-    response=GetStatsResponse,
+    request=admin_service_pb2.GetStatsRequest,
+    answer=GetStatsResponse,
     repeatable=True,
 )
 _BACKUP = Rpc(
     service="mneme.v1.AdminService",
     method="Backup",
-    request=BackupRequest,
-    response=BackupResponse,
+    request=admin_service_pb2.BackupRequest,
+    answer=BackupResponse,
     repeatable=False,
 )
 
@@ -223,7 +216,7 @@ class AdminMethods(SyncCaller):
         tenant_id: str,
         name: str,
         *,
-        scopes: Iterable[KeyScope | str] | None = None,
+        scopes: Iterable[KeyScopeChoice] | None = None,
         rate_limit: int | None = None,
         timeout: float | None = None,
     ) -> CreateApiKeyResponse:
@@ -529,7 +522,7 @@ class AsyncAdminMethods(AsyncCaller):
         tenant_id: str,
         name: str,
         *,
-        scopes: Iterable[KeyScope | str] | None = None,
+        scopes: Iterable[KeyScopeChoice] | None = None,
         rate_limit: int | None = None,
         timeout: float | None = None,
     ) -> CreateApiKeyResponse:

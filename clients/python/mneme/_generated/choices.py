@@ -137,3 +137,20 @@ TrendChoice = Literal[
     "stable",
     "degrading",
 ]
+
+__all__ = [
+    "AnalysisChoice",
+    "ErrorReasonChoice",
+    "EventTypeChoice",
+    "ImportConflictChoice",
+    "ImportanceChoice",
+    "KeyScopeChoice",
+    "KnowledgeTypeChoice",
+    "OutcomeChoice",
+    "RecallModeChoice",
+    "RecallOutcomeChoice",
+    "ScopeChoice",
+    "SessionStatusChoice",
+    "SeverityChoice",
+    "TrendChoice",
+]

@@ -7,114 +7,100 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from google.protobuf.struct_pb2 import Struct
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from mneme._core.aio import AnyIterable, AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc
 from mneme._core.sync import Stream, SyncCaller
-from mneme.v1.event_service_pb2 import (
+from mneme._generated.answers import (
     Agent,
-    EndSessionRequest,
     EndSessionResponse,
     Event,
-    EventType,
-    GetSessionRequest,
     GetSessionResponse,
-    ListAgentsRequest,
     ListAgentsResponse,
-    ListEventsRequest,
     ListEventsResponse,
-    ListSessionsRequest,
     ListSessionsResponse,
-    NewEvent,
-    RecordEventsRequest,
     RecordEventsResponse,
     Session,
-    SessionStatus,
-    Severity,
-    StartSessionRequest,
     StartSessionResponse,
-    StreamEventsRequest,
     StreamEventsResponse,
-    VerifyEventsRequest,
     VerifyEventsResponse,
-    WatchEventsRequest,
     WatchEventsResponse,
 )
+from mneme._generated.choices import EventTypeChoice, SessionStatusChoice, SeverityChoice
+from mneme._generated.fields import NewEventFields
+from mneme.v1 import event_service_pb2
 
 _START_SESSION = Rpc(
     service="mneme.v1.EventService",
     method="StartSession",
-    request=StartSessionRequest,
-    response=StartSessionResponse,
+    request=event_service_pb2.StartSessionRequest,
+    answer=StartSessionResponse,
     repeatable=True,
     made_ids=("session_id",),
 )
 _END_SESSION = Rpc(
     service="mneme.v1.EventService",
     method="EndSession",
-    request=EndSessionRequest,
-    response=EndSessionResponse,
+    request=event_service_pb2.EndSessionRequest,
+    answer=EndSessionResponse,
     repeatable=True,
 )
 _RECORD_EVENTS = Rpc(
     service="mneme.v1.EventService",
     method="RecordEvents",
-    request=RecordEventsRequest,
-    response=RecordEventsResponse,
+    request=event_service_pb2.RecordEventsRequest,
+    answer=RecordEventsResponse,
     repeatable=True,
     made_ids=("events.id",),
 )
 _STREAM_EVENTS = Rpc(
     service="mneme.v1.EventService",
     method="StreamEvents",
-    request=StreamEventsRequest,
-    response=StreamEventsResponse,
+    request=event_service_pb2.StreamEventsRequest,
+    answer=StreamEventsResponse,
     repeatable=True,
     made_ids=("event.id",),
 )
 _GET_SESSION = Rpc(
     service="mneme.v1.EventService",
     method="GetSession",
-    request=GetSessionRequest,
-    response=GetSessionResponse,
+    request=event_service_pb2.GetSessionRequest,
+    answer=GetSessionResponse,
     repeatable=True,
 )
 _LIST_SESSIONS = Rpc(
     service="mneme.v1.EventService",
     method="ListSessions",
-    request=ListSessionsRequest,
-    response=ListSessionsResponse,
+    request=event_service_pb2.ListSessionsRequest,
+    answer=ListSessionsResponse,
     repeatable=True,
 )
 _LIST_EVENTS = Rpc(
     service="mneme.v1.EventService",
     method="ListEvents",
-    request=ListEventsRequest,
-    response=ListEventsResponse,
+    request=event_service_pb2.ListEventsRequest,
+    answer=ListEventsResponse,
     repeatable=True,
 )
 _LIST_AGENTS = Rpc(
     service="mneme.v1.EventService",
     method="ListAgents",
-    request=ListAgentsRequest,
-    response=ListAgentsResponse,
+    request=event_service_pb2.ListAgentsRequest,
+    answer=ListAgentsResponse,
     repeatable=True,
 )
 _WATCH_EVENTS = Rpc(
     service="mneme.v1.EventService",
     method="WatchEvents",
-    request=WatchEventsRequest,
-    response=WatchEventsResponse,
+    request=event_service_pb2.WatchEventsRequest,
+    answer=WatchEventsResponse,
     repeatable=True,
     long_lived=True,
 )
 _VERIFY_EVENTS = Rpc(
     service="mneme.v1.EventService",
     method="VerifyEvents",
-    request=VerifyEventsRequest,
-    response=VerifyEventsResponse,
+    request=event_service_pb2.VerifyEventsRequest,
+    answer=VerifyEventsResponse,
     repeatable=True,
 )
 
@@ -150,8 +136,8 @@ class EventMethods(SyncCaller):
         user_id: str | None = None,
         project: str | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | Struct | None = None,
-        started_at: datetime | Timestamp | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        started_at: datetime | None = None,
         timeout: float | None = None,
     ) -> StartSessionResponse:
         """Starts a session, or completes one that events opened before it was
@@ -196,8 +182,8 @@ class EventMethods(SyncCaller):
         self,
         session_id: str,
         *,
-        status: SessionStatus | str | None = None,
-        ended_at: datetime | Timestamp | None = None,
+        status: SessionStatusChoice | None = None,
+        ended_at: datetime | None = None,
         timeout: float | None = None,
     ) -> EndSessionResponse:
         """Ends a session with a final status. Ending it again with the same status
@@ -228,7 +214,7 @@ class EventMethods(SyncCaller):
 
     def record_events(
         self,
-        events: Iterable[NewEvent | Mapping[str, Any]],
+        events: Iterable[NewEventFields | event_service_pb2.NewEvent],
         *,
         wait_indexed: bool | None = None,
         timeout: float | None = None,
@@ -262,7 +248,7 @@ class EventMethods(SyncCaller):
 
     def stream_events(
         self,
-        events: Iterable[NewEvent | Mapping[str, Any]],
+        events: Iterable[NewEventFields | event_service_pb2.NewEvent],
         *,
         timeout: float | None = None,
     ) -> StreamEventsResponse:
@@ -326,10 +312,10 @@ class EventMethods(SyncCaller):
         agent_id: str | None = None,
         user_id: str | None = None,
         project: str | None = None,
-        status: SessionStatus | str | None = None,
+        status: SessionStatusChoice | None = None,
         tags: Iterable[str] | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
@@ -376,10 +362,10 @@ class EventMethods(SyncCaller):
         agent_id: str | None = None,
         user_id: str | None = None,
         project: str | None = None,
-        status: SessionStatus | str | None = None,
+        status: SessionStatusChoice | None = None,
         tags: Iterable[str] | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> Iterator[Session]:
@@ -422,11 +408,11 @@ class EventMethods(SyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventType | str] | None = None,
-        min_severity: Severity | str | None = None,
+        event_types: Iterable[EventTypeChoice] | None = None,
+        min_severity: SeverityChoice | None = None,
         name: str | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         descending: bool | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
@@ -476,11 +462,11 @@ class EventMethods(SyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventType | str] | None = None,
-        min_severity: Severity | str | None = None,
+        event_types: Iterable[EventTypeChoice] | None = None,
+        min_severity: SeverityChoice | None = None,
         name: str | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         descending: bool | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
@@ -582,8 +568,8 @@ class EventMethods(SyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventType | str] | None = None,
-        min_severity: Severity | str | None = None,
+        event_types: Iterable[EventTypeChoice] | None = None,
+        min_severity: SeverityChoice | None = None,
         after_cursor: str | None = None,
         timeout: float | None = None,
     ) -> Stream[WatchEventsResponse]:
@@ -666,8 +652,8 @@ class AsyncEventMethods(AsyncCaller):
         user_id: str | None = None,
         project: str | None = None,
         tags: Iterable[str] | None = None,
-        metadata: Mapping[str, Any] | Struct | None = None,
-        started_at: datetime | Timestamp | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        started_at: datetime | None = None,
         timeout: float | None = None,
     ) -> StartSessionResponse:
         """Starts a session, or completes one that events opened before it was
@@ -712,8 +698,8 @@ class AsyncEventMethods(AsyncCaller):
         self,
         session_id: str,
         *,
-        status: SessionStatus | str | None = None,
-        ended_at: datetime | Timestamp | None = None,
+        status: SessionStatusChoice | None = None,
+        ended_at: datetime | None = None,
         timeout: float | None = None,
     ) -> EndSessionResponse:
         """Ends a session with a final status. Ending it again with the same status
@@ -744,7 +730,7 @@ class AsyncEventMethods(AsyncCaller):
 
     async def record_events(
         self,
-        events: Iterable[NewEvent | Mapping[str, Any]],
+        events: Iterable[NewEventFields | event_service_pb2.NewEvent],
         *,
         wait_indexed: bool | None = None,
         timeout: float | None = None,
@@ -778,7 +764,7 @@ class AsyncEventMethods(AsyncCaller):
 
     async def stream_events(
         self,
-        events: AnyIterable[NewEvent | Mapping[str, Any]],
+        events: AnyIterable[NewEventFields | event_service_pb2.NewEvent],
         *,
         timeout: float | None = None,
     ) -> StreamEventsResponse:
@@ -842,10 +828,10 @@ class AsyncEventMethods(AsyncCaller):
         agent_id: str | None = None,
         user_id: str | None = None,
         project: str | None = None,
-        status: SessionStatus | str | None = None,
+        status: SessionStatusChoice | None = None,
         tags: Iterable[str] | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
@@ -892,10 +878,10 @@ class AsyncEventMethods(AsyncCaller):
         agent_id: str | None = None,
         user_id: str | None = None,
         project: str | None = None,
-        status: SessionStatus | str | None = None,
+        status: SessionStatusChoice | None = None,
         tags: Iterable[str] | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Session]:
@@ -938,11 +924,11 @@ class AsyncEventMethods(AsyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventType | str] | None = None,
-        min_severity: Severity | str | None = None,
+        event_types: Iterable[EventTypeChoice] | None = None,
+        min_severity: SeverityChoice | None = None,
         name: str | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         descending: bool | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
@@ -992,11 +978,11 @@ class AsyncEventMethods(AsyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventType | str] | None = None,
-        min_severity: Severity | str | None = None,
+        event_types: Iterable[EventTypeChoice] | None = None,
+        min_severity: SeverityChoice | None = None,
         name: str | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
         descending: bool | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
@@ -1098,8 +1084,8 @@ class AsyncEventMethods(AsyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventType | str] | None = None,
-        min_severity: Severity | str | None = None,
+        event_types: Iterable[EventTypeChoice] | None = None,
+        min_severity: SeverityChoice | None = None,
         after_cursor: str | None = None,
         timeout: float | None = None,
     ) -> AsyncStream[WatchEventsResponse]:

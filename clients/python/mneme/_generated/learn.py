@@ -7,153 +7,134 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from google.protobuf.struct_pb2 import Struct
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from mneme._core.aio import AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream, SyncCaller
-from mneme.v1.common_pb2 import Importance
-from mneme.v1.knowledge_pb2 import (
-    KnowledgeType,
-    LogKnowledgeRequest,
-    LogKnowledgeResponse,
-    QueryKnowledgeRequest,
-    QueryKnowledgeResponse,
-)
-from mneme.v1.learn_service_pb2 import (
-    CreateLessonRequest,
+from mneme._generated.answers import (
     CreateLessonResponse,
-    DeleteLessonRequest,
     DeleteLessonResponse,
-    ExportLessonsRequest,
     ExportLessonsResponse,
-    GetLessonRequest,
     GetLessonResponse,
-    ImportConflict,
-    ImportLessonsRequest,
     ImportLessonsResponse,
     Lesson,
-    LessonFilter,
-    ListLessonsRequest,
     ListLessonsResponse,
-    SearchLessonsRequest,
+    ListReflectionsResponse,
+    LogKnowledgeResponse,
+    QueryKnowledgeResponse,
+    Reflection,
     SearchLessonsResponse,
-    UpdateLessonRequest,
+    SearchReflectionsResponse,
+    StoreReflectionResponse,
+    SummarizeReflectionsResponse,
     UpdateLessonResponse,
 )
-from mneme.v1.reflection_pb2 import (
-    ListReflectionsRequest,
-    ListReflectionsResponse,
-    Outcome,
-    Reflection,
-    ReflectionFilter,
-    SearchReflectionsRequest,
-    SearchReflectionsResponse,
-    StoreReflectionRequest,
-    StoreReflectionResponse,
-    SummarizeReflectionsRequest,
-    SummarizeReflectionsResponse,
+from mneme._generated.choices import (
+    ImportanceChoice,
+    ImportConflictChoice,
+    KnowledgeTypeChoice,
+    OutcomeChoice,
 )
+from mneme._generated.fields import LessonFields, LessonFilterFields, ReflectionFilterFields
+from mneme.v1 import knowledge_pb2, learn_service_pb2, reflection_pb2
 
 _CREATE_LESSON = Rpc(
     service="mneme.v1.LearnService",
     method="CreateLesson",
-    request=CreateLessonRequest,
-    response=CreateLessonResponse,
+    request=learn_service_pb2.CreateLessonRequest,
+    answer=CreateLessonResponse,
     repeatable=True,
     made_ids=("lesson_id",),
 )
 _GET_LESSON = Rpc(
     service="mneme.v1.LearnService",
     method="GetLesson",
-    request=GetLessonRequest,
-    response=GetLessonResponse,
+    request=learn_service_pb2.GetLessonRequest,
+    answer=GetLessonResponse,
     repeatable=True,
 )
 _LIST_LESSONS = Rpc(
     service="mneme.v1.LearnService",
     method="ListLessons",
-    request=ListLessonsRequest,
-    response=ListLessonsResponse,
+    request=learn_service_pb2.ListLessonsRequest,
+    answer=ListLessonsResponse,
     repeatable=True,
 )
 _SEARCH_LESSONS = Rpc(
     service="mneme.v1.LearnService",
     method="SearchLessons",
-    request=SearchLessonsRequest,
-    response=SearchLessonsResponse,
+    request=learn_service_pb2.SearchLessonsRequest,
+    answer=SearchLessonsResponse,
     repeatable=True,
 )
 _UPDATE_LESSON = Rpc(
     service="mneme.v1.LearnService",
     method="UpdateLesson",
-    request=UpdateLessonRequest,
-    response=UpdateLessonResponse,
+    request=learn_service_pb2.UpdateLessonRequest,
+    answer=UpdateLessonResponse,
     repeatable=True,
 )
 _DELETE_LESSON = Rpc(
     service="mneme.v1.LearnService",
     method="DeleteLesson",
-    request=DeleteLessonRequest,
-    response=DeleteLessonResponse,
+    request=learn_service_pb2.DeleteLessonRequest,
+    answer=DeleteLessonResponse,
     repeatable=True,
 )
 _IMPORT_LESSONS = Rpc(
     service="mneme.v1.LearnService",
     method="ImportLessons",
-    request=ImportLessonsRequest,
-    response=ImportLessonsResponse,
+    request=learn_service_pb2.ImportLessonsRequest,
+    answer=ImportLessonsResponse,
     repeatable=False,
 )
 _EXPORT_LESSONS = Rpc(
     service="mneme.v1.LearnService",
     method="ExportLessons",
-    request=ExportLessonsRequest,
-    response=ExportLessonsResponse,
+    request=learn_service_pb2.ExportLessonsRequest,
+    answer=ExportLessonsResponse,
     repeatable=True,
 )
 _STORE_REFLECTION = Rpc(
     service="mneme.v1.LearnService",
     method="StoreReflection",
-    request=StoreReflectionRequest,
-    response=StoreReflectionResponse,
+    request=reflection_pb2.StoreReflectionRequest,
+    answer=StoreReflectionResponse,
     repeatable=True,
     made_ids=("reflection_id",),
 )
 _LIST_REFLECTIONS = Rpc(
     service="mneme.v1.LearnService",
     method="ListReflections",
-    request=ListReflectionsRequest,
-    response=ListReflectionsResponse,
+    request=reflection_pb2.ListReflectionsRequest,
+    answer=ListReflectionsResponse,
     repeatable=True,
 )
 _SEARCH_REFLECTIONS = Rpc(
     service="mneme.v1.LearnService",
     method="SearchReflections",
-    request=SearchReflectionsRequest,
-    response=SearchReflectionsResponse,
+    request=reflection_pb2.SearchReflectionsRequest,
+    answer=SearchReflectionsResponse,
     repeatable=True,
 )
 _SUMMARIZE_REFLECTIONS = Rpc(
     service="mneme.v1.LearnService",
     method="SummarizeReflections",
-    request=SummarizeReflectionsRequest,
-    response=SummarizeReflectionsResponse,
+    request=reflection_pb2.SummarizeReflectionsRequest,
+    answer=SummarizeReflectionsResponse,
     repeatable=True,
 )
 _LOG_KNOWLEDGE = Rpc(
     service="mneme.v1.LearnService",
     method="LogKnowledge",
-    request=LogKnowledgeRequest,
-    response=LogKnowledgeResponse,
+    request=knowledge_pb2.LogKnowledgeRequest,
+    answer=LogKnowledgeResponse,
     repeatable=True,
 )
 _QUERY_KNOWLEDGE = Rpc(
     service="mneme.v1.LearnService",
     method="QueryKnowledge",
-    request=QueryKnowledgeRequest,
-    response=QueryKnowledgeResponse,
+    request=knowledge_pb2.QueryKnowledgeRequest,
+    answer=QueryKnowledgeResponse,
     repeatable=True,
 )
 
@@ -191,11 +172,11 @@ class LearnMethods(SyncCaller):
         content: str,
         *,
         category: str | None = None,
-        importance: Importance | str | None = None,
+        importance: ImportanceChoice | None = None,
         agent_id: str | None = None,
         project: str | None = None,
         tags: Iterable[str] | None = None,
-        context: Mapping[str, Any] | Struct | None = None,
+        context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
         lesson_id: str | None = None,
@@ -274,7 +255,7 @@ class LearnMethods(SyncCaller):
     def list_lessons(
         self,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
@@ -306,7 +287,7 @@ class LearnMethods(SyncCaller):
     def iter_lessons(
         self,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> Iterator[Lesson]:
@@ -336,7 +317,7 @@ class LearnMethods(SyncCaller):
         self,
         query: str,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         timeout: float | None = None,
@@ -375,11 +356,11 @@ class LearnMethods(SyncCaller):
         title: str | None = None,
         content: str | None = None,
         category: str | None = None,
-        importance: Importance | str | None = None,
+        importance: ImportanceChoice | None = None,
         agent_id: str | None = None,
         project: str | None = None,
         tags: Iterable[str] | None = None,
-        context: Mapping[str, Any] | Struct | None = None,
+        context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
         timeout: float | None = None,
@@ -462,9 +443,9 @@ class LearnMethods(SyncCaller):
 
     def import_lessons(
         self,
-        lessons: Iterable[Lesson | Mapping[str, Any]],
+        lessons: Iterable[LessonFields | learn_service_pb2.Lesson],
         *,
-        on_conflict: ImportConflict | str | None = None,
+        on_conflict: ImportConflictChoice | None = None,
         timeout: float | None = None,
     ) -> ImportLessonsResponse:
         """Brings in lessons as ExportLessons gives them, all or none. Those that are
@@ -495,7 +476,7 @@ class LearnMethods(SyncCaller):
     def export_lessons(
         self,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         timeout: float | None = None,
     ) -> Stream[ExportLessonsResponse]:
         """Streams the tenant's lessons, by id, for a backup or another tenant.
@@ -526,7 +507,7 @@ class LearnMethods(SyncCaller):
         *,
         project: str | None = None,
         attempt_number: int | None = None,
-        outcome: Outcome | str,
+        outcome: OutcomeChoice,
         what_worked: Iterable[str] | None = None,
         what_did_not_work: Iterable[str] | None = None,
         next_strategy: str | None = None,
@@ -590,7 +571,7 @@ class LearnMethods(SyncCaller):
     def list_reflections(
         self,
         *,
-        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
@@ -622,7 +603,7 @@ class LearnMethods(SyncCaller):
     def iter_reflections(
         self,
         *,
-        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> Iterator[Reflection]:
@@ -652,7 +633,7 @@ class LearnMethods(SyncCaller):
         self,
         task_description: str,
         *,
-        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         timeout: float | None = None,
@@ -719,7 +700,7 @@ class LearnMethods(SyncCaller):
     def log_knowledge(
         self,
         repo: str,
-        type: KnowledgeType | str,
+        type: KnowledgeTypeChoice,
         *,
         agent_id: str | None = None,
         context: str,
@@ -727,7 +708,7 @@ class LearnMethods(SyncCaller):
         lesson: str,
         success_rate: str | None = None,
         tags: Iterable[str] | None = None,
-        timestamp: datetime | Timestamp | None = None,
+        timestamp: datetime | None = None,
         entry_id: str | None = None,
         timeout: float | None = None,
     ) -> LogKnowledgeResponse:
@@ -777,7 +758,7 @@ class LearnMethods(SyncCaller):
         query: str,
         *,
         repo: str | None = None,
-        type: KnowledgeType | str | None = None,
+        type: KnowledgeTypeChoice | None = None,
         tags: Iterable[str] | None = None,
         limit: int | None = None,
         token_budget: int | None = None,
@@ -834,11 +815,11 @@ class AsyncLearnMethods(AsyncCaller):
         content: str,
         *,
         category: str | None = None,
-        importance: Importance | str | None = None,
+        importance: ImportanceChoice | None = None,
         agent_id: str | None = None,
         project: str | None = None,
         tags: Iterable[str] | None = None,
-        context: Mapping[str, Any] | Struct | None = None,
+        context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
         lesson_id: str | None = None,
@@ -917,7 +898,7 @@ class AsyncLearnMethods(AsyncCaller):
     async def list_lessons(
         self,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
@@ -949,7 +930,7 @@ class AsyncLearnMethods(AsyncCaller):
     def iter_lessons(
         self,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Lesson]:
@@ -979,7 +960,7 @@ class AsyncLearnMethods(AsyncCaller):
         self,
         query: str,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         timeout: float | None = None,
@@ -1018,11 +999,11 @@ class AsyncLearnMethods(AsyncCaller):
         title: str | None = None,
         content: str | None = None,
         category: str | None = None,
-        importance: Importance | str | None = None,
+        importance: ImportanceChoice | None = None,
         agent_id: str | None = None,
         project: str | None = None,
         tags: Iterable[str] | None = None,
-        context: Mapping[str, Any] | Struct | None = None,
+        context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
         timeout: float | None = None,
@@ -1105,9 +1086,9 @@ class AsyncLearnMethods(AsyncCaller):
 
     async def import_lessons(
         self,
-        lessons: Iterable[Lesson | Mapping[str, Any]],
+        lessons: Iterable[LessonFields | learn_service_pb2.Lesson],
         *,
-        on_conflict: ImportConflict | str | None = None,
+        on_conflict: ImportConflictChoice | None = None,
         timeout: float | None = None,
     ) -> ImportLessonsResponse:
         """Brings in lessons as ExportLessons gives them, all or none. Those that are
@@ -1138,7 +1119,7 @@ class AsyncLearnMethods(AsyncCaller):
     def export_lessons(
         self,
         *,
-        filter: LessonFilter | Mapping[str, Any] | None = None,
+        filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         timeout: float | None = None,
     ) -> AsyncStream[ExportLessonsResponse]:
         """Streams the tenant's lessons, by id, for a backup or another tenant.
@@ -1169,7 +1150,7 @@ class AsyncLearnMethods(AsyncCaller):
         *,
         project: str | None = None,
         attempt_number: int | None = None,
-        outcome: Outcome | str,
+        outcome: OutcomeChoice,
         what_worked: Iterable[str] | None = None,
         what_did_not_work: Iterable[str] | None = None,
         next_strategy: str | None = None,
@@ -1233,7 +1214,7 @@ class AsyncLearnMethods(AsyncCaller):
     async def list_reflections(
         self,
         *,
-        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
@@ -1265,7 +1246,7 @@ class AsyncLearnMethods(AsyncCaller):
     def iter_reflections(
         self,
         *,
-        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Reflection]:
@@ -1295,7 +1276,7 @@ class AsyncLearnMethods(AsyncCaller):
         self,
         task_description: str,
         *,
-        filter: ReflectionFilter | Mapping[str, Any] | None = None,
+        filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         timeout: float | None = None,
@@ -1362,7 +1343,7 @@ class AsyncLearnMethods(AsyncCaller):
     async def log_knowledge(
         self,
         repo: str,
-        type: KnowledgeType | str,
+        type: KnowledgeTypeChoice,
         *,
         agent_id: str | None = None,
         context: str,
@@ -1370,7 +1351,7 @@ class AsyncLearnMethods(AsyncCaller):
         lesson: str,
         success_rate: str | None = None,
         tags: Iterable[str] | None = None,
-        timestamp: datetime | Timestamp | None = None,
+        timestamp: datetime | None = None,
         entry_id: str | None = None,
         timeout: float | None = None,
     ) -> LogKnowledgeResponse:
@@ -1420,7 +1401,7 @@ class AsyncLearnMethods(AsyncCaller):
         query: str,
         *,
         repo: str | None = None,
-        type: KnowledgeType | str | None = None,
+        type: KnowledgeTypeChoice | None = None,
         tags: Iterable[str] | None = None,
         limit: int | None = None,
         token_budget: int | None = None,

@@ -7,19 +7,18 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from google.protobuf.struct_pb2 import Struct
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from mneme._core.aio import AsyncCaller
 from mneme._core.rpc import Rpc
 from mneme._core.sync import SyncCaller
-from mneme.v1.reflect_service_pb2 import Analysis, ReflectRequest, ReflectResponse
+from mneme._generated.answers import ReflectResponse
+from mneme._generated.choices import AnalysisChoice
+from mneme.v1 import reflect_service_pb2
 
 _REFLECT = Rpc(
     service="mneme.v1.ReflectService",
     method="Reflect",
-    request=ReflectRequest,
-    response=ReflectResponse,
+    request=reflect_service_pb2.ReflectRequest,
+    answer=ReflectResponse,
     repeatable=True,
 )
 
@@ -40,12 +39,12 @@ class ReflectMethods(SyncCaller):
 
     def reflect(
         self,
-        analysis: Analysis | str,
+        analysis: AnalysisChoice,
         *,
         agent_id: str | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
-        params: Mapping[str, Any] | Struct | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        params: Mapping[str, Any] | None = None,
         limit: int | None = None,
         project: str | None = None,
         user_id: str | None = None,
@@ -120,12 +119,12 @@ class AsyncReflectMethods(AsyncCaller):
 
     async def reflect(
         self,
-        analysis: Analysis | str,
+        analysis: AnalysisChoice,
         *,
         agent_id: str | None = None,
-        start_time: datetime | Timestamp | None = None,
-        end_time: datetime | Timestamp | None = None,
-        params: Mapping[str, Any] | Struct | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        params: Mapping[str, Any] | None = None,
         limit: int | None = None,
         project: str | None = None,
         user_id: str | None = None,

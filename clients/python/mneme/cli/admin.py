@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -88,8 +88,6 @@ def list_keys(
     limit: Limit = 50,
 ) -> None:
     """List API keys, without their secrets."""
-    from mneme.types import KeyScope
-
     with cli.connect() as client:
         walk = client.iter_api_keys(
             tenant_id=tenant, include_revoked=revoked, page_size=page_size(limit)
@@ -104,7 +102,7 @@ def list_keys(
                     key.id,
                     key.tenant_id,
                     cells.preview(key.name),
-                    ",".join(cells.name_of(KeyScope, scope) for scope in key.scopes),
+                    ",".join(cells.name(scope) for scope in key.scopes),
                     key.prefix,
                     cells.count(key.rate_limit) if key.rate_limit else "no limit",
                     cells.when(key.last_used_at) or "never",
@@ -121,7 +119,7 @@ def create_key(
     tenant_id: TenantId,
     name: Annotated[str, typer.Option(help="A name for people.")],
     scope: Annotated[
-        list[str] | None,
+        list[Any] | None,
         typer.Option(
             parser=one_of(KeyScopeChoice),
             metavar="SCOPE",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
-    from google.protobuf.timestamp_pb2 import Timestamp
+from typing import Any
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH = 6
@@ -43,23 +41,24 @@ def score(value: float) -> str:
     return f"{value:.2f} {bar:<{_BAR_WIDTH}}"
 
 
-def when(time: Timestamp) -> str:
-    """A time in the reader's own time zone; empty when it is not set."""
-    if not time.seconds and not time.nanos:
+def when(time: datetime | None) -> str:
+    """A time in the reader's own time zone; empty when there is none."""
+    if time is None:
         return ""
     try:
-        return datetime.fromtimestamp(time.seconds).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, OSError, ValueError):
-        return time.ToJsonString()
+        return time.astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, OSError, ValueError):  # At the very ends of the calendar.
+        return time.isoformat()
 
 
-def name_of(enum: EnumTypeWrapper, number: int) -> str:
-    """An enum's value as the command line takes it: "tool_error" for EVENT_TYPE_TOOL_ERROR."""
-    values = enum.DESCRIPTOR.values_by_number
-    if number not in values:
-        return str(number)
-    prefix = values[0].name.removesuffix("UNSPECIFIED")
-    return values[number].name.removeprefix(prefix).lower() if number else ""
+def name(choice: str | None) -> str:
+    """An enum's value; empty when it is unspecified. One that is newer than this is a number."""
+    return "" if choice is None else str(choice)
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """Free JSON on one line; empty when there is none."""
+    return json.dumps(value, ensure_ascii=False) if value else ""
 
 
 def count(number: int) -> str:

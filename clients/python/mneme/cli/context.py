@@ -133,11 +133,9 @@ def bar(value: float, most: float, width: int = _BAR) -> str:
     return f"{'▇' * (length or int(value > 0)):<{width}} {value:,.0f}"
 
 
-def outcome_name(number: int) -> str:
+def outcome_name(outcome: str | None) -> str:
     """An outcome as people write it; "open" for sessions that have none yet."""
-    from mneme.types import Outcome
-
-    return cells.name_of(Outcome, number) or "open"
+    return cells.name(outcome) or "open"
 
 
 def _show(cli: Cli, session: ContextSession) -> None:
@@ -175,7 +173,7 @@ def _row(entry: TimelineEntry, most: int) -> list[str]:
     return [
         cells.when(entry.session.started_at),
         bar(entry.session.event_count, most),
-        outcome_name(entry.summary.outcome) if entry.HasField("summary") else "open",
+        outcome_name(entry.summary.outcome) if "summary" in entry else "open",
         cells.preview(entry.session.id),
         links,
         cells.preview(entry.summary.summary),

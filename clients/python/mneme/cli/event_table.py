@@ -22,11 +22,9 @@ EVENT_COLUMNS = (
 
 def event_row(event: Event) -> list[str]:
     """The cells of `EVENT_COLUMNS`."""
-    from mneme.types import EventType
-
     return [
         cells.when(event.timestamp),
-        cells.name_of(EventType, event.event_type),
+        cells.name(event.event_type),
         cells.preview(event.name),
         cells.preview(event.session_id),
         cells.preview(event.id),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,6 +16,9 @@ from mneme.cli.output import Column
 from mneme.cli.times import From, To, parse_start
 from mneme.cli.values import json_object, seconds
 from mneme.cli.watching import watch
+
+if TYPE_CHECKING:
+    from mneme.types import NewEventFields
 
 app = App(help="What happened, event by event.")
 app.command("watch")(watch)
@@ -102,7 +105,7 @@ def record(
     ] = False,
 ) -> None:
     """Record one event, and print its id. `mneme import` records many."""
-    event = {
+    event: dict[str, Any] = {
         "id": event_id,
         "session_id": session,
         "agent_id": agent,
@@ -122,7 +125,9 @@ def record(
         "duration": duration,
     }
     with cli.connect() as client:
-        receipt = client.record_events([event], wait_indexed=wait).receipts[0]
+        receipt = client.record_events([cast("NewEventFields", event)], wait_indexed=wait).receipts[
+            0
+        ]
     cli.out.done(receipt.id, receipt)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
@@ -17,7 +17,7 @@ from mneme.cli.output import Column
 from mneme.cli.values import json_object
 
 if TYPE_CHECKING:
-    from mneme.types import Lesson
+    from mneme.types import Lesson, LessonFilterFields
 
 app = App(help="What agents should remember next time.")
 
@@ -233,7 +233,7 @@ def export(
     archived: Archived = False,
 ) -> None:
     """Write lessons as JSON Lines, which `mneme lessons import` reads."""
-    from mneme.messages import to_json
+    from mneme.plain import to_json
 
     chosen = _filter(
         category=category,
@@ -269,6 +269,7 @@ def import_(
 ) -> None:
     """Bring in lessons as `mneme lessons export` writes them."""
     from mneme.importing.lessons import import_lessons
+    from mneme.plain import to_json
 
     try:
         with cli.connect(retries=4) as client:
@@ -276,7 +277,7 @@ def import_(
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
     if cli.out.as_json:
-        cli.out.message(totals)
+        cli.out.line(to_json(totals))
         return
     cli.out.line(
         f"{cells.plural(totals.created_count, 'lesson')} created, "
@@ -301,8 +302,8 @@ def _filter(
     project: str | None,
     tags: list[str] | None,
     archived: bool,
-) -> dict[str, Any]:
-    return {
+) -> LessonFilterFields:
+    chosen: dict[str, Any] = {
         "category": category,
         "importance": importance,
         "agent_id": agent,
@@ -310,6 +311,7 @@ def _filter(
         "tags": tags,
         "include_archived": archived,
     }
+    return cast("LessonFilterFields", chosen)
 
 
 def _text(content: str) -> str:
@@ -326,7 +328,7 @@ def _row(lesson: Lesson) -> list[str]:
         cells.preview(lesson.id),
         cells.preview(lesson.category),
         _importance(lesson),
-        cells.preview(lesson.title) + (" (archived)" if lesson.HasField("archived_at") else ""),
+        cells.preview(lesson.title) + (" (archived)" if lesson.archived_at else ""),
         cells.when(lesson.updated_at),
         cells.preview(lesson.agent_id),
         cells.count(lesson.access_count),
@@ -334,7 +336,6 @@ def _row(lesson: Lesson) -> list[str]:
 
 
 def _facts(lesson: Lesson) -> list[tuple[str, str]]:
-    from mneme.messages import to_json
 
     return [
         ("Lesson", cells.preview(lesson.id)),
@@ -345,7 +346,10 @@ def _facts(lesson: Lesson) -> list[tuple[str, str]]:
         ("Agent", cells.preview(lesson.agent_id)),
         ("Project", cells.preview(lesson.project)),
         ("Tags", cells.preview(", ".join(lesson.tags))),
-        ("Context", cells.preview(to_json(lesson.context)) if lesson.context.fields else ""),
+        (
+            "Context",
+            cells.preview(cells.json_text(lesson.context)),
+        ),
         ("From", cells.preview(" ".join([lesson.source_session_id, lesson.source_event_id]))),
         ("Used", cells.plural(lesson.access_count, "time")),
         ("Created", cells.when(lesson.created_at)),
@@ -355,6 +359,4 @@ def _facts(lesson: Lesson) -> list[tuple[str, str]]:
 
 
 def _importance(lesson: Lesson) -> str:
-    from mneme.types import Importance as ImportanceEnum
-
-    return cells.name_of(ImportanceEnum, lesson.importance)
+    return cells.name(lesson.importance)

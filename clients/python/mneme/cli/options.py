@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -24,7 +24,7 @@ Tags = Annotated[
     list[str] | None, typer.Option("--tag", metavar="TAG", help="With this label; repeatable.")
 ]
 Types = Annotated[
-    list[str] | None,
+    list[Any] | None,
     typer.Option(
         "--type",
         parser=one_of(EventTypeChoice),

@@ -10,13 +10,14 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mneme.cli.cells import cut
 
 if TYPE_CHECKING:
-    from google.protobuf.message import Message
     from rich.console import Console
+
+    from mneme._core.answers import Answer
 
 # What a pipe shows of a long text; whoever wants all of it asks for JSON.
 _PIPED_PREVIEW = 200
@@ -58,9 +59,9 @@ class Output:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
 
-    def message(self, message: Message) -> None:
-        """Write a message as one line of JSON, with all its fields."""
-        from mneme.messages import to_json
+    def message(self, message: Answer[Any]) -> None:
+        """Write an answer as one line of JSON, with all its fields."""
+        from mneme.plain import to_json
 
         self.line(to_json(message))
 
@@ -80,7 +81,7 @@ class Output:
         """Tell people something beside the answer."""
         print(text, file=sys.stderr)
 
-    def done(self, text: str, message: Message) -> None:
+    def done(self, text: str, message: Answer[Any]) -> None:
         """Say that something was done: in words, or with what the server answered."""
         if self.as_json:
             self.message(message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,7 +37,7 @@ def recall(
     *,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The question, in words.")],
     scope: Annotated[
-        list[str] | None,
+        list[Any] | None,
         typer.Option(
             parser=parse_scope,
             metavar="KIND",
@@ -104,30 +104,23 @@ def _row(result: RecallResult, *, explain: bool) -> list[str]:
 
 def _source(result: RecallResult) -> str:
     """The kind of memory, and of event: "event tool_error"."""
-    from mneme.types import Scope
-
-    kind = cells.name_of(Scope, result.source_type)
-    fields = result.metadata.fields
-    detail = fields["event_type"].string_value if "event_type" in fields else ""
+    kind = cells.name(result.source_type)
+    detail = str(result.metadata.get("event_type", ""))
     return cells.preview(f"{kind} {detail.removeprefix('EVENT_TYPE_').lower()}", 40)
 
 
 def _remark(cli: Cli, answer: RecallResponse) -> None:
     """Say why there is nothing, or what is still missing."""
-    from mneme.types import RecallOutcome
-
     why = {
-        RecallOutcome.RECALL_OUTCOME_NOTHING_STORED: "Nothing is stored there yet.",
-        RecallOutcome.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: (
-            "There are memories, but none that the filters let through."
-        ),
-        RecallOutcome.RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: (
+        "nothing_stored": "Nothing is stored there yet.",
+        "nothing_matches_filters": ("There are memories, but none that the filters let through."),
+        "nothing_above_min_score": (
             f"Of {cells.plural(answer.searched_count, 'memory', 'memories')}, none fits the "
             "question well enough."
         ),
     }
     if not answer.results:
-        cli.out.remark(why.get(answer.outcome, "Nothing found."))
+        cli.out.remark(why.get(answer.outcome or "", "Nothing found."))
     if answer.words_only:
         cli.out.remark(
             "Found by words alone: the server's embedding backend does not answer at the moment."

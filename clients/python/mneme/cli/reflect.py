@@ -108,6 +108,6 @@ def _looked_at(answer: ReflectResponse) -> str:
         f"{cells.plural(scope.sessions_analyzed, 'session')}, "
         f"{cells.plural(scope.events_analyzed, 'event')}"
     )
-    if scope.HasField("start_time"):
+    if scope.start_time:
         found += f", {cells.when(scope.start_time)} to {cells.when(scope.end_time)}"
     return found

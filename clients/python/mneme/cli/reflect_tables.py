@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from mneme.cli import cells
 from mneme.cli.charts import bar, sparkline
 from mneme.cli.output import Column, Output
-from mneme.types import Trend
 
 if TYPE_CHECKING:
     from mneme.types import (
@@ -48,7 +47,7 @@ def show(out: Output, answer: ReflectResponse) -> None:
         "performance_trends": lambda: _performance_trends(out, answer.performance_trends),
         "session_comparison": lambda: _session_comparison(out, answer.session_comparison),
     }
-    kind = answer.WhichOneof("result")
+    kind = answer.raw.WhichOneof("result")
     if kind in shown:
         shown[kind]()
 
@@ -210,7 +209,7 @@ def _cost_analysis(out: Output, result: CostAnalysis) -> None:
         f"{cells.count(result.total_input_tokens)} read, "
         f"{cells.count(result.total_output_tokens)} written"
     )
-    series = [p.cost_per_session if p.HasField("cost_per_session") else None
+    series = [p.cost_per_session
               for p in result.over_time]  # fmt: skip
     out.facts(
         [
@@ -271,14 +270,14 @@ def _cost(share: CostShare) -> list[str]:
 
 def _trend(test: TrendTest, what: str, form: Callable[[float], str]) -> str:
     """A trend in words: "the cost of a session rises by $0.02 a day ($0.01–$0.03), q 0.004"."""
-    if test.trend == Trend.TREND_UNSPECIFIED:
+    if test.trend is None:
         return "too few points to tell"
-    if test.trend == Trend.TREND_STABLE:
+    if test.trend == "stable":
         return f"stable (q {_q(test.q_value)})"
     ends = sorted((abs(test.slope_interval.low), abs(test.slope_interval.high)))
     moves = "rises" if test.slope_per_day > 0 else "falls"
     return (
-        f"{cells.name_of(Trend, test.trend)}: {what} {moves} by {form(abs(test.slope_per_day))} "
+        f"{cells.name(test.trend)}: {what} {moves} by {form(abs(test.slope_per_day))} "
         f"a day ({form(ends[0])}–{form(ends[1])}), q {_q(test.q_value)}"
     )
 
@@ -311,11 +310,7 @@ def _performance_trends(out: Output, result: PerformanceTrends) -> None:
 
 
 def _series(result: PerformanceTrends, field: str) -> list[float | None]:
-    is_optional = result.points[0].DESCRIPTOR.fields_by_name[field].has_presence
-    return [
-        getattr(point, field) if not is_optional or point.HasField(field) else None
-        for point in result.points
-    ]
+    return [getattr(point, field) for point in result.points]
 
 
 def _errors(points: Iterable[PerformancePoint]) -> list[float | None]:
@@ -332,7 +327,7 @@ def _number(value: float) -> str:
 
 
 def _session_comparison(out: Output, result: SessionComparison) -> None:
-    split = f", from {cells.when(result.split_time)} on" if result.HasField("split_time") else ""
+    split = f", from {cells.when(result.split_time)} on" if result.split_time else ""
     out.line(
         f"{cells.count(result.recent_count)} recent sessions{split}, against "
         f"{cells.count(result.earlier_count)} earlier ones"
@@ -363,16 +358,16 @@ def _session_comparison(out: Output, result: SessionComparison) -> None:
 
 def _comparison(comparison: Comparison) -> list[str]:
     interval = comparison.difference_interval
-    tested = comparison.HasField("difference_interval")
+    tested = "difference_interval" in comparison
     difference = f"{comparison.difference:+,.3g}"
     if tested:
         difference += f" ({interval.low:+,.3g} to {interval.high:+,.3g})"
     sure = tested and comparison.q_value <= 0.05 and comparison.effect_size
     verdict = {
-        Trend.TREND_IMPROVING: "better",
-        Trend.TREND_DEGRADING: "worse",
-        Trend.TREND_STABLE: "no difference shown",
-    }.get(comparison.trend, "different" if sure else "")
+        "improving": "better",
+        "degrading": "worse",
+        "stable": "no difference shown",
+    }.get(comparison.trend or "", "different" if sure else "")
     return [
         comparison.measure.replace("_", " "),
         _number(comparison.earlier_mean) if comparison.earlier_count else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,7 +13,7 @@ from mneme.cli.options import Agent, Limit, Project, Session, Tags, first, page_
 from mneme.cli.output import Column
 
 if TYPE_CHECKING:
-    from mneme.types import Reflection, Theme
+    from mneme.types import Reflection, ReflectionFilterFields, Theme
 
 app = App(help="What agents concluded from their attempts.")
 
@@ -143,11 +143,11 @@ def summary(
             ("reflections", cells.count(answer.total_reflections)),
             ("success", cells.score(answer.success_rate)),
             ("searches", cells.count(metrics.search_count)),
-            ("hit rate", f"{metrics.hit_rate:.0%}" if metrics.HasField("hit_rate") else ""),
+            ("hit rate", f"{metrics.hit_rate:.0%}" if metrics.hit_rate is not None else ""),
             (
                 "improvement",
                 f"{metrics.outcome_improvement_rate:+.0%}"
-                if metrics.HasField("outcome_improvement_rate")
+                if metrics.outcome_improvement_rate is not None
                 else "",
             ),
             ("reused", cells.plural(metrics.cross_session_reuse, "attempt")),
@@ -165,19 +165,24 @@ def summary(
 def _filter(
     session: str | None, project: str | None, agent: str | None, outcome: str | None,
     tags: list[str] | None,
-) -> dict[str, Any]:  # fmt: skip
-    given = {"session_id": session, "project": project, "agent_id": agent, "tags": tags}
+) -> ReflectionFilterFields:  # fmt: skip
+    given: dict[str, Any] = {
+        "session_id": session,
+        "project": project,
+        "agent_id": agent,
+        "tags": tags,
+    }
     if outcome:
         given["outcomes"] = [outcome]
-    return {name: value for name, value in given.items() if value}
+    chosen = {name: value for name, value in given.items() if value}
+    return cast("ReflectionFilterFields", chosen)
 
 
 def _row(reflection: Reflection) -> tuple[str, ...]:
-    from mneme.v1.reflection_pb2 import Outcome
 
     return (
         cells.when(reflection.created_at),
-        cells.name_of(Outcome, reflection.outcome),
+        cells.name(reflection.outcome),
         str(reflection.attempt_number),
         cells.preview(reflection.task_description),
         cells.preview(reflection.next_strategy),

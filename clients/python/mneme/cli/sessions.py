@@ -185,12 +185,8 @@ def _facts(session: Session) -> list[tuple[str, str]]:
 
 
 def _metadata(session: Session) -> str:
-    from mneme.messages import to_json
-
-    return cells.preview(to_json(session.metadata), 1000) if session.metadata.fields else ""
+    return cells.preview(cells.json_text(session.metadata), 1000)
 
 
 def _status(session: Session) -> str:
-    from mneme.types import SessionStatus
-
-    return cells.name_of(SessionStatus, session.status)
+    return cells.name(session.status)

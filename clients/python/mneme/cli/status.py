@@ -22,7 +22,8 @@ def status(cli: Cli) -> None:
         cli.out.message(stats)
         return
     server, tenant = stats.server, stats.tenant
-    up = cells.span(max(0.0, time.time() - server.started_at.seconds))
+    started = server.started_at.timestamp() if server.started_at else time.time()
+    up = cells.span(max(0.0, time.time() - started))
     model = f"{server.embedding_model}, {server.embedding_dimensions} dimensions"
     searched = f", searched by {tenant.dense_index}" if tenant.dense_index else ""
     cli.out.facts(

@@ -27,7 +27,7 @@ def json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def one_of(choices: Any) -> Callable[[str], str]:
+def one_of(choices: Any) -> Callable[[str], Any]:
     """A parser of one of the names of a Literal, in any case. For options that repeat.
 
     What it returns raises `typer.BadParameter` for anything else.
@@ -43,7 +43,7 @@ def one_of(choices: Any) -> Callable[[str], str]:
     return parse
 
 
-def scope(text: str) -> str:
+def scope(text: str) -> ScopeChoice:
     """A kind of memory, in the singular or plural.
 
     Raises:
@@ -51,9 +51,10 @@ def scope(text: str) -> str:
     """
     name = text.strip().lower().replace("-", "_")
     choices = get_args(ScopeChoice)
+    choice: ScopeChoice
     for choice in choices:
         if name in (choice, f"{choice}s", choice.removesuffix("y") + "ies"):
-            return str(choice)
+            return choice
     raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}")
 
 

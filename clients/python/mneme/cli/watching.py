@@ -49,7 +49,7 @@ def watch(
                 ) as messages:
                     for message in messages:
                         cursor, lost_at = message.cursor, None
-                        if not message.HasField("event"):
+                        if "event" not in message:
                             continue
                         _show(cli, message)
                         shown += 1
@@ -71,10 +71,8 @@ def _show(cli: Cli, message: WatchEventsResponse) -> None:
     if cli.out.as_json:
         cli.out.message(message)
     else:
-        from mneme.types import EventType
-
         event = message.event
-        kind = cells.name_of(EventType, event.event_type)
+        kind = cells.name(event.event_type)
         text = cells.preview(event.text or event.error, 200)
         name = f" {cells.preview(event.name)}" if event.name else ""
         session = cells.preview(event.session_id)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from google.protobuf import json_format
-
+from mneme._generated.choices import ImportConflictChoice
 from mneme.client import MnemeClient
 from mneme.errors import ArgumentError
 from mneme.importing.reading import Broken, Record, read_records
-from mneme.types import ImportLessonsResponse, Lesson
+from mneme.messages import ImportLessonsResponse, Lesson
+from mneme.plain import from_dict
 
 _MAX_BATCH = 500
 _MAX_BATCH_BYTES = 1024 * 1024
 
 
 def import_lessons(
-    client: MnemeClient, file: Path, *, on_conflict: str | None = None
+    client: MnemeClient, file: Path, *, on_conflict: ImportConflictChoice | None = None
 ) -> ImportLessonsResponse:
     """Import a file of lessons; returns the sums of what became of them.
 
@@ -44,8 +44,8 @@ def _lesson(record: Record | Broken) -> Lesson:
     if isinstance(record, Broken):
         raise ArgumentError(f"{record.place}: {record.reason}")
     try:
-        return json_format.ParseDict(record.value, Lesson())
-    except json_format.ParseError as error:
+        return from_dict(record.value, Lesson())
+    except ArgumentError as error:
         raise ArgumentError(f"{record.place}: no lesson: {error}") from error
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from mneme._core.convert import MAX_EXACT_INTEGER
+from mneme._core.json_values import MAX_EXACT_INTEGER
 from mneme.importing.outcomes import tool_error
 from mneme.importing.plan import UnusableError, clean, clip, label, tidy
 from mneme.importing.wording import tool_text

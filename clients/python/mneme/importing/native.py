@@ -16,7 +16,7 @@ from mneme._core.convert import parse_enum
 from mneme.errors import ArgumentError
 from mneme.importing.plan import Defaults, Planned, UnusableError, digest
 from mneme.importing.reading import Record
-from mneme.types import Event, EventType, NewEvent, Session, SessionStatus, Severity
+from mneme.messages import Event, EventType, NewEvent, Session, SessionStatus, Severity
 
 _EVENT_KEYS = ("event_type", "eventType")
 _SESSION_KEYS = ("started_at", "startedAt", "status", "head_hash", "headHash")

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 
 from mneme.importing.reading import Place
-from mneme.types import NewEvent
+from mneme.messages import NewEvent
 
 # Limits of the API (NewEvent, StartSessionRequest).
 MAX_TEXT = 65_536

@@ -18,7 +18,7 @@ from mneme.errors import (
 )
 from mneme.importing.plan import Planned
 from mneme.importing.reading import Broken
-from mneme.types import NewEvent
+from mneme.messages import NewEvent
 
 _MAX_BATCH_EVENTS = 500
 _MAX_BATCH_BYTES = 1024 * 1024

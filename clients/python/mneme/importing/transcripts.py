@@ -24,7 +24,7 @@ from mneme.importing.plan import (
     tidy,
 )
 from mneme.importing.reading import Record, is_conversation
-from mneme.types import NewEvent
+from mneme.messages import NewEvent
 
 # Where records keep their messages.
 _MESSAGE_KEYS = (
