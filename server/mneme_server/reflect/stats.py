@@ -1,22 +1,28 @@
-"""The tests and intervals behind the findings.
-
-SciPy is imported when the first analysis needs it: a server that never reflects starts without it.
-"""
+"""The tests and intervals behind the findings."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.reflect.distributions import (
+    Z95,
+    bootstrap_difference,
+    kendall_exact,
+    log_factorial,
+    rank_sum_exact,
+    rank_sum_normal,
+    student_point,
+    theil_sen,
+    two_sided,
+)
 from mneme_server.reflect.model import Interval
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-Z95 = 1.959963984540054
-"""The normal distribution's 97.5 % point: intervals are 95 %."""
 NO_INTERVAL = Interval(float("nan"), float("nan"))
 BOOTSTRAP_LIMIT = 1_000
 """Up to this many values a side the difference of means is bootstrapped; the normal interval of
@@ -25,6 +31,10 @@ _RESAMPLES = 2_000
 _SEED = 20_261
 _EXACT_KENDALL = 50
 """Up to this many points without ties, Kendall's distribution is computed exactly."""
+_EXACT_RANK_SUM = 8
+"""Up to this many values on either side without ties, so is Mann and Whitney's,"""
+_EXACT_PAIRS = 10_000
+"""of up to so many pairs: beyond them the normal distribution is as good."""
 
 
 def sum_by(place: Ints, values: Floats | Ints | NDArray[np.bool_], count: int) -> Floats:
@@ -91,8 +101,6 @@ def fisher_exact(hits: Ints, trials: Ints, all_hits: Ints, all_trials: Ints) -> 
 
 
 def _fisher(hits: int, trials: int, all_hits: int, all_trials: int) -> float:
-    from scipy.special import gammaln
-
     low, high = max(0, trials + all_hits - all_trials), min(trials, all_hits)
     if low == high:
         return 1.0
@@ -103,10 +111,10 @@ def _fisher(hits: int, trials: int, all_hits: int, all_trials: int) -> float:
         max(low, int(min(hits, mean - reach))), min(high, int(max(hits, mean + reach))) + 1
     )
     log_p = -(
-        gammaln(k + 1)
-        + gammaln(all_hits - k + 1)
-        + gammaln(trials - k + 1)
-        + gammaln(all_trials - all_hits - trials + k + 1)
+        log_factorial(k)
+        + log_factorial(all_hits - k)
+        + log_factorial(trials - k)
+        + log_factorial(all_trials - all_hits - trials + k)
     )
     log_p -= log_p.max()
     weights = np.exp(log_p)
@@ -130,8 +138,6 @@ def mann_kendall(times: Floats, values: Floats) -> Monotone:
     variance corrected for ties and a continuity correction (Mann 1945, Kendall 1975). The slope is
     Theil-Sen's, its interval Sen's (1968). `times` rise strictly; n is at least 2.
     """
-    from scipy.stats import kendalltau, norm, theilslopes
-
     count = len(values)
     later = np.triu_indices(count, 1)
     s = int(np.sign(values[later[1]] - values[later[0]]).sum())
@@ -139,15 +145,14 @@ def mann_kendall(times: Floats, values: Floats) -> Monotone:
     if len(ties) == 1:
         return Monotone(0, 1.0, 0.0, Interval(0.0, 0.0))
     if len(ties) == count and count <= _EXACT_KENDALL:
-        p_value = float(kendalltau(np.arange(count), values, method="exact").pvalue)
+        p_value = kendall_exact(count, s)
     else:
         n = float(count)
         variance = n * (n - 1) * (2 * n + 5) - (ties * (ties - 1.0) * (2 * ties + 5)).sum()
         z = max(abs(s) - 1, 0) / np.sqrt(variance / 18)
-        p_value = float(min(1.0, 2 * norm.sf(z)))
-    slope = theilslopes(values, times, alpha=0.95)
-    interval = Interval(float(slope.low_slope), float(slope.high_slope))
-    return Monotone(int(np.sign(s)), p_value, float(slope.slope), interval)
+        p_value = two_sided(float(z))
+    slope, low, high = theil_sen(times, values)
+    return Monotone(int(np.sign(s)), p_value, slope, Interval(low, high))
 
 
 class Difference(NamedTuple):
@@ -166,48 +171,35 @@ def compare(first: Floats, second: Floats) -> Difference:
     the means with a bias-corrected and accelerated bootstrap interval (Efron 1987) with a fixed
     seed, or Welch's above `BOOTSTRAP_LIMIT` values a side.
     """
-    from scipy.stats import mannwhitneyu
-
     difference = float(first.mean() - second.mean())
     if np.ptp(np.concatenate([first, second])) == 0:
         return Difference(1.0, 0.0, difference, Interval(0.0, 0.0))
-    test = mannwhitneyu(first, second, alternative="two-sided")
-    delta = 2 * float(test.statistic) / (len(first) * len(second)) - 1
+    n, m = len(first), len(second)
+    _, place, tied = np.unique(
+        np.concatenate([first, second]), return_inverse=True, return_counts=True
+    )
+    ranks = np.cumsum(tied) - (tied - 1) / 2
+    u = float(ranks[place[:n]].sum() - n * (n + 1) / 2)
+    exact = tied.max() == 1 and min(n, m) <= _EXACT_RANK_SUM and n * m <= _EXACT_PAIRS
+    p_value = rank_sum_exact(n, m, u) if exact else rank_sum_normal(n, m, u, tied)
+    delta = 2 * u / (n * m) - 1
     small = max(len(first), len(second)) <= BOOTSTRAP_LIMIT
     varied = np.ptp(first) > 0 or np.ptp(second) > 0
     interval = _bootstrap(first, second) if small and varied else _welch(first, second)
-    return Difference(float(test.pvalue), delta, difference, interval)
+    return Difference(p_value, delta, difference, interval)
 
 
 def _bootstrap(first: Floats, second: Floats) -> Interval:
-    from scipy.stats import bootstrap
-
-    def difference(a: Floats, b: Floats, axis: int = -1) -> Any:
-        return a.mean(axis=axis) - b.mean(axis=axis)
-
-    with np.errstate(all="ignore"):
-        found = bootstrap(
-            (first, second),
-            difference,
-            n_resamples=_RESAMPLES,
-            method="BCa",
-            vectorized=True,
-            batch=200,
-            rng=np.random.default_rng(_SEED),
-        ).confidence_interval
-    low, high = float(found.low), float(found.high)
-    # Where hardly any resample differs, the correction is not defined; Welch's interval always is.
-    return Interval(low, high) if np.isfinite(low + high) else _welch(first, second)
+    found = bootstrap_difference(first, second, _RESAMPLES, np.random.default_rng(_SEED))
+    return Interval(*found) if found else _welch(first, second)
 
 
 def _welch(first: Floats, second: Floats) -> Interval:
-    from scipy.stats import t
-
     parts = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
     variance = sum(parts)
     difference = float(first.mean() - second.mean())
     if variance == 0:
         return Interval(difference, difference)
     freedom = variance**2 / (parts[0] ** 2 / (len(first) - 1) + parts[1] ** 2 / (len(second) - 1))
-    reach = float(t.ppf(0.975, freedom) * np.sqrt(variance))
+    reach = student_point(float(freedom)) * float(np.sqrt(variance))
     return Interval(difference - reach, difference + reach)
