@@ -24,7 +24,7 @@ def run(context: Context) -> list[Row]:
                 at_most(max(found.first_s, found.again_s), reflect.SECONDS),
                 at_most(found.peak_mb, reflect.MEGABYTES),
             ),
-            how="a fresh server for each, the first time importing SciPy; memory is the server's,"
+            how="a fresh server for each; memory is the server's,"
             f" model included ({megabytes(idle_mb * 1e6)} before)",
             figures={
                 "first_s": found.first_s,
