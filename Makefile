@@ -24,7 +24,7 @@ MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git re
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-typescript model demo picture serve test test-typescript dist lint \
-	lint-python lint-typescript lint-proto breaking generate check-generate format bench clean
+	lint-python lint-typescript lint-proto breaking generate check-generate format bench fuzz clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,6 +137,9 @@ format: $(SETUP) setup-typescript ## Format Python, TypeScript and proto files
 bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.mcp
+
+fuzz: setup ## Call every method at random, CALLS times, from SEED or a new one
+	PYTHONPATH=tests $(BIN)/python -m fuzzing --calls $(or $(CALLS),20000) $(if $(SEED),--seed $(SEED))
 
 clean: ## Remove .venv, the exported model and what tools cached
 	rm -rf $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build

@@ -1,0 +1,26 @@
+"""No request, however it is made, meets a bug, hangs, or ends the server."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+from fuzzing.calling import Report, fuzz, methods
+from support.server import server_process
+
+_SEED = "MNEME_FUZZ_SEED"
+CALLS, THREADS = 1_500, 3
+
+
+def test_calls_at_random_meet_no_bug(tmp_path: Path) -> None:
+    seed = int(os.environ.get(_SEED) or random.randrange(10**9))
+    report = Report()
+    with server_process(tmp_path / "data", log_level="error") as server:
+        fuzz(server.address, calls=CALLS, seed=seed, threads=THREADS, report=report)
+        assert not report.failures, f"{_SEED}={seed}: {report.failures[0]}"
+        assert server.process.poll() is None
+        assert server.stop() == 0
+        assert "internal error" not in server.log
+    # Or else it would show nothing: nearly all methods have answered.
+    assert len(report.answered()) > 0.8 * len(methods()), report
