@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mneme import to_json
+from mneme import to_dict, to_json
 from mneme.messages import EventType, RecordEventsResponse
 from unit.cli.command import mneme
 from unit.cli.memory import Memory
@@ -96,13 +96,26 @@ def test_a_broken_record_is_reported_with_its_place_and_the_rest_goes_in(
 ) -> None:
     lines = [json.dumps(conversation(n)) for n in range(4)]
     lines[1] = lines[1][:30]
-    lines[2] = '{"messages": [{"role": "user", "content": "x"}, {"role": "wizard"}]}'
+    lines[2] = '{"messages": [{"role": "user", "content": ""}]}'
     file = write("\n".join(lines))
     result = mneme("import", file)
     assert result.code == 1
     assert "4 records read: 2 sessions, 6 new events, 0 already there, 2 broken" in result.out
     assert f"{file}: record 2, line 2: not JSON: " in result.err
-    assert f"{file}: record 3, line 3: message 2: unknown role 'wizard'" in result.err
+    assert f"{file}: record 3, line 3: its messages hold neither text nor tool calls" in result.err
+
+
+def test_a_role_that_nobody_knows_is_kept_and_counted_and_drops_nothing_else(
+    memory: Memory, write: Any
+) -> None:
+    wizard = {"role": "wizard", "content": "abra", "wand": [1]}
+    result = mneme("import", write([{"role": "user", "content": "x"}, wizard]))
+    assert result.code == 0
+    assert result.err == "1 kept as they are: role 'wizard' 1\n"
+    said, kept = memory.events.values()
+    assert said.text == "x"
+    assert kept.event_type == EventType.EVENT_TYPE_CUSTOM
+    assert to_dict(kept.payload) == {"raw": wizard}
 
 
 def test_what_is_neither_a_transcript_nor_an_event_is_reported_with_what_is_read(
@@ -110,7 +123,7 @@ def test_what_is_neither_a_transcript_nor_an_event_is_reported_with_what_is_read
 ) -> None:
     result = mneme("import", write([{"hello": "world"}]))
     assert result.code == 1
-    assert "neither a chat transcript" in result.err
+    assert "record 1, line 1: not recognised; it is none of AgentLens' exports, " in result.err
 
 
 def test_a_record_that_the_server_refuses_does_not_keep_the_others_out(

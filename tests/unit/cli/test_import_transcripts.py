@@ -13,7 +13,7 @@ from mneme import to_dict
 from mneme.importing.outcomes import run_failed, tool_error
 from mneme.importing.plan import CUT, REPLACED, Defaults, Planned, UnusableError
 from mneme.importing.reading import Place, Record
-from mneme.importing.transcripts import messages_of, plan_transcript
+from mneme.importing.readers.chat import messages_of, plan_transcript
 from mneme.messages import EventType, NewEvent
 
 
@@ -302,15 +302,6 @@ def test_what_holds_no_messages_is_no_transcript() -> None:
 @pytest.mark.parametrize(
     ("messages", "words"),
     [
-        (
-            [{"role": "user", "content": "x"}, {"role": "wizard"}],
-            "message 2: unknown role 'wizard'",
-        ),
-        ([{"role": "assistant", "tool_calls": "x"}], "message 1: tool_calls is not a list"),
-        (
-            [{"role": "assistant", "tool_calls": [{"function": {}}]}],
-            "a tool call has no name",
-        ),
         ([{"role": "assistant", "content": ""}], "neither text nor tool calls"),
     ],
 )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,9 +19,12 @@ from mneme.cli.exits import InputError
 from mneme.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from mneme.importing.recording import Totals
+    from mneme.importing.recording import FileReport, Totals
+    from mneme.importing.run import Importer
 
 _SHOWN_BROKEN = 20
+_SHOWN_FILES = 200
+_STANDARD_INPUT = "-"
 
 
 def register(app: App) -> None:
@@ -28,13 +35,28 @@ def register(app: App) -> None:
 def import_(
     cli: Cli,
     *,
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Files; - is standard input.")
-    ],
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATH...]", help="Files, or folders with files; - is standard input."
+        ),
+    ] = None,
+    claude_code: Annotated[
+        bool, typer.Option("--claude-code", help="All of Claude Code's sessions on this machine.")
+    ] = False,
+    codex: Annotated[
+        bool, typer.Option("--codex", help="All of Codex's sessions on this machine.")
+    ] = False,
     form: Annotated[
-        Literal["auto", "openai", "events"],
-        typer.Option("--format", help="Chat transcripts, or Mneme's own events as JSON Lines."),
+        str,
+        typer.Option("--format", metavar="NAME", help="The format, should it not be recognised."),
     ] = "auto",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing; tell what each file would make.")
+    ] = False,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Mask what looks like a key, a token or a password.")
+    ] = False,
     agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent they are of.")] = None,
     project: Annotated[str | None, typer.Option(help="The project they are about.")] = None,
     user: Annotated[str | None, typer.Option(metavar="ID", help="The user they served.")] = None,
@@ -42,50 +64,105 @@ def import_(
         list[str] | None, typer.Option("--tag", help="A label for every session; repeatable.")
     ] = None,
 ) -> None:
-    """Import chat transcripts with tool calls, or events that Mneme wrote.
+    """Import what agents did elsewhere: transcripts, session files, exports.
 
-    A transcript is a list of OpenAI-style messages, or a record that holds one under messages,
-    traj, conversation and the like. Each becomes a session whose id is made of its content:
-    importing twice changes nothing. Broken records are reported, and the rest goes in; the exit
-    code is then 1.
+    It reads chats in OpenAI's and Anthropic's form, session files of Claude Code and Codex,
+    trajectories of SWE-agent and mini-SWE-agent, exports of mem0 and AgentLens, and what Mneme
+    wrote, and tells them apart by their content. Importing twice changes nothing, and a file that
+    grew adds what is new. Broken records are reported, and the rest goes in; the exit code is
+    then 1.
     """
     from mneme.importing.plan import Defaults
-    from mneme.importing.recording import Recorder, Totals
-    from mneme.importing.run import import_stream
+    from mneme.importing.run import Importer
 
+    _check_format(form)
+    files = _files(paths or [], claude_code=claude_code, codex=codex)
     defaults = Defaults(agent_id=agent, project=project, user_id=user, tags=tuple(tag or ()))
-    totals = Totals()
-    sources = [_open(name) for name in files]
-    with cli.connect(retries=2) as client, Progress(sources, shown=not cli.out.as_json) as progress:
-        recorder = Recorder(client, totals, progress.wait)
-        for name, stream in sources:
-            with stream:
-                import_stream(
-                    stream,
-                    name,
-                    recorder,
-                    totals,
-                    defaults=defaults,
-                    form=form,
-                    on_record=lambda: progress.update(totals.records),
-                )
-    _report(cli, totals)
-    if totals.broken:
+    with ExitStack() as stack:
+        client = None if dry_run else stack.enter_context(cli.connect(retries=2))
+        progress = stack.enter_context(
+            Progress([name for name, _ in files], shown=not cli.out.as_json)
+        )
+        importer = Importer(
+            client,
+            defaults=defaults,
+            form=form,
+            redact=redact,
+            on_record=lambda: progress.update(importer.totals.records, importer.position),
+            on_wait=progress.wait,
+        )
+        for name, found in files:
+            _add(importer, name, found=found)
+    _report(cli, importer.totals, dry_run=dry_run)
+    if importer.totals.broken:
         raise typer.Exit(exits.FAILED)
 
 
-def _open(name: str) -> tuple[str, BinaryIO]:
-    if name == "-":
-        return "standard input", sys.stdin.buffer
+def _check_format(form: str) -> None:
+    from mneme.importing.readers import readers
+
+    if form != "auto" and form not in readers():
+        raise InputError(f"--format {form}: there is no such format; known: {', '.join(readers())}")
+
+
+def _files(paths: list[str], *, claude_code: bool, codex: bool) -> list[tuple[str, bool]]:
+    """The files to read, and whether each was found in a folder rather than named."""
+    folders = []
+    if claude_code:
+        home = os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude"
+        folders.append(Path(home) / "projects")
+    if codex:
+        home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+        folders += [
+            folder for name in ("sessions", "archived_sessions") if (folder := home / name).is_dir()
+        ] or [home / "sessions"]
+    if not paths and not folders:
+        raise InputError("nothing to import: name files or folders, --claude-code or --codex")
+    files: list[tuple[str, bool]] = []
+    for name in [*paths, *map(str, folders)]:
+        if name == _STANDARD_INPUT or not Path(name).is_dir():
+            files.append((name, False))
+        else:
+            files += [(str(path), True) for path in _below(Path(name))]
+    for name, _ in files:
+        _check_readable(name)
+    return files
+
+
+def _below(folder: Path) -> list[Path]:
+    from mneme.importing.run import files_below
+
+    return files_below(folder)
+
+
+def _check_readable(name: str) -> None:
+    """Nothing is sent before all files are known to be there."""
+    if name == _STANDARD_INPUT:
+        return
+    with _reported(name), Path(name).open("rb"):
+        pass
+
+
+def _add(importer: Importer, name: str, *, found: bool) -> None:
+    if name == _STANDARD_INPUT:
+        importer.add_stream(sys.stdin.buffer, name)
+        return
+    with _reported(name):
+        importer.add_path(Path(name), found=found)
+
+
+@contextmanager
+def _reported(name: str) -> Iterator[None]:
+    """An error of the operating system as one that names the file."""
     try:
-        return name, Path(name).open("rb")
+        yield
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from error
 
 
-def _report(cli: Cli, totals: Totals) -> None:
+def _report(cli: Cli, totals: Totals, *, dry_run: bool) -> None:
     if cli.out.as_json:
-        cli.out.line(json.dumps(_document(totals), ensure_ascii=False))
+        cli.out.line(json.dumps(_document(totals, dry_run=dry_run), ensure_ascii=False))
         return
     for broken in totals.broken[:_SHOWN_BROKEN]:
         cli.out.remark(f"{broken.place}: {cells.clean(broken.reason)}")
@@ -94,21 +171,59 @@ def _report(cli: Cli, totals: Totals) -> None:
         cli.out.remark(f"and {cells.plural(hidden, 'more broken record')}; --json lists all")
     for note, times in totals.notes.items():
         cli.out.remark(f"{cells.count(times)} {note}")
-    cli.out.line(
-        f"{cells.plural(totals.records, 'record')} read: "
-        f"{cells.plural(totals.sessions, 'session')}, "
-        f"{cells.plural(totals.events, 'new event')}, "
-        f"{cells.count(totals.duplicates)} already there, "
-        f"{cells.count(len(totals.broken))} broken"
-    )
+    if totals.skipped:
+        skipped = cells.plural(len(totals.skipped), "file")
+        cli.out.remark(f"{skipped} skipped: nothing in them is recognised; --json lists them")
+    for what, counted in (("kept as they are", totals.kept), ("secrets masked", totals.masked)):
+        if counted:
+            cli.out.remark(f"{cells.count(counted.total())} {what}: {_listed(counted)}")
+    if dry_run:
+        for file in totals.files[:_SHOWN_FILES]:
+            cli.out.line(_of_file(file))
+        if len(totals.files) > _SHOWN_FILES:
+            more = cells.plural(len(totals.files) - _SHOWN_FILES, "more file")
+            cli.out.line(f"and {more}; --json lists all")
+    cli.out.line(_summary(totals, dry_run=dry_run))
 
 
-def _document(totals: Totals) -> dict[str, Any]:
+def _summary(totals: Totals, *, dry_run: bool) -> str:
+    parts = [
+        cells.plural(totals.sessions, "session"),
+        cells.plural(totals.events, "new event"),
+        *([cells.plural(totals.lessons, "lesson")] if totals.lessons else []),
+        f"{cells.count(totals.duplicates)} already there",
+        f"{cells.count(len(totals.broken))} broken",
+    ]
+    read = f"{cells.plural(totals.records, 'record')} read: {', '.join(parts)}"
+    return f"dry run, nothing was sent. {read}" if dry_run else read
+
+
+def _of_file(file: FileReport) -> str:
+    """What a file would make, on one line."""
+    parts = [
+        " and ".join(file.formats) or "nothing recognised",
+        cells.plural(len(file.sessions), "session"),
+        f"{cells.plural(file.events.total(), 'event')}"
+        + (f" ({_listed(file.events)})" if file.events else ""),
+        *([cells.plural(file.lessons, "lesson")] if file.lessons else []),
+        *([f"{cells.count(file.kept.total())} kept as they are"] if file.kept else []),
+        f"{cells.count(file.bytes)} bytes",
+    ]
+    return f"{file.file}: {', '.join(parts)}"
+
+
+def _listed(counted: Counter[str]) -> str:
+    return ", ".join(f"{cells.clean(what)} {cells.count(n)}" for what, n in counted.most_common())
+
+
+def _document(totals: Totals, *, dry_run: bool) -> dict[str, Any]:
     return {
+        "dry_run": dry_run,
         "records": totals.records,
         "sessions": totals.sessions,
         "events": totals.events,
         "duplicates": totals.duplicates,
+        "lessons": totals.lessons,
         "broken": [
             {
                 "file": broken.place.file,
@@ -119,4 +234,19 @@ def _document(totals: Totals) -> dict[str, Any]:
             for broken in totals.broken
         ],
         "notes": dict(totals.notes),
+        "kept": dict(totals.kept),
+        "masked": dict(totals.masked),
+        "skipped": totals.skipped,
+        "files": [
+            {
+                "file": file.file,
+                "formats": dict(file.formats),
+                "sessions": sorted(file.sessions),
+                "events": dict(file.events),
+                "lessons": file.lessons,
+                "kept": dict(file.kept),
+                "bytes": file.bytes,
+            }
+            for file in totals.files
+        ],
     }

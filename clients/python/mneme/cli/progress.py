@@ -7,7 +7,6 @@ import stat
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import BinaryIO
 
 from mneme.cli.output import terminal
 
@@ -18,11 +17,11 @@ class Progress:
     """Shows how much of some files is read; shows nothing where no terminal is.
 
     Args:
-        sources: the files, each with its name. Pipes have no size, and show no share.
+        files: their names. Pipes have no size, and show no share.
         shown: False shows nothing at all.
     """
 
-    def __init__(self, sources: Sequence[tuple[str, BinaryIO]], *, shown: bool) -> None:
+    def __init__(self, files: Sequence[str], *, shown: bool) -> None:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
@@ -37,23 +36,17 @@ class Progress:
             disable=not (shown and console.is_terminal),
             transient=True,
         )
-        self._sizes = {stream: _size(stream) for _, stream in sources}
-        sizes = list(self._sizes.values())
+        sizes = [_size(name) for name in files]
         total = None if None in sizes else sum(size or 0 for size in sizes)
         self._task = self._bar.add_task("", total=total, state="")
         self._next = 0.0
 
-    def update(self, records: int) -> None:
-        """Tell how many records were read so far."""
+    def update(self, records: int, read: int) -> None:
+        """Tell how many records and bytes were read so far."""
         now = time.monotonic()
         if self._bar.disable or now < self._next:
             return
         self._next = now + _INTERVAL_S
-        read = sum(
-            size if stream.closed else stream.tell()
-            for stream, size in self._sizes.items()
-            if size is not None
-        )
         self._bar.update(self._task, completed=read, state=f"{records:,} records")
 
     def wait(self, seconds: float, why: str) -> None:
@@ -73,9 +66,9 @@ class Progress:
         self._bar.stop()
 
 
-def _size(stream: BinaryIO) -> int | None:
+def _size(name: str) -> int | None:
     try:
-        status = os.fstat(stream.fileno())
-    except OSError:  # It is no file of the operating system.
+        status = os.stat(name)
+    except OSError:  # It is standard input, or gone.
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -11,7 +11,7 @@ from typing import Any
 
 from mneme._core.json_values import MAX_EXACT_INTEGER
 from mneme.importing.outcomes import tool_error
-from mneme.importing.plan import UnusableError, clean, clip, label, tidy
+from mneme.importing.plan import clean, clip, label, tidy
 from mneme.importing.wording import tool_text
 
 # What becomes a field of the event, rather than part of its payload.
@@ -25,43 +25,70 @@ _TOO_LATE_FOR_SECONDS = 100_000_000_000  # Larger numbers are milliseconds: 1973
 
 
 def events_of(
-    message: Any, call_names: dict[str, str], notes: Counter[str]
+    message: Any, call_names: dict[str, str], notes: Counter[str], kept: Counter[str]
 ) -> Iterator[dict[str, Any]]:
     """The events of a message, as fields of `NewEvent` without ids.
 
     A text is a MESSAGE with its role in the payload; each tool call is a TOOL_CALL; a tool's
-    answer is a TOOL_RESPONSE, or a TOOL_ERROR as `tool_error` decides. A message without text
-    and calls stands for nothing.
+    answer is a TOOL_RESPONSE, or a TOOL_ERROR as `tool_error` decides. What else a message says
+    (usage, reasoning) is in the payload of its first event. A message that says nothing stands
+    for nothing, and one that is not understood is kept as it is.
 
     Args:
         message: the message.
         call_names: tools by the id of their call, to name answers that do not say whose they
             are; it grows as calls are met.
         notes: what had to be changed.
-
-    Raises:
-        UnusableError: this is no message.
+        kept: what was not understood.
     """
     if not isinstance(message, Mapping):
-        raise UnusableError(f"a message is a JSON object, not {type(message).__name__}")
+        yield raw("message", message, "message that is no object", notes, kept)
+        return
     role = message.get("role")
-    common = _time(message)
+    common = time_of(message)
     if role in _TOOL_ROLES:
         yield common | _answer(message, call_names, notes)
     elif role in _MESSAGE_ROLES:
-        text = clean(_text(message.get("content")) or _text(message.get("refusal")), notes)
-        if text:
+        text = clean(text_of(message.get("content")) or text_of(message.get("refusal")), notes)
+        rest = _rest(message, notes)
+        calls = list(_calls(message, call_names, notes, kept))
+        if text or (rest and not calls):
             yield common | _message(message, str(role), text, notes)
-        for call in _calls(message):
-            yield common | _call(call, call_names, notes)
+            rest = {}
+        for call in calls:
+            call["payload"] = {**rest, **call["payload"]}
+            rest = {}
+            yield common | call
     else:
-        raise UnusableError(f"unknown role {role!r}; known: system, user, assistant, tool")
+        yield common | raw("message", message, f"role {role!r}", notes, kept)
+
+
+def raw(
+    name: str, value: Any, what: str | None, notes: Counter[str], kept: Counter[str]
+) -> dict[str, Any]:
+    """What is not understood, or means nothing to a memory, as it is.
+
+    Args:
+        name: what happened, for the event's name.
+        value: the JSON.
+        what: what is unknown about it, to be counted; None when it is known.
+        notes: what had to be changed.
+        kept: where to count.
+    """
+    if what is not None:
+        kept[what] += 1
+    return {
+        "event_type": "custom",
+        "name": label(name, notes),
+        "payload": {"raw": tidy(value, notes)},
+        "searchable": False,
+    }
 
 
 def _message(
     message: Mapping[str, Any], role: str, text: str, notes: Counter[str]
 ) -> dict[str, Any]:
-    payload = {"role": role, **_rest(message, notes)}
+    payload: dict[str, Any] = {"role": role, **_rest(message, notes)}
     if isinstance(message.get("name"), str):
         payload["name"] = message["name"]
     shown = clip(text, notes)
@@ -77,17 +104,22 @@ def _message(
 
 
 def _call(
-    call: Mapping[str, Any], call_names: dict[str, str], notes: Counter[str]
+    call: Any, call_names: dict[str, str], notes: Counter[str], kept: Counter[str]
 ) -> dict[str, Any]:
-    function = call.get("function") or call.get("custom") or call
+    function = call.get("function") or call.get("custom") or call if _is_object(call) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        raise UnusableError("a tool call has no name")
+        return raw("tool_call", call, "tool call without a name", notes, kept)
     name = label(function["name"], notes)
     call_id = label(call.get("id") or "", notes)
     if call_id:
         call_names[call_id] = name
     given = function.get("arguments", function.get("input"))
-    arguments = None if given is None else _parsed(given, notes)
+    return tool_call(name, call_id, given, notes)
+
+
+def tool_call(name: str, call_id: str, given: Any, notes: Counter[str]) -> dict[str, Any]:
+    """A tool's call, with its arguments as JSON where they are some."""
+    arguments = None if given is None else parsed(given, notes)
     return {
         "event_type": "tool_call",
         "name": name,
@@ -97,37 +129,72 @@ def _call(
     }
 
 
-def _answer(
-    message: Mapping[str, Any], call_names: Mapping[str, str], notes: Counter[str]
+def tool_answer(
+    name: str,
+    call_id: str,
+    result: str,
+    error: str | None,
+    *,
+    notes: Counter[str],
+    more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    text = clean(_text(message.get("content")), notes)
-    call_id = label(message.get("tool_call_id") or "", notes)
-    name = label(message.get("name") or call_names.get(call_id, ""), notes)
-    event: dict[str, Any] = {"name": name, "call_id": call_id}
-    payload = {"result": _parsed(text, notes), **_rest(message, notes)} if text else {}
-    error = tool_error(message, text)
+    """A tool's answer, or its error.
+
+    Args:
+        name: the tool; may be empty.
+        call_id: its call.
+        result: what it answered.
+        error: the error's words; None when it is none.
+        notes: what had to be changed.
+        more: what else to keep in the payload.
+    """
+    text = clean(result, notes)
+    payload: dict[str, Any] = {"result": parsed(text, notes)} if text else {}
+    payload |= more or {}
+    event: dict[str, Any] = {"name": name, "call_id": call_id, "payload": payload}
     if error is None:
         words = tool_text("tool_response", name, payload.get("result"))
-        return event | {"event_type": "tool_response", "text": words, "payload": payload}
+        return event | {"event_type": "tool_response", "text": words}
     if payload.get("result") == error and len(error) <= len(clip(error, Counter())):
         del payload["result"]  # The error says it already.
     return event | {
         "event_type": "tool_error",
         "text": tool_text("tool_error", name, clean(error, notes)),
         "error": clip(clean(error, notes), notes),
-        "payload": payload,
     }
 
 
-def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _answer(
+    message: Mapping[str, Any], call_names: Mapping[str, str], notes: Counter[str]
+) -> dict[str, Any]:
+    text = text_of(message.get("content"))
+    call_id = label(message.get("tool_call_id") or "", notes)
+    name = label(message.get("name") or call_names.get(call_id, ""), notes)
+    error = tool_error(message, clean(text, Counter()))
+    more = _rest(message, notes) if text else None
+    return tool_answer(name, call_id, text, error, notes=notes, more=more)
+
+
+def _calls(
+    message: Mapping[str, Any],
+    call_names: dict[str, str],
+    notes: Counter[str],
+    kept: Counter[str],
+) -> Iterator[dict[str, Any]]:
     calls = message.get("tool_calls") or []
-    if not isinstance(calls, list) or not all(isinstance(call, Mapping) for call in calls):
-        raise UnusableError("tool_calls is not a list of calls")
+    if not isinstance(calls, list):
+        yield raw("tool_calls", calls, "tool calls that are no list", notes, kept)
+        calls = []
     legacy = message.get("function_call")
-    return [*calls, legacy] if isinstance(legacy, Mapping) else calls
+    for call in [*calls, legacy] if isinstance(legacy, Mapping) else calls:
+        yield _call(call, call_names, notes, kept)
 
 
-def _text(content: Any) -> str:
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def text_of(content: Any) -> str:
     """A content as text: itself, its parts joined, or its JSON; pictures are only named."""
     if content is None:
         return ""
@@ -149,7 +216,7 @@ def _part(part: Any) -> str:
     return ""
 
 
-def _parsed(value: Any, notes: Counter[str]) -> Any:
+def parsed(value: Any, notes: Counter[str]) -> Any:
     """What a JSON text holds; the text itself when a Struct would change it, or it is none."""
     if not isinstance(value, str):
         return tidy(value, notes)
@@ -182,7 +249,7 @@ def _rest(message: Mapping[str, Any], notes: Counter[str]) -> dict[str, Any]:
     }
 
 
-def _time(message: Mapping[str, Any]) -> dict[str, datetime]:
+def time_of(message: Mapping[str, Any]) -> dict[str, datetime]:
     """The message's own time, when it carries one; none is made up."""
     for key in _TIME_KEYS:
         value = message.get(key)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
 
+from mneme._core.convert import fill
 from mneme.importing.reading import Place
-from mneme.messages import NewEvent
+from mneme.messages import Lesson, NewEvent
 
 # Limits of the API (NewEvent, StartSessionRequest).
 MAX_TEXT = 65_536
@@ -27,6 +28,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 CUT = "texts cut to what the server keeps"
 REPLACED = "texts with characters replaced that Unicode text cannot hold"
+REPEATED = "lines that only repeat what stands elsewhere"
 
 
 class UnusableError(Exception):
@@ -42,14 +44,40 @@ class Planned:
         start: the arguments of `start_session`; None when only events are sent.
         events: its events, in order.
         end: the arguments of `end_session`; None when it is not ended.
+        lessons: lessons that were read with it.
         notes: what had to be changed to fit, and how often.
+        kept: what the reader does not know and kept as it is, and how often.
+        shared: its events' ids are the source's own, and unique in the world: an event that
+            another session already has is the same one, repeated by a resumed session.
+        wider: plans the same under another session's id, made of more of its content; for a
+            record whose id turns out to be another's. None when there is nothing more.
     """
 
     place: Place
     start: dict[str, Any] | None = None
     events: list[NewEvent] = field(default_factory=list)
     end: dict[str, Any] | None = None
+    lessons: list[Lesson] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    shared: bool = False
+    wider: Callable[[], Planned | None] | None = None
+
+    def add(self, session_id: str, event_id: str, fields: Mapping[str, Any]) -> NewEvent:
+        """Add an event; its payload and metadata are cut to what the server keeps.
+
+        Args:
+            session_id: its session.
+            event_id: its id, always the same for the same place in the source.
+            fields: the other fields of `NewEvent`; the payload is JSON.
+        """
+        payload = fit(fields.get("payload") or {}, MAX_PAYLOAD_BYTES, self.notes) or None
+        metadata = fit(fields.get("metadata") or {}, MAX_METADATA_BYTES, self.notes) or None
+        ids = {"id": identifier(event_id), "session_id": session_id}
+        event = NewEvent()
+        fill(event, {**fields, **ids, "payload": payload, "metadata": metadata})
+        self.events.append(event)
+        return event
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +90,24 @@ class Defaults:
     tags: tuple[str, ...] = ()
 
 
+def mapping_at(facts: Any, key: str) -> Mapping[str, Any]:
+    """The JSON object under a key; an empty one when there is none."""
+    value = facts.get(key) if isinstance(facts, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
 def digest(value: Any) -> str:
     """A hash of a JSON value, whatever its layout and the order of its keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def identifier(text: str) -> str:
+    """An id that the server takes, and that two different texts do not share."""
+    shown = "".join(c if c.isprintable() else "-" for c in text.encode(errors="replace").decode())
+    if shown == text and len(text) <= MAX_LABEL:
+        return text
+    return f"{shown[:160]}-{digest(text)[:20]}"
 
 
 def clean(text: str, notes: Counter[str]) -> str:

@@ -36,10 +36,23 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One decoded record."""
+    """One decoded record.
+
+    Args:
+        place: where it stands.
+        value: what it says.
+        original: the same before secrets were masked, for ids that masking must not change;
+            None when nothing was masked.
+    """
 
     place: Place
     value: Any
+    original: Any = None
+
+    @property
+    def unmasked(self) -> Any:
+        """The value as the file has it; only hashes of it may leave this process."""
+        return self.value if self.original is None else self.original
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +80,18 @@ def read_records(stream: BinaryIO, name: str) -> Iterator[Record | Broken]:
 
 
 def is_conversation(value: Any) -> bool:
-    """Whether a value is a list of messages, rather than of records."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(item, dict) and "role" in item for item in value)
+    """Whether a value is a list of messages (or items of a response), rather than of records."""
+    return isinstance(value, list) and bool(value) and all(map(_is_turn, value))
+
+
+def _is_turn(item: Any) -> bool:
+    if not isinstance(item, dict) or "memory" in item:
+        return False
+    kind = item.get("type")
+    return "role" in item or (
+        isinstance(kind, str)
+        and "payload" not in item
+        and (kind.endswith(("_call", "_call_output")) or kind in ("reasoning", "item_reference"))
     )
 
 

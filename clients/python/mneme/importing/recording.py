@@ -6,9 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-from mneme.client import MnemeClient
 from mneme.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -16,17 +15,86 @@ from mneme.errors import (
     MnemeError,
     ResourceExhaustedError,
 )
-from mneme.importing.plan import Planned
+from mneme.importing.plan import REPEATED, Planned
 from mneme.importing.reading import Broken
-from mneme.messages import NewEvent
+from mneme.messages import (
+    EventType,
+    ImportLessonsResponse,
+    Lesson,
+    ListEventsResponse,
+    NewEvent,
+    RecordEventsResponse,
+)
 
 _MAX_BATCH_EVENTS = 500
 _MAX_BATCH_BYTES = 1024 * 1024
+_MAX_PAGE = 1000
 _DEFAULT_PAUSE_S = 1.0
 # The record is at fault, not the server: the others may well go in.
 _REFUSED = (InvalidArgumentError, AlreadyExistsError, FailedPreconditionError)
 
+STARTED_BEFORE = "sessions keep what was first said of them"
+ENDED_BEFORE = "sessions keep the status with which they ended"
+
 T = TypeVar("T")
+
+
+class Sink(Protocol):
+    """Where an import goes: the methods of `MnemeClient` that it calls."""
+
+    @property
+    def start_session(self) -> Callable[..., Any]:
+        """Starts a session."""
+
+    @property
+    def record_events(self) -> Callable[..., RecordEventsResponse]:
+        """Records events, all or none."""
+
+    @property
+    def end_session(self) -> Callable[..., Any]:
+        """Ends a session."""
+
+    @property
+    def list_events(self) -> Callable[..., ListEventsResponse]:
+        """Lists the events of a session."""
+
+    @property
+    def import_lessons(self) -> Callable[..., ImportLessonsResponse]:
+        """Brings in lessons under their ids."""
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What one file holds.
+
+    Args:
+        file: its name.
+        formats: what its records were recognised as, and how many of each.
+        sessions: the sessions that its events belong to.
+        events: its events by type ("tool_call"), whether they are new or not.
+        lessons: its lessons.
+        kept: what was not known and kept as it is.
+        bytes: its size, as far as it was read and unpacked; 0 for a pipe.
+    """
+
+    file: str
+    formats: Counter[str] = field(default_factory=Counter)
+    sessions: set[str] = field(default_factory=set)
+    events: Counter[str] = field(default_factory=Counter)
+    lessons: int = 0
+    kept: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+
+    def count(self, planned: Planned) -> None:
+        """Count what was planned of it."""
+        if planned.start is not None:
+            self.sessions.add(planned.start["session_id"])
+        for event in planned.events:
+            self.sessions.add(event.session_id)
+            name = EventType.Name(event.event_type)
+            self.events[name.removeprefix("EVENT_TYPE_").lower()] += 1
+        self.lessons += len(planned.lessons)
+        self.kept += planned.kept
 
 
 @dataclass(slots=True)
@@ -35,45 +103,67 @@ class Totals:
 
     Args:
         records: records read, broken ones included.
-        sessions: sessions that are there now.
+        started: sessions that the records tell of, and that are there now.
         events: events newly recorded.
         duplicates: events that had been recorded before.
+        lessons: lessons that are there now.
         broken: what did not go in, and why.
-        notes: what was changed to fit, and how often.
+        notes: what was changed to fit or left out as a repeat, and how often.
+        skipped: files of a folder in which nothing was recognised.
+        masked: secrets masked, by kind.
+        files: what each file holds.
     """
 
     records: int = 0
-    sessions: int = 0
+    started: set[str] = field(default_factory=set)
     events: int = 0
     duplicates: int = 0
+    lessons: int = 0
     broken: list[Broken] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
+    skipped: list[str] = field(default_factory=list)
+    masked: Counter[str] = field(default_factory=Counter)
+    files: list[FileReport] = field(default_factory=list)
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions the records tell of."""
+        return len(self.started)
+
+    @property
+    def kept(self) -> Counter[str]:
+        """What was not known and kept as it is, in all files."""
+        return sum((file.kept for file in self.files), Counter())
 
 
 class Recorder:
     """Collects planned sessions and sends them when enough are there.
 
     Args:
-        client: the server's client.
+        sink: the server's client, or what stands for it.
         totals: where to count.
         on_wait: told how many seconds the server asked to wait, and why.
     """
 
     def __init__(
         self,
-        client: MnemeClient,
+        sink: Sink,
         totals: Totals,
         on_wait: Callable[[float, str], None] = lambda seconds, why: None,
     ) -> None:
-        self._client = client
+        self._sink = sink
         self._totals = totals
         self._on_wait = on_wait
         self._waiting: list[Planned] = []
         self._events = 0
         self._bytes = 0
+        # Of shared ids: the session in which this import sent them first.
+        self._sent: dict[str, str] = {}
 
     def add(self, planned: Planned) -> None:
         """Take one more; sends what waits when this one does not fit beside it."""
+        if planned.shared:
+            self._leave_out_what_was_sent(planned)
         size = sum(event.ByteSize() for event in planned.events)
         if (
             self._events + len(planned.events) > _MAX_BATCH_EVENTS
@@ -91,18 +181,32 @@ class Recorder:
         started = [planned for planned in batch if self._start(planned)]
         for planned in self._record(started):
             self._end(planned)
+            self._bring_lessons(planned)
             self._totals.notes += planned.notes
+
+    def _leave_out_what_was_sent(self, planned: Planned) -> None:
+        kept = []
+        for event in planned.events:
+            if self._sent.setdefault(event.id, event.session_id) == event.session_id:
+                kept.append(event)
+            else:
+                planned.notes[REPEATED] += 1
+        planned.events = kept
 
     def _start(self, planned: Planned) -> bool:
         start = planned.start
         if start is None:
             return True
         try:
-            self._patiently(lambda: self._client.start_session(**start))
+            self._patiently(lambda: self._sink.start_session(**start))
+        except AlreadyExistsError:
+            # The file grew, or came with other options. What tells two records apart that claim
+            # the same id are their events.
+            self._totals.notes[STARTED_BEFORE] += 1
         except _REFUSED as error:
             self._refuse(planned, error)
             return False
-        self._totals.sessions += 1
+        self._totals.started.add(start["session_id"])
         return True
 
     def _record(self, batch: list[Planned]) -> list[Planned]:
@@ -118,14 +222,48 @@ class Recorder:
                 self._send(events)
         except _REFUSED as error:
             if len(batch) == 1:
-                self._refuse(batch[0], error)
-                return []
+                return self._resolve(batch[0], error)
             middle = len(batch) // 2
             return self._record(batch[:middle]) + self._record(batch[middle:])
         return batch
 
+    def _resolve(self, planned: Planned, error: MnemeError) -> list[Planned]:
+        """What can be done when a planned session is refused; returns what went in."""
+        if isinstance(error, AlreadyExistsError):
+            wider = planned.wider() if planned.wider is not None else None
+            if wider is not None:
+                return self._record([wider]) if self._start(wider) else []
+            if planned.shared and len(planned.events) > 0:
+                self._record_each(planned)
+                return [planned]
+        self._refuse(planned, error)
+        return []
+
+    def _record_each(self, planned: Planned) -> None:
+        """Record events one by one; those that another session already has are the same ones."""
+        for event in planned.events:
+            try:
+                self._send([event])
+            except AlreadyExistsError as error:
+                if event.id in self._ids_of(event.session_id):
+                    self._refuse(planned, error)
+                else:
+                    self._totals.notes[REPEATED] += 1
+
+    def _ids_of(self, session_id: str) -> set[str]:
+        found: set[str] = set()
+        token: str | None = None
+        while True:
+            page = self._sink.list_events(
+                session_id=session_id, page_size=_MAX_PAGE, page_token=token
+            )
+            found.update(event.id for event in page.events)
+            token = page.next_page_token
+            if not token:
+                return found
+
     def _send(self, events: list[NewEvent]) -> None:
-        answer = self._patiently(lambda: self._client.record_events(events))
+        answer = self._patiently(lambda: self._sink.record_events(events))
         self._totals.events += answer.recorded_count
         self._totals.duplicates += answer.duplicate_count
 
@@ -134,9 +272,23 @@ class Recorder:
         if end is None:
             return
         try:
-            self._patiently(lambda: self._client.end_session(**end))
+            self._patiently(lambda: self._sink.end_session(**end))
+        except FailedPreconditionError:
+            self._totals.notes[ENDED_BEFORE] += 1
         except _REFUSED as error:
             self._refuse(planned, error)
+
+    def _bring_lessons(self, planned: Planned) -> None:
+        lessons: list[Lesson] = planned.lessons
+        if not lessons:
+            return
+        try:
+            # A lesson that was changed here since is not set back.
+            self._patiently(lambda: self._sink.import_lessons(lessons, on_conflict="skip"))
+        except _REFUSED as error:
+            self._refuse(planned, error)
+        else:
+            self._totals.lessons += len(lessons)
 
     def _patiently(self, call: Callable[[], T]) -> T:
         """Make a call, and wait as long as the server has too much to do."""

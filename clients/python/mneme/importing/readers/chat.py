@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mneme._core.convert import fill
 from mneme.importing.messages import events_of
 from mneme.importing.outcomes import run_failed
 from mneme.importing.plan import (
     MAX_METADATA_BYTES,
-    MAX_PAYLOAD_BYTES,
     MAX_TAG,
     MAX_TAGS,
     Defaults,
@@ -21,10 +19,11 @@ from mneme.importing.plan import (
     digest,
     fit,
     label,
+    mapping_at,
     tidy,
 )
+from mneme.importing.readers.base import Reader
 from mneme.importing.reading import Record, is_conversation
-from mneme.messages import NewEvent
 
 # Where records keep their messages.
 _MESSAGE_KEYS = (
@@ -39,8 +38,28 @@ _MESSAGE_KEYS = (
 )
 _TAGGED = {"task_id": "task", "trial": "trial", "reward": "reward"}
 _ID_KEYS = ("session_id", "conversation_id", "id", "run_id")
+_PROMPTS = ("system", "developer")
 _DIGEST_LENGTH = 20
 _ID_ROOM = 120
+
+# Turns a message into its events' fields, given the names of the tools called so far.
+Translate = Callable[[Any, dict[str, str], Planned], Iterator[dict[str, Any]]]
+
+
+class Chat(Reader):
+    """Reads conversations in OpenAI's form."""
+
+    name = "openai"
+    title = "chat transcripts (a list of messages, or a record with one under `messages` and such)"
+
+    @classmethod
+    def detects(cls, value: Any) -> int:
+        """A list of messages is one, wherever it stands."""
+        return 30 if messages_of(value) is not None else 0
+
+    def read(self, record: Record) -> Iterator[Planned]:
+        """Plan one record as one session."""
+        yield plan_transcript(record, self.defaults)
 
 
 def messages_of(value: Any) -> list[Any] | None:
@@ -58,23 +77,51 @@ def messages_of(value: Any) -> list[Any] | None:
 def plan_transcript(record: Record, defaults: Defaults) -> Planned:
     """Plan the session of a transcript.
 
-    The session's id is made of the record's content, and an event's id of the session's id and
-    the event's place in it, so that the same record always makes the same session, wherever it
-    stands, and importing it again changes nothing. A session ends with status ERROR when the
-    record judges its run a failure (see `run_failed`), else COMPLETED.
+    The session's id is made of the record's own id and, where that may not be its alone (a task's
+    number) or is missing, of the conversation's opening; an event's id of the session's id and
+    the event's place in it. So the same record always makes the same session, wherever it stands,
+    and one that grew adds what is new. A session ends with status ERROR when the record judges
+    its run a failure (see `run_failed`), else COMPLETED.
 
     Raises:
-        UnusableError: a message cannot be understood.
+        UnusableError: it holds no messages.
     """
-    messages = messages_of(record.value)
-    if messages is None:
+    return plan_conversation(record, defaults, messages_of, _translate)
+
+
+def plan_conversation(
+    record: Record,
+    defaults: Defaults,
+    find: Callable[[Any], list[Any] | None],
+    translate: Translate,
+    width: int | None = None,
+) -> Planned:
+    """Plan a session whose messages `find` finds and `translate` turns into events.
+
+    Args:
+        record: the record.
+        defaults: what the caller says of everything.
+        find: the messages in a record's value.
+        translate: the events of a message; a field `key` takes the place of its number in its id.
+        width: how many messages are part of the session's id; None: as few as may do.
+
+    Raises:
+        UnusableError: it holds no messages.
+    """
+    messages, unmasked = find(record.value), find(record.unmasked)
+    if messages is None or unmasked is None:
         raise UnusableError("holds no list of messages")
     facts = record.value if isinstance(record.value, Mapping) else {}
+    if width is None:
+        width = _opening(facts, unmasked)
     planned = Planned(record.place)
-    session_id = _session_id(facts, record.value)
-    planned.events = list(_events(messages, session_id, planned.notes))
+    session_id = _session_id(facts, unmasked[:width])
+    _add_events(planned, session_id, messages, translate)
     if not planned.events:
         raise UnusableError("its messages hold neither text nor tool calls")
+    if width < len(unmasked):
+        wider = min(len(unmasked), max(2 * width, width + 1))
+        planned.wider = lambda: plan_conversation(record, defaults, find, translate, wider)
     times = [event.timestamp for event in planned.events if event.HasField("timestamp")]
     planned.start = _start(facts, session_id, defaults, planned.notes)
     planned.end = {
@@ -87,34 +134,45 @@ def plan_transcript(record: Record, defaults: Defaults) -> Planned:
     return planned
 
 
-def _events(messages: list[Any], session_id: str, notes: Counter[str]) -> Iterator[NewEvent]:
+def _translate(
+    message: Any, call_names: dict[str, str], planned: Planned
+) -> Iterator[dict[str, Any]]:
+    return events_of(message, call_names, planned.notes, planned.kept)
+
+
+def _add_events(
+    planned: Planned, session_id: str, messages: list[Any], translate: Translate
+) -> None:
     call_names: dict[str, str] = {}
     index = 0
+    for message in messages:
+        for fields in translate(message, call_names, planned):
+            key = fields.pop("key", None)
+            planned.add(session_id, f"{session_id}:{index if key is None else key}", fields)
+            index += key is None
+
+
+def _opening(facts: Mapping[str, Any], messages: list[Any]) -> int:
+    """How many messages tell a conversation from others, beside the record's own id."""
+    if "task_id" not in facts and any(isinstance(facts.get(key), str) for key in _ID_KEYS):
+        return 0
     for number, message in enumerate(messages, start=1):
-        try:
-            found = list(events_of(message, call_names, notes))
-        except UnusableError as error:
-            raise UnusableError(f"message {number}: {error}") from error
-        for fields in found:
-            payload = fit(fields.pop("payload"), MAX_PAYLOAD_BYTES, notes) or None
-            event = NewEvent()
-            ids = {"id": f"{session_id}:{index}", "session_id": session_id}
-            fill(event, {**fields, **ids, "payload": payload})
-            yield event
-            index += 1
+        if not isinstance(message, Mapping) or message.get("role") not in _PROMPTS:
+            return number
+    return len(messages)
 
 
-def _session_id(facts: Mapping[str, Any], value: Any) -> str:
-    """An id that tells people where it is from, and no two records apart share."""
+def _session_id(facts: Mapping[str, Any], opening: list[Any]) -> str:
+    """An id that tells people where it is from."""
+    own = [(key, facts[key]) for key in _ID_KEYS if isinstance(facts.get(key), str | int)]
     if "task_id" in facts:
-        parts = [f"task-{facts['task_id']}"]
-        if "trial" in facts:
-            parts.append(f"trial-{facts['trial']}")
+        keys = [key for key in ("task_id", "trial") if key in facts]
+        parts = [f"{_TAGGED[key]}-{facts[key]}" for key in keys]
+        own += [(key, facts[key]) for key in keys]
     else:
-        own = (facts[key] for key in _ID_KEYS if isinstance(facts.get(key), str | int))
-        parts = [str(next(own, "chat"))]
+        parts = [str(own[0][1]) if own else "chat"]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)).strip("-")[:_ID_ROOM] or "chat"
-    return f"{name}-{digest(value)[:_DIGEST_LENGTH]}"
+    return f"{name}-{digest([own, opening])[:_DIGEST_LENGTH]}"
 
 
 def _start(
@@ -147,15 +205,15 @@ def _metadata(facts: Mapping[str, Any], notes: Counter[str]) -> dict[str, Any]:
         for key, value in facts.items()
         if isinstance(value, str | int | float | bool) and key not in ("agent_name", "project")
     }
-    info, task = _mapping(facts, "info"), _mapping(_mapping(facts, "info"), "task")
+    info, task = mapping_at(facts, "info"), mapping_at(mapping_at(facts, "info"), "task")
     kept |= {key: info[key] for key in ("source", "user_cost", "error") if info.get(key)}
     kept |= {key: task[key] for key in ("instruction", "user_id") if task.get(key)}
-    tidied: dict[str, Any] = tidy({**_mapping(facts, "metadata"), **kept}, notes)
+    tidied: dict[str, Any] = tidy({**mapping_at(facts, "metadata"), **kept}, notes)
     return tidied
 
 
 def _user(facts: Mapping[str, Any], notes: Counter[str]) -> str | None:
-    task = _mapping(_mapping(facts, "info"), "task")
+    task = mapping_at(mapping_at(facts, "info"), "task")
     return _first(facts, notes, "user_id", "user") or _first(task, notes, "user_id")
 
 
@@ -165,8 +223,3 @@ def _first(facts: Mapping[str, Any], notes: Counter[str], *keys: str) -> str | N
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
             return label(value, notes)
     return None
-
-
-def _mapping(facts: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = facts.get(key)
-    return value if isinstance(value, Mapping) else {}

@@ -7,7 +7,7 @@ what is read here. What only a server can say (sequence, hashes, counters) is le
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.protobuf import json_format
@@ -15,7 +15,9 @@ from google.protobuf import json_format
 from mneme._core.convert import parse_enum
 from mneme.errors import ArgumentError
 from mneme.importing.plan import Defaults, Planned, UnusableError, digest
+from mneme.importing.readers.base import Reader
 from mneme.importing.reading import Record
+from mneme.importing.source import Source
 from mneme.messages import Event, EventType, NewEvent, Session, SessionStatus, Severity
 
 _EVENT_KEYS = ("event_type", "eventType")
@@ -33,6 +35,28 @@ def is_native(value: Any) -> bool:
     """Whether a record is one of Mneme's events or sessions."""
     kind, _ = _unwrapped(value)
     return kind != ""
+
+
+class Events(Reader):
+    """Reads what Mneme wrote."""
+
+    name = "events"
+    title = "Mneme's own events and sessions"
+
+    def __init__(self, source: Source, defaults: Defaults) -> None:
+        super().__init__(source, defaults)
+        self._native = NativeReader(defaults)
+
+    @classmethod
+    def detects(cls, value: Any) -> int:
+        """An event has a type, a session an id and times."""
+        return 50 if is_native(value) else 0
+
+    def read(self, record: Record) -> Iterator[Planned]:
+        """Plan one line."""
+        planned = self._native.plan(record)
+        if planned is not None:
+            yield planned
 
 
 class NativeReader:

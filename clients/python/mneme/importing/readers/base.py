@@ -1,0 +1,57 @@
+"""What a reader of a format is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mneme.importing.plan import Defaults, Planned
+from mneme.importing.reading import Record
+from mneme.importing.source import Source
+
+
+class Reader(ABC):
+    """Turns the records of one file into planned sessions.
+
+    An event must be final when it is planned, because a server refuses another content under a
+    known id; and its id must come from the source's own ids or from its place in what only grows,
+    so that reading a file again after it grew adds only what is new.
+
+    Args:
+        source: the file.
+        defaults: what the caller says of everything.
+    """
+
+    #: What `--format` calls it.
+    name: ClassVar[str]
+    #: What people call it, in the plural.
+    title: ClassVar[str]
+    #: The records of a file belong together: when one is recognised, all go to this reader.
+    by_line: ClassVar[bool] = False
+
+    def __init__(self, source: Source, defaults: Defaults) -> None:
+        self.source = source
+        self.defaults = defaults
+
+    @classmethod
+    @abstractmethod
+    def detects(cls, value: Any) -> int:
+        """How sure it is that a record is of this format, from 0 (it is not) to 100."""
+
+    @abstractmethod
+    def read(self, record: Record) -> Iterable[Planned]:
+        """Plan what a record holds.
+
+        Raises:
+            UnusableError: nothing of it can be used.
+        """
+
+    def finish(self) -> Iterable[Planned]:
+        """Plan what could only be told at the end of the file."""
+        return ()
+
+    def companions(self) -> Iterable[Path]:
+        """Other files that belong to this one, to be imported after it."""
+        return ()

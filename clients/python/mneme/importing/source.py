@@ -1,0 +1,111 @@
+"""A file to import: its stream, unpacked, and what is known of it beside its content."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+# A transcript that nobody wrote to for this long has ended, or its writer was killed.
+_SETTLED_S = 3600
+
+
+class UnreadableError(Exception):
+    """A file that cannot be read; the message says why, and what helps."""
+
+
+@dataclass(slots=True)
+class Source:
+    """One file to read.
+
+    Args:
+        name: how messages call it.
+        stream: its content, unpacked.
+        path: where it lies; None for a pipe.
+        settled: nothing more will be written to it.
+        mask: masks secrets in JSON that was read from elsewhere; None leaves it as it is.
+    """
+
+    name: str
+    stream: BinaryIO
+    path: Path | None = None
+    settled: bool = True
+    mask: Callable[[Any], Any] | None = None
+
+    def masked(self, value: Any) -> Any:
+        """A value without secrets, if they are to be masked."""
+        return value if self.mask is None else self.mask(value)
+
+
+def open_source(
+    name: str,
+    stream: BinaryIO,
+    *,
+    complete: bool | None = None,
+    mask: Callable[[Any], Any] | None = None,
+) -> Source:
+    """Make a source of an open file, which may be packed with Zstandard.
+
+    Args:
+        name: how messages call it.
+        stream: the file.
+        complete: whether nothing more will be written to it; None says so of pipes, and of files
+            that were not written to for an hour.
+        mask: masks secrets.
+
+    Raises:
+        UnreadableError: it is packed, and what unpacks it is not installed.
+    """
+    path = Path(name) if name != "-" and _regular(stream) else None
+    buffered: Any = stream if hasattr(stream, "peek") else io.BufferedReader(cast(Any, stream))
+    if buffered.peek(4)[:4] == _ZSTD_MAGIC:
+        plain: BinaryIO = io.BufferedReader(_unpack(buffered))
+    else:
+        plain = buffered
+    settled = _settled(stream) if complete is None else complete
+    return Source("standard input" if name == "-" else name, plain, path, settled, mask)
+
+
+def unpacking_errors() -> tuple[type[Exception], ...]:
+    """What reading a damaged packed file raises."""
+    found: list[type[Exception]] = [EOFError]
+    for module in ("compression.zstd", "zstandard"):
+        try:
+            found.append(__import__(module, fromlist=["ZstdError"]).ZstdError)
+        except ImportError:
+            continue
+    return tuple(found)
+
+
+def _unpack(stream: BinaryIO) -> Any:
+    try:
+        from compression import zstd  # type: ignore[import-not-found]  # Python 3.14 and later.
+    except ImportError:
+        pass
+    else:
+        return zstd.ZstdFile(stream)
+    try:
+        import zstandard
+    except ImportError as error:
+        raise UnreadableError(
+            "packed with Zstandard, which Python reads from 3.14 on; for this one install "
+            "mneme-grpc[import]"
+        ) from error
+    return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+
+
+def _regular(stream: BinaryIO) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # It is no file of the operating system.
+        return False
+
+
+def _settled(stream: BinaryIO) -> bool:
+    return not _regular(stream) or time.time() - os.fstat(stream.fileno()).st_mtime > _SETTLED_S
