@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme import to_dict
 from mneme._core.convert import fill
-from mneme.importing.readers.events import NativeReader, is_native
 from mneme.importing.plan import Defaults, Planned, UnusableError
+from mneme.importing.readers.events import NativeReader, is_native
 from mneme.importing.reading import Place, Record
 from mneme.messages import Event, EventType, NewEvent, Session, WatchEventsResponse
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 from mneme import to_dict
 from mneme.importing.outcomes import run_failed, tool_error
 from mneme.importing.plan import CUT, REPLACED, Defaults, Planned, UnusableError
-from mneme.importing.reading import Place, Record
 from mneme.importing.readers.chat import messages_of, plan_transcript
-from mneme.messages import EventType, NewEvent
+from mneme.importing.reading import Place, Record
+from mneme.importing.rehearsal import Rehearsal
+from mneme.importing.run import Importer
+from mneme.messages import EventType, NewEvent, RecordEventsResponse
 
 
 def plan(value: Any, **defaults: Any) -> Planned:
@@ -329,13 +333,15 @@ def test_the_same_record_makes_the_same_ids_wherever_it_stands() -> None:
     ]
 
 
+# What the server keeps as it is.
+_TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 _RECORDS = st.fixed_dictionaries(
     {
         "task_id": st.integers(0, 2),
         "reward": st.integers(0, 1),
         "messages": st.lists(
             st.fixed_dictionaries(
-                {"role": st.sampled_from(["user", "assistant"]), "content": st.text(min_size=1)}
+                {"role": st.sampled_from(["user", "assistant"]), "content": _TEXTS}
             ),
             min_size=1,
             max_size=3,
@@ -344,11 +350,87 @@ _RECORDS = st.fixed_dictionaries(
 )
 
 
-@given(_RECORDS, _RECORDS)
-def test_two_records_share_ids_exactly_when_they_are_equal(a: Any, b: Any) -> None:
-    ids = [{e.id for e in plan(record).events} for record in (a, b)]
-    assert (ids[0] == ids[1]) == (a == b)
-    assert ids[0].isdisjoint(ids[1]) == (a != b)
+class Kept(Rehearsal):
+    """Takes what a server takes, and shows it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[str, list[str]] = {}
+
+    def record_events(self, events: Iterable[NewEvent]) -> RecordEventsResponse:
+        given = list(events)
+        answer = super().record_events(given)
+        for event, receipt in zip(given, answer.receipts, strict=True):
+            if not receipt.duplicate:
+                self.texts.setdefault(event.session_id, []).append(event.text)
+        return answer
+
+
+def imported(*records: Any, into: Kept | None = None) -> Kept:
+    kept = into or Kept()
+    importer = Importer(kept)
+    importer.add_stream(io.BytesIO("\n".join(map(json.dumps, records)).encode()), "-")
+    assert not importer.totals.broken
+    return kept
+
+
+def said(record: dict[str, Any]) -> list[str]:
+    return [message["content"] for message in record["messages"]]
+
+
+@given(_RECORDS, st.data())
+def test_a_record_that_grew_adds_what_is_new_to_the_same_session(record: Any, data: Any) -> None:
+    end = data.draw(st.integers(1, len(record["messages"])))
+    kept = imported({**record, "messages": record["messages"][:end]})
+    imported(record, into=kept)
+    assert list(kept.texts.values()) == [said(record)]
+
+
+@given(st.lists(_RECORDS, min_size=1, max_size=4))
+def test_records_that_open_alike_stay_apart_and_nothing_of_them_is_lost(records: Any) -> None:
+    kept = imported(*records)
+    for record in records:
+        assert any(texts[: len(said(record))] == said(record) for texts in kept.texts.values())
+    before = {name: list(texts) for name, texts in kept.texts.items()}
+    imported(*records, into=kept)
+    assert kept.texts == before
+
+
+def test_what_a_message_without_text_says_is_kept_with_its_first_call() -> None:
+    message = call("a", "{}") | {"usage": {"prompt_tokens": 5}, "reasoning_content": "why"}
+    message["tool_calls"].append({"id": "c2", "function": {"name": "b", "arguments": "{}"}})
+    first, second = events(message)
+    assert to_dict(first.payload) == {
+        "arguments": {},
+        "usage": {"prompt_tokens": 5},
+        "reasoning_content": "why",
+    }
+    assert to_dict(second.payload) == {"arguments": {}}
+
+
+@pytest.mark.parametrize(
+    ("message", "what"),
+    [
+        ({"role": "wizard", "content": "x"}, "role 'wizard'"),
+        ("no object", "message that is no object"),
+        ({"role": "assistant", "tool_calls": "x"}, "tool calls that are no list"),
+        (
+            {"role": "assistant", "tool_calls": [{"function": {}}]},
+            "tool call without a name",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_kept_as_it_is_and_counted(message: Any, what: str) -> None:
+    planned = plan({"messages": [{"role": "user", "content": "x"}, message]})
+    assert planned.kept == {what: 1}
+    said, kept = planned.events
+    assert said.text == "x"
+    inner = message
+    if isinstance(message, dict) and message["role"] == "assistant":
+        inner = message["tool_calls"]
+        inner = inner if isinstance(inner, str) else inner[0]
+    assert to_dict(kept.payload) == {"raw": inner}
+    assert kept.searchable is False
 
 
 def test_ids_fit_the_server_whatever_the_record_is_called() -> None:

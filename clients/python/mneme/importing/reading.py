@@ -14,6 +14,8 @@ from typing import Any, BinaryIO, NoReturn
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
+# What the records of other formats have, and messages have not.
+_RECORD = frozenset(("memory", "sessionId", "payload", "messages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +83,18 @@ def read_records(stream: BinaryIO, name: str) -> Iterator[Record | Broken]:
 
 def is_conversation(value: Any) -> bool:
     """Whether a value is a list of messages (or items of a response), rather than of records."""
-    return isinstance(value, list) and bool(value) and all(map(_is_turn, value))
+    return isinstance(value, list) and all(map(_may_be_said, value)) and any(map(_is_said, value))
 
 
-def _is_turn(item: Any) -> bool:
-    if not isinstance(item, dict) or "memory" in item:
-        return False
-    kind = item.get("type")
-    return "role" in item or (
-        isinstance(kind, str)
-        and "payload" not in item
-        and (kind.endswith(("_call", "_call_output")) or kind in ("reasoning", "item_reference"))
+def _is_said(item: dict[str, Any]) -> bool:
+    kind = str(item.get("type"))
+    return "role" in item or kind.endswith(("_call", "_call_output")) or kind == "reasoning"
+
+
+def _may_be_said(item: Any) -> bool:
+    """Whether a message or an item of an unknown kind could look like this; no record does."""
+    return (
+        isinstance(item, dict) and ("role" in item or "type" in item) and not _RECORD & item.keys()
     )
 
 

@@ -92,6 +92,8 @@ class ClaudeCode(Reader):
         stem = source.path.stem if source.path is not None else ""
         self._own = stem if _UUID.fullmatch(stem) else ""
         self._started = False
+        self._of_an_agent = True
+        self._first: datetime | None = None
         self._latest: datetime | None = None
         self._held: list[tuple[Record, dict[str, Any]]] = []
         self._lines: dict[str, str] = {}
@@ -116,6 +118,7 @@ class ClaudeCode(Reader):
         if not self._own and isinstance(line.get("sessionId"), str):
             self._own = line["sessionId"]
         self._latest = _time(line) or self._latest
+        self._first = self._first or self._latest
         if (not self._own or self._latest is None) and len(self._held) < _HELD:
             self._held.append((record, dict(line)))
             return
@@ -134,8 +137,10 @@ class ClaudeCode(Reader):
                 planned = Planned(answer.place)
                 planned.notes[WAITING] += 1
                 yield planned
-        if self._started and self.source.settled:
+        # A file of a subagent neither starts nor ends the session of its parent.
+        if self.source.settled and not self._of_an_agent:
             planned = Planned(Place(self.source.name, 0, 0))
+            planned.start = None if self._started else self._start({}, planned)
             planned.end = {
                 "session_id": self._own,
                 "status": "completed",
@@ -167,7 +172,9 @@ class ClaudeCode(Reader):
         planned = Planned(record.place, shared=True)
         session_id = line.get("sessionId")
         session_id = session_id if isinstance(session_id, str) and session_id else self._own
-        if not self._started and session_id == self._own and not line.get("isSidechain"):
+        self._of_an_agent = self._of_an_agent and bool(line.get("isSidechain"))
+        # Notes before the first message do not say where the session is at work.
+        if not self._started and session_id == self._own and _says_where(line):
             planned.start = self._start(line, planned)
         key = self._key(record, line)
         if key is None:
@@ -185,9 +192,8 @@ class ClaudeCode(Reader):
 
     def _start(self, line: Mapping[str, Any], planned: Planned) -> dict[str, Any]:
         self._started = True
-        cwd = line.get("cwd") if isinstance(line.get("cwd"), str) else ""
         facts = {k: line[k] for k in ("cwd", "gitBranch", "version") if line.get(k)}
-        folder = PurePosixPath(str(cwd).replace("\\", "/")).name
+        folder = PurePosixPath(str(line.get("cwd", "")).replace("\\", "/")).name
         return {
             "session_id": self._own,
             "agent_id": self.defaults.agent_id or _AGENT,
@@ -195,7 +201,7 @@ class ClaudeCode(Reader):
             "project": self.defaults.project or label(folder, planned.notes) or None,
             "tags": list(self.defaults.tags),
             "metadata": tidy(facts, planned.notes) or None,
-            "started_at": _time(line) or self._latest,
+            "started_at": self._first,
         }
 
     def _key(self, record: Record, line: Mapping[str, Any]) -> str | None:
@@ -311,6 +317,10 @@ class ClaudeCode(Reader):
         planned = Planned(answer.place, shared=True)
         planned.add(answer.session_id, f"cc:{answer.key}:usage", answer.fields)
         return planned
+
+
+def _says_where(line: Mapping[str, Any]) -> bool:
+    return isinstance(line.get("cwd"), str) and not line.get("isSidechain")
 
 
 def _ends(line: Mapping[str, Any], answer: str) -> bool:
