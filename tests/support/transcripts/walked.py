@@ -62,7 +62,7 @@ def on_the_timeline(events: Iterable[Any]) -> Held:
     held = Held()
     for event in events:
         payload = event.get("payload") or {}
-        kind = event["event_type"].removeprefix("EVENT_TYPE_")
+        kind = event["event_type"].upper()
         if kind == "TOOL_CALL":
             held.call(payload.get("arguments"))
         elif kind == "TOOL_RESPONSE":

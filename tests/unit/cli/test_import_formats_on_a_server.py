@@ -118,7 +118,7 @@ def test_a_file_that_grew_adds_what_is_new_to_the_same_session(
         assert sum(counted) == at_once["events"]
         assert all(counted[:3])
     sessions = mneme("sessions", "list", "--json").documents
-    assert {session["status"] for session in sessions} == {"SESSION_STATUS_COMPLETED"}
+    assert {session["status"] for session in sessions} == {"completed"}
     assert len(sessions) == 2
 
 
@@ -158,6 +158,6 @@ def test_reflect_finds_the_errors_of_an_imported_session(
     file.write_text(json.dumps(chat))
     mneme("import", str(file))
     (session,) = mneme("sessions", "list", "--json").documents
-    assert (session["tool_call_count"], session["error_count"]) == ("1", "1")
+    assert (session["tool_call_count"], session["error_count"]) == (1, 1)
     found = mneme("reflect", "error_patterns", "--json").documents[0]
     assert "no disk" in json.dumps(found)

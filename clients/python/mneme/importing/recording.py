@@ -19,11 +19,8 @@ from mneme.importing.plan import REPEATED, Planned
 from mneme.importing.reading import Broken
 from mneme.messages import (
     EventType,
-    ImportLessonsResponse,
     Lesson,
-    ListEventsResponse,
     NewEvent,
-    RecordEventsResponse,
 )
 
 _MAX_BATCH_EVENTS = 500
@@ -47,7 +44,7 @@ class Sink(Protocol):
         """Starts a session."""
 
     @property
-    def record_events(self) -> Callable[..., RecordEventsResponse]:
+    def record_events(self) -> Callable[..., Any]:
         """Records events, all or none."""
 
     @property
@@ -55,11 +52,11 @@ class Sink(Protocol):
         """Ends a session."""
 
     @property
-    def list_events(self) -> Callable[..., ListEventsResponse]:
+    def list_events(self) -> Callable[..., Any]:
         """Lists the events of a session."""
 
     @property
-    def import_lessons(self) -> Callable[..., ImportLessonsResponse]:
+    def import_lessons(self) -> Callable[..., Any]:
         """Brings in lessons under their ids."""
 
 
