@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 from mneme import __version__
 from mneme.v1 import (
@@ -42,6 +42,7 @@ from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.reflection_model import ReflectionLimits
 from mneme_server.learn.reflections import Reflections
+from mneme_server.local.serving import LocalServing
 from mneme_server.memories import Memories
 from mneme_server.recall.search import Recall
 from mneme_server.reflect.prices import read_prices
@@ -52,7 +53,7 @@ from mneme_server.storage.catalog import Catalog
 from mneme_server.tenancy import TenantFiles
 from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
-from mneme_server.transport.server import GrpcServer, ServerOptions, Service, Tls
+from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Service, Tls
 from mneme_server.transport.servicers.admin import AdminServicer
 from mneme_server.transport.servicers.context import ContextServicer
 from mneme_server.transport.servicers.event import EventServicer
@@ -70,15 +71,27 @@ _WRITE_PATIENCE_S = 2.0
 class Application:
     """One server, ready to `start` and to `stop` once.
 
+    Args:
+        settings: the server's.
+        local: what makes it a folder's own; its settings are used.
+        progress: told what takes long.
+
     Raises:
         As `Memories` does; ListenError from `start`.
     """
 
     def __init__(
-        self, settings: Settings, *, progress: Callable[[str], None] = lambda _line: None
+        self,
+        settings: Settings,
+        local: LocalServing | None = None,
+        *,
+        progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
+        if local is not None:
+            settings = local.settings
         self._settings = settings
-        self.memories = Memories(settings, progress=progress)
+        self._local = local
+        self.memories = Memories(settings, progress=progress, hold=nullcontext() if local else None)
         memories = self.memories
         keys = memories.catalog.keys
         self._authenticator = Authenticator(keys)
@@ -90,7 +103,7 @@ class Application:
         self._keys = ApiKeys(keys, memories.catalog.tenants, self._authenticator)
         self._metrics = Metrics()
         self._server = GrpcServer(
-            _server_options(settings),
+            _server_options(settings, local),
             self._services(files),
             self._authenticator,
             self._metrics,
@@ -114,13 +127,18 @@ class Application:
         self._flusher.start()
         if self._settings.metrics_listen:
             self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
-        return self._server.start(), made
+        address = self._server.start()
+        if self._local is not None:
+            self._local.serving(address, self._server.health)
+        return address, made
 
     def drain(self) -> None:
         """Let calls in flight end, then close everything but the connections.
 
         Whoever calls meanwhile is told to try again; when the process ends, so do they.
         """
+        if self._local is not None:
+            self._local.ending()
         with ExitStack() as last:  # Each of these, whatever the one before it meets.
             last.callback(self.memories.close)
             last.callback(self._authenticator.flush)
@@ -249,11 +267,17 @@ class Application:
         )
 
 
-def serve(settings: Settings) -> int:
-    """Serve until SIGTERM, SIGINT or SIGHUP; return the exit code."""
+def serve(settings: Settings, local: LocalServing | None = None) -> int:
+    """Serve until SIGTERM, SIGINT or SIGHUP; return the exit code.
+
+    Args:
+        settings: the server's.
+        local: what makes it a folder's own; its settings are used.
+    """
+    settings = local.settings if local else settings
     configure_logging(settings.log_level, settings.log_format)
     stopping = Stopping(settings.drain_seconds)
-    application = Application(settings, progress=lambda line: print(line, file=sys.stderr))
+    application = Application(settings, local, progress=lambda line: print(line, file=sys.stderr))
     try:
         address, admin_key = application.start()
     except BaseException:
@@ -308,9 +332,11 @@ def _all_tenants(catalog: Catalog) -> list[str]:
     return found
 
 
-def _server_options(settings: Settings) -> ServerOptions:
-    tls = None
-    if settings.tls_cert is not None and settings.tls_key is not None:
+def _server_options(settings: Settings, local: LocalServing | None) -> ServerOptions:
+    tls: Tls | Pem | None = None
+    if local is not None:
+        tls = Pem(local.identity.certificate, local.identity.key)
+    elif settings.tls_cert is not None and settings.tls_key is not None:
         tls = Tls(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
     return ServerOptions(
         listen=settings.listen,

@@ -45,6 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
+    folder = arguments.get("local")
+    if folder is not None:
+        from mneme_server.local_command import serve_folder
+
+        leave(serve_folder(settings, Path(folder), _complain, detach=bool(arguments.get("detach"))))
+    if arguments.get("detach"):
+        return _complain("--detach goes with --local FOLDER", _USAGE)
     limit_arenas()  # Before what follows starts threads.
     from mneme_server.app import serve
     from mneme_server.transport.listening import ListenError
@@ -95,7 +102,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"mneme-server {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _command(commands, "serve", "serve until told to stop (SIGTERM, Ctrl-C)", _serve)
+    serve = _command(commands, "serve", "serve until told to stop (SIGTERM, Ctrl-C)", _serve)
+    serve.add_argument(
+        "--local",
+        metavar="FOLDER",
+        help="serve this folder to the processes of its owner on this machine, as `mneme.local`"
+        " does, and end when the last of them has gone; address, key and TLS are its own",
+    )
+    serve.add_argument(
+        "--detach",
+        action="store_true",
+        help="with --local: serve in the background, and return once it serves",
+    )
     reindex = _command(
         commands,
         "reindex",

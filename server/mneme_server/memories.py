@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-
-from filelock import FileLock, Timeout
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import FailedPrecondition, Reason
@@ -21,6 +18,7 @@ from mneme_server.embedding.port import Embedder
 from mneme_server.embedding.remote import RemoteEmbedder
 from mneme_server.events.summaries import SummarySchedule
 from mneme_server.index.settings import IndexSettings
+from mneme_server.local.folder import only_process_in
 from mneme_server.settings import Settings
 from mneme_server.storage.catalog import Catalog
 from mneme_server.storage.tenant_database import EmbeddingModel, Unit
@@ -33,14 +31,25 @@ class Memories:
     Used by the server and by the commands that work on a stopped server's data. Only one process
     may have a data folder.
 
+    Args:
+        settings: the server's.
+        progress: told what takes long.
+        hold: holds the data folder for this process; None: it is taken here.
+
     Raises:
         FailedPrecondition: another process has the data folder, or a newer version wrote it.
         ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
     """
 
-    def __init__(self, settings: Settings, *, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        progress: Callable[[str], None],
+        hold: AbstractContextManager[None] | None = None,
+    ) -> None:
         with ExitStack() as opened:
-            opened.enter_context(_only_process_in(settings.data_dir))
+            opened.enter_context(hold or only_process_in(settings.data_dir))
             self.catalog = Catalog(settings.data_dir / "catalog.db")
             opened.callback(self.catalog.close)
             self._embedder = _embedder(settings, progress)
@@ -118,30 +127,6 @@ class Memories:
         if isinstance(self._embedder, RemoteEmbedder):  # The steps at hand may wait for it.
             self._embedder.hang_up()
         self._resources.close()
-
-
-@contextmanager
-def _only_process_in(folder: Path) -> Iterator[None]:
-    """Hold the data folder; SQLite would let two servers in, the indexes would not agree."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FailedPrecondition(
-            f"MNEME_DATA_DIR={folder} cannot be used: {error.strerror}",
-            reason=Reason.INITIALIZATION_FAILED,
-        ) from error
-    lock = FileLock(folder / "server.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise FailedPrecondition(
-            f"another process is using MNEME_DATA_DIR={folder}; stop it first",
-            reason=Reason.INITIALIZATION_FAILED,
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _embedder(settings: Settings, progress: Callable[[str], None]) -> Embedder:

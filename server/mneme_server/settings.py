@@ -112,6 +112,12 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(
         10.0, ge=0, description="how long a shutdown waits for calls in flight"
     )
+    linger_seconds: float = Field(
+        5.0,
+        ge=1,
+        description="how long the server of a local folder runs on after its last participant has"
+        " gone",
+    )
 
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="info logs every call"

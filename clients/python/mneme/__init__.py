@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mneme.aio import AsyncMnemeClient
     from mneme.client import MnemeClient
     from mneme.errors import ConfigurationError, MnemeError
+    from mneme.folder import local, local_async
     from mneme.plain import to_dict, to_json
 
 __version__ = "0.1.0"
@@ -25,6 +26,8 @@ __all__ = [
     "Stream",
     "TlsConfig",
     "__version__",
+    "local",
+    "local_async",
     "to_dict",
     "to_json",
 ]
@@ -37,6 +40,8 @@ _HOMES = {
     "MnemeError": "mneme.errors",
     "Stream": "mneme._core.sync",
     "TlsConfig": "mneme._core.connection",
+    "local": "mneme.folder",
+    "local_async": "mneme.folder",
     "to_dict": "mneme.plain",
     "to_json": "mneme.plain",
 }

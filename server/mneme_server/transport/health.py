@@ -7,6 +7,7 @@ shutdown up until its deadline.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 import grpc
@@ -60,6 +61,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self._services = frozenset(services) | {""}
         self._status = _Status.NOT_SERVING
         self._watchers: set[_Watcher] = set()
+        self._last_watched = time.monotonic()
         self._closed = False
 
     def serving(self) -> None:
@@ -74,6 +76,16 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             watchers, self._watchers = self._watchers, set()
         for watcher in watchers:
             watcher.end()
+
+    def end_if_unwatched(self, seconds: float) -> bool:
+        """Take no further watch, and return True, when there was none for so long."""
+        with self._lock:
+            if self._watchers:
+                self._last_watched = time.monotonic()
+            elif time.monotonic() - self._last_watched >= seconds:
+                self._closed = True
+                self._status = _Status.NOT_SERVING
+        return self._closed
 
     def Check(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
@@ -96,6 +108,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         def leave() -> None:
             with self._lock:
                 self._watchers.discard(watcher)
+                self._last_watched = time.monotonic()
 
         with self._lock:
             closed = self._closed

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,14 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Pem:
+    """A certificate and its private key that lie in no file."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ServerOptions:
     """How to serve.
 
@@ -85,7 +93,7 @@ class ServerOptions:
     max_uploads: int
     max_message_bytes: int
     auth_required: bool
-    tls: Tls | None
+    tls: Tls | Pem | None
 
 
 class GrpcServer:
@@ -107,7 +115,7 @@ class GrpcServer:
         self.streams = StreamSlots(_seats(options))
         self._running = RunningCalls()
         self._stopped = False
-        self._health = Health(names)
+        self.health = Health(names)
         self._pipeline = Pipeline(
             methods_of([service.descriptor for service in services], reflection_services()),
             layers=[
@@ -130,7 +138,7 @@ class GrpcServer:
         )
         for service in services:
             service.add(service.servicer, self._server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
         health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
         add_reflection([*names, health_name], self._server)
         metrics.gauge(
@@ -150,7 +158,7 @@ class GrpcServer:
         except RuntimeError as error:
             raise ListenError("MNEME_LISTEN", listen, "it is in use or not allowed") from error
         self._server.start()
-        self._health.serving()
+        self.health.serving()
         if is_unix(listen):
             return listen
         return join_host_port(split_host_port(listen)[0], port)
@@ -165,7 +173,7 @@ class GrpcServer:
         cut off, and one that does not notice is named in the log and left behind.
         """
         until = time.monotonic() + drain_s
-        self._health.shut_down()
+        self.health.shut_down()
         self._pipeline.refuse(stopping_error)
         self.streams.end_all()
         # Calls begin in the order in which they came: when this does, all have that came before.
@@ -205,7 +213,9 @@ def _seats(options: ServerOptions) -> dict[StreamKind, int]:
     }
 
 
-def _credentials(tls: Tls) -> grpc.ServerCredentials:
+def _credentials(tls: Tls | Pem) -> grpc.ServerCredentials:
+    if isinstance(tls, Pem):
+        return grpc.ssl_server_credentials([(tls.key, tls.certificate)])
     ca = _read("MNEME_TLS_CLIENT_CA", tls.client_ca) if tls.client_ca else None
     pair = (_read("MNEME_TLS_KEY", tls.key), _read("MNEME_TLS_CERT", tls.certificate))
     _check_pair(tls)

@@ -79,11 +79,15 @@ class AsyncCaller:
     """A channel and the four kinds of calls on it.
 
     The channel belongs to the event loop that runs when it is first used.
+
+    Args:
+        connection: where the server is, and how patient to be with it.
+        channel: what calls are made on; None: a channel of this connection.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, channel: grpc.aio.Channel | None = None) -> None:
         self._connection = connection
-        self._opened: grpc.aio.Channel | None = None
+        self._opened = channel
         self._calls: dict[str, Any] = {}
         self._closed = False
 

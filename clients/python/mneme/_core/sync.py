@@ -73,11 +73,18 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
 
 
 class SyncCaller:
-    """A channel and the four kinds of calls on it."""
+    """A channel and the four kinds of calls on it.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: where the server is, and how patient to be with it.
+        channel: what calls are made on; None: a channel of this connection.
+    """
+
+    def __init__(self, connection: Connection, channel: grpc.Channel | None = None) -> None:
         self._connection = connection
-        if connection.credentials is None:
+        if channel is not None:
+            self._channel = channel
+        elif connection.credentials is None:
             self._channel = grpc.insecure_channel(connection.target, connection.options)
         else:
             self._channel = grpc.secure_channel(

@@ -1,0 +1,237 @@
+"""A channel to whichever server a folder has now, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from mneme._core.local_folder import Record
+from mneme._core.local_joining import (
+    JOIN_S,
+    SERVING,
+    WATCH,
+    WHOLE_SERVER,
+    Membership,
+    Method,
+    Tries,
+    is_lost,
+    left_of,
+    options_of,
+)
+
+
+@dataclass(slots=True)
+class _Joined:
+    """A server that was joined; `staying` is done when it ends, by dying or by saying so."""
+
+    record: Record
+    channel: grpc.aio.Channel
+    staying: asyncio.Task[None]
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has ended, as far as is known here.
+
+        The channel knows of a broken connection before the loop has come round to the task.
+        """
+        ready = self.channel.get_state() is grpc.ChannelConnectivity.READY
+        return self.staying.done() or not ready
+
+
+class AsyncLocalChannel:
+    """`LocalChannel` for asyncio: what the client uses of a `grpc.aio.Channel`."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._lock = asyncio.Lock()
+        self._joined: _Joined | None = None
+        self._former: _Joined | None = None
+
+    @property
+    def address(self) -> str:
+        """Where the server is, or was."""
+        return self._joined.record.address if self._joined else ""
+
+    async def join(self, time_left: float | None) -> _Joined:
+        """The server, joined; it runs at least until this process has gone.
+
+        Args:
+            time_left: seconds that may be spent on that; None: as many as a start may take.
+        """
+        self._membership.check()
+        joined = self._joined
+        if joined is not None and not joined.is_gone:
+            return joined
+        tries = Tries(self._membership.folder, time_left)
+        try:
+            async with asyncio.timeout(tries.left()), self._lock:
+                self._membership.check()
+                joined = self._joined
+                if joined is None or joined.is_gone:
+                    joined = await self._join(tries)
+                return joined
+        except TimeoutError:
+            raise self._membership.folder.silent(tries.limit) from None
+
+    async def _join(self, tries: Tries) -> _Joined:
+        folder = self._membership.folder
+        while True:
+            record = folder.record()
+            joined = await self._try(record, min(JOIN_S, tries.left())) if record else None
+            if joined is not None:
+                break
+            await asyncio.to_thread(folder.start, tries.left())
+            if record is not None and record == folder.record():
+                await asyncio.sleep(tries.pause())
+        if self._former is not None:
+            # Not the one that was just lost: other tasks are about to hear that it was.
+            await self._former.channel.close()
+        self._former, self._joined = self._joined, joined
+        return joined
+
+    async def _try(self, record: Record, timeout: float) -> _Joined | None:
+        channel = grpc.aio.secure_channel(
+            record.address, self._membership.credentials(record), self._membership.options
+        )
+        joined = None
+        try:
+            watch: Any = Method("unary_stream", WATCH, (), {}).on(channel)(WHOLE_SERVER)
+            if await asyncio.wait_for(watch.read(), timeout) == SERVING:
+                joined = _Joined(record, channel, asyncio.create_task(_stay(watch)))
+        except (grpc.RpcError, TimeoutError):
+            pass
+        finally:
+            if joined is None:
+                await channel.close()
+        return joined
+
+    async def close(self, grace: float | None = None) -> None:
+        """Leave the server."""
+        self._membership.closed = True
+        for joined in (self._former, self._joined):
+            if joined is not None:
+                await joined.channel.close(grace)
+
+    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        """As every channel does, of the server that was joined."""
+        if self._joined is None:
+            return grpc.ChannelConnectivity.IDLE
+        return self._joined.channel.get_state(try_to_connect)
+
+    def unary_unary(self, method: str, *coders: Any, **more: Any) -> Any:
+        """One request, one answer."""
+        return _Unary(self, self._membership, Method("unary_unary", method, coders, more))
+
+    def unary_stream(self, method: str, *coders: Any, **more: Any) -> Any:
+        """One request, many answers."""
+        return _Streamed(self, self._membership, Method("unary_stream", method, coders, more))
+
+    def stream_unary(self, method: str, *coders: Any, **more: Any) -> Any:
+        """Many requests, one answer."""
+        return _Streamed(self, self._membership, Method("stream_unary", method, coders, more))
+
+    def stream_stream(self, method: str, *coders: Any, **more: Any) -> Any:
+        """Many requests, many answers."""
+        return _Streamed(self, self._membership, Method("stream_stream", method, coders, more))
+
+
+async def _stay(watch: Any) -> None:
+    """Read on: gRPC does not tell that a stream has ended before all of it was read."""
+    with suppress(grpc.RpcError):
+        while await watch.read() == SERVING:
+            pass
+
+
+class _Call:
+    """A method, called on the server of the moment, with its key.
+
+    Args:
+        channel: knows the server.
+        membership: knows what may be sent twice.
+        method: what is called.
+    """
+
+    def __init__(self, channel: AsyncLocalChannel, membership: Membership, method: Method) -> None:
+        self._channel = channel
+        self._membership = membership
+        self._method = method
+
+    async def _begin(
+        self, requests: tuple[Any, ...], end: float | None, options: dict[str, Any]
+    ) -> Any:
+        """Begin the call; return gRPC's own call."""
+        joined = await self._channel.join(left_of(end))
+        given = options_of(options, joined.record, left_of(end))
+        return self._method.on(joined.channel)(*requests, **given)
+
+
+class _Unary(_Call):
+    """Calls with one request and one answer."""
+
+    async def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
+        end = None if timeout is None else time.monotonic() + timeout
+        pauses = self._membership.pauses(self._method.path)
+        while True:
+            try:
+                return await (await self._begin((request,), end, options))
+            except grpc.RpcError as error:
+                pause = next(pauses, None) if is_lost(error) else None
+                if pause is None or (end is not None and time.monotonic() + pause >= end):
+                    raise
+            await asyncio.sleep(pause)
+
+
+class _Streamed(_Call):
+    """Calls with a stream on either side."""
+
+    def __call__(self, *requests: Any, timeout: float | None = None, **options: Any) -> _LateCall:
+        end = None if timeout is None else time.monotonic() + timeout
+        return _LateCall(lambda: self._begin(requests, end, options))
+
+
+class _LateCall:
+    """A call that begins when it is first used: gRPC's calls begin without waiting, joining waits.
+
+    Args:
+        begin: begins it.
+    """
+
+    def __init__(self, begin: Callable[[], Awaitable[Any]]) -> None:
+        self._begin = begin
+        self._begun: asyncio.Future[Any] | None = None
+
+    async def write(self, request: Any) -> None:
+        """Send a request."""
+        await (await self._call()).write(request)
+
+    async def done_writing(self) -> None:
+        """Say that there are no more."""
+        await (await self._call()).done_writing()
+
+    async def read(self) -> Any:
+        """The next answer, or `grpc.aio.EOF`."""
+        return await (await self._call()).read()
+
+    def cancel(self) -> bool:
+        """Give the call up."""
+        begun = self._begun
+        if begun is None or not begun.done():
+            return begun is not None and begun.cancel()
+        return not begun.cancelled() and begun.exception() is None and begun.result().cancel()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._answer().__await__()
+
+    async def _answer(self) -> Any:
+        return await (await self._call())
+
+    async def _call(self) -> Any:
+        if self._begun is None:
+            self._begun = asyncio.ensure_future(self._begin())
+        return await asyncio.shield(self._begun)

@@ -1,0 +1,194 @@
+"""A channel to whichever server a folder has now, for synchronous code."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from mneme._core.local_folder import Record
+from mneme._core.local_joining import (
+    JOIN_S,
+    SERVING,
+    WATCH,
+    WHOLE_SERVER,
+    Membership,
+    Method,
+    Tries,
+    is_lost,
+    left_of,
+    options_of,
+)
+
+
+@dataclass(slots=True)
+class _Joined:
+    """A server that was joined; `gone` is set when it ends, whether by dying or by saying so."""
+
+    record: Record
+    channel: grpc.Channel
+    gone: threading.Event
+
+
+class LocalChannel(grpc.Channel):
+    """Joins the folder's server, or starts it, when a call finds that there is none.
+
+    May be used by many threads at once.
+
+    Raises, from its calls:
+        ConfigurationError, FailedPreconditionError, UnavailableError: as `LocalFolder.start`.
+    """
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._lock = threading.Lock()
+        self._joined: _Joined | None = None
+        self._former: _Joined | None = None
+
+    @property
+    def address(self) -> str:
+        """Where the server is, or was."""
+        return self._joined.record.address if self._joined else ""
+
+    def join(self, time_left: float | None) -> _Joined:
+        """The server, joined; it runs at least until this process has gone.
+
+        Args:
+            time_left: seconds that may be spent on that; None: as many as a start may take.
+        """
+        self._membership.check()
+        joined = self._joined
+        if joined is not None and not joined.gone.is_set():
+            return joined
+        tries = Tries(self._membership.folder, time_left)
+        if not self._lock.acquire(timeout=tries.left()):
+            raise self._membership.folder.silent(tries.limit)
+        try:
+            self._membership.check()
+            joined = self._joined
+            if joined is None or joined.gone.is_set():
+                joined = self._join(tries)
+            return joined
+        finally:
+            self._lock.release()
+
+    def _join(self, tries: Tries) -> _Joined:
+        folder = self._membership.folder
+        while True:
+            record = folder.record()
+            joined = self._try(record, min(JOIN_S, tries.left())) if record else None
+            if joined is not None:
+                break
+            folder.start(tries.left())
+            if record is not None and record == folder.record():
+                time.sleep(tries.pause())
+        if self._former is not None:
+            # Not the one that was just lost: other threads are about to hear that it was.
+            self._former.channel.close()
+        self._former, self._joined = self._joined, joined
+        return joined
+
+    def _try(self, record: Record, timeout: float) -> _Joined | None:
+        channel = grpc.secure_channel(
+            record.address, self._membership.credentials(record), self._membership.options
+        )
+        watch: Any = Method("unary_stream", WATCH, (), {}).on(channel)(WHOLE_SERVER)
+        giving_up = threading.Timer(timeout, watch.cancel)
+        giving_up.start()
+        try:
+            if next(watch) == SERVING:
+                gone = threading.Event()
+                threading.Thread(
+                    target=_stay, args=(watch, gone), name="mneme-local", daemon=True
+                ).start()
+                return _Joined(record, channel, gone)
+        except (grpc.RpcError, StopIteration):
+            pass
+        finally:
+            giving_up.cancel()
+        channel.close()
+        return None
+
+    def close(self) -> None:
+        """Leave the server."""
+        with self._lock:
+            self._membership.closed = True
+            for joined in (self._former, self._joined):
+                if joined is not None:
+                    joined.channel.close()
+
+    def subscribe(self, callback: Callable[..., None], try_to_connect: bool | None = False) -> None:
+        """As every channel does, of the server that was joined."""
+        if self._joined is not None:
+            self._joined.channel.subscribe(callback, bool(try_to_connect))
+
+    def unsubscribe(self, callback: Callable[..., None]) -> None:
+        """As every channel does."""
+        if self._joined is not None:
+            self._joined.channel.unsubscribe(callback)
+
+    def unary_unary(self, method: str, *coders: Any, **more: Any) -> Any:
+        """One request, one answer."""
+        return _Call(self, self._membership, Method("unary_unary", method, coders, more))
+
+    def unary_stream(self, method: str, *coders: Any, **more: Any) -> Any:
+        """One request, many answers."""
+        return _Call(self, self._membership, Method("unary_stream", method, coders, more))
+
+    def stream_unary(self, method: str, *coders: Any, **more: Any) -> Any:
+        """Many requests, one answer."""
+        return _Call(self, self._membership, Method("stream_unary", method, coders, more))
+
+    def stream_stream(self, method: str, *coders: Any, **more: Any) -> Any:
+        """Many requests, many answers."""
+        return _Call(self, self._membership, Method("stream_stream", method, coders, more))
+
+    def __enter__(self) -> LocalChannel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _stay(watch: Any, gone: threading.Event) -> None:
+    """Read on: gRPC does not tell that a stream has ended before all of it was read."""
+    try:
+        while next(watch) == SERVING:
+            pass
+    except (grpc.RpcError, StopIteration):
+        pass
+    finally:
+        gone.set()
+
+
+class _Call:
+    """A method, called on the server of the moment, with its key.
+
+    Args:
+        channel: knows the server.
+        membership: knows what may be sent twice.
+        method: what is called.
+    """
+
+    def __init__(self, channel: LocalChannel, membership: Membership, method: Method) -> None:
+        self._channel = channel
+        self._membership = membership
+        self._method = method
+
+    def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
+        end = None if timeout is None else time.monotonic() + timeout
+        pauses = self._membership.pauses(self._method.path)
+        while True:
+            joined = self._channel.join(left_of(end))
+            given = options_of(options, joined.record, left_of(end))
+            try:
+                return self._method.on(joined.channel)(request, **given)
+            except grpc.RpcError as error:
+                pause = next(pauses, None) if is_lost(error) else None
+                if pause is None or (end is not None and time.monotonic() + pause >= end):
+                    raise
+            time.sleep(pause)

@@ -1,0 +1,38 @@
+"""`mneme.local_async`: the same for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import mneme
+from support.folders import kill_server, record_of, servers_of
+
+
+def _event(session_id: str, text: object) -> dict[str, str]:
+    return {"session_id": session_id, "event_type": "message", "text": str(text)}
+
+
+def test_tasks_share_one_start_and_calls_of_all_kinds_survive_the_servers_death(
+    folder: Path,
+) -> None:
+    async def scenario() -> None:
+        memory = mneme.local_async(folder)
+        events = [_event("s1", n) for n in range(3)]
+        await asyncio.gather(*(memory.record_events([event]) for event in events))
+        assert servers_of(folder) == [record_of(folder)["pid"]]
+        kill_server(folder)
+        assert await memory.stream_events(_event("s1", n) for n in "ab")
+        kill_server(folder)
+        async with memory.watch_events() as watch:
+            following = asyncio.ensure_future(anext(watch))
+            other = mneme.local_async(folder)
+            while not following.done():
+                await other.record_events([_event("s2", "now")])
+                await asyncio.wait([following], timeout=0.1)
+            assert following.result()
+            await other.aclose()
+        assert len([e async for e in memory.iter_events(session_id="s1")]) == 5
+        await memory.aclose()
+
+    asyncio.run(scenario())

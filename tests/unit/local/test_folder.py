@@ -1,0 +1,96 @@
+"""Who has a folder, and what its files may become."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from mneme_server.common.errors import FailedPrecondition
+from mneme_server.local import detaching, record
+from mneme_server.local import folder as folders
+from mneme_server.local.folder import only_process_in, take
+from mneme_server.local.record import Record, State
+
+
+def _record(state: State) -> Record:
+    return Record(state, "1.0", key="mn_secret", pid=os.getpid())
+
+
+def test_a_folder_is_taken_once_and_given_back(tmp_path: Path) -> None:
+    taken = take(tmp_path)
+    assert taken is not None
+    taken.write(_record(State.SERVING))
+    assert taken.is_ours
+    assert take(tmp_path) is None
+    taken.close()
+    again = take(tmp_path)
+    assert again is not None
+    again.close()
+
+
+def test_a_server_that_is_starting_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = take(tmp_path)
+    assert taken is not None
+    taken.write(_record(State.STARTING))
+    looks = iter([None, lambda: taken.write(_record(State.SERVING))])
+    monkeypatch.setattr("time.sleep", lambda _s: (next(looks) or (lambda: None))())
+    assert take(tmp_path) is None
+    taken.close()
+
+
+def test_a_folder_of_another_kind_of_server_is_refused_though_a_local_one_died_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_UNNAMED_S", 0.0)
+    record.write(tmp_path, _record(State.SERVING))
+    with only_process_in(tmp_path), pytest.raises(FailedPrecondition, match="no local server"):
+        take(tmp_path)
+    left = record.read(tmp_path)
+    assert left is not None
+    assert (left.state, left.key) == (State.ELSEWHERE, "mn_secret")
+
+
+def test_a_folder_on_another_machines_disk_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path}/far nfs4 rw 0 0\n")
+    monkeypatch.setattr(folders, "_MOUNTS", mounts)
+    with pytest.raises(FailedPrecondition, match="network file system"):
+        take(tmp_path / "far" / "memory")
+    taken = take(tmp_path / "farther")
+    assert taken is not None
+    taken.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"state": "odd"}', '{"state": "serving"}', "\xff"]
+)
+def test_a_record_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / record.NAME).write_text(text, encoding="latin-1")
+    assert record.read(tmp_path) is None
+
+
+def test_a_record_comes_back_as_it_was_and_is_its_owners(tmp_path: Path) -> None:
+    record.write(tmp_path, _record(State.SERVING))
+    read = record.read(tmp_path)
+    assert read is not None
+    assert (read.state, read.key, tuple(read.api)) == (State.SERVING, "mn_secret", ("mneme.v1",))
+    assert (tmp_path / record.NAME).stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in tmp_path.iterdir()] == [record.NAME]
+
+
+def test_a_long_log_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed_to: list[Path] = []
+    monkeypatch.setattr(detaching, "_print_to", printed_to.append)
+    monkeypatch.setattr(detaching, "_LOG_BYTES", 10)
+    log = tmp_path / "server.log"
+    log.write_text("short")
+    detaching.bound(log)
+    log.write_text("longer than that")
+    detaching.bound(log)
+    assert printed_to == [log]
+    assert log.with_suffix(".log.1").read_text() == "longer than that"
