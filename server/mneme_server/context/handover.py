@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from mneme_server.context.model import Handover
+import re
+
+from mneme_server.context.model import Decision, Handover
+from mneme_server.context.words import cut
 
 MAX_SUMMARY = 1_020
 """Characters of a handover's summary: what an embedding model reads."""
 _ITEMS = 5
 _DECISIONS = 3
+_REASONED = re.compile(r"(?:because|since|so that|in order to|due to|as|to|for)\b", re.IGNORECASE)
+
+
+def decided(decision: Decision, limit: int = 0) -> str:
+    """Return a decision with its reason, each whole, or cut to `limit` characters."""
+    what, why = decision.decision.rstrip(". "), decision.rationale.rstrip(". ")
+    if limit:
+        what, why = cut(what, limit), cut(why, limit)
+    if not why:
+        return what
+    return f"{what}, {why}" if _REASONED.match(why) else f"{what}, because: {why}"
 
 
 def handover_text(handover: Handover) -> str:
@@ -21,10 +35,7 @@ def handover_text(handover: Handover) -> str:
         parts.append(f"Progress: {', '.join(handover.progress[:_ITEMS])}")
     if handover.completed_todos:
         parts.append(f"Completed: {', '.join(handover.completed_todos[:_ITEMS])}")
-    parts += [
-        f"Decision: {'. '.join(filter(None, (decided.decision, decided.rationale)))}"
-        for decided in handover.decisions[:_DECISIONS]
-    ]
+    parts += [f"Decision: {decided(one)}" for one in handover.decisions[:_DECISIONS]]
     if handover.locked_contexts:
         labels = (locked.label for locked in handover.locked_contexts[:_ITEMS])
         parts.append(f"Contexts: {', '.join(labels)}")

@@ -8,11 +8,12 @@ import numpy as np
 
 from mneme_server.context.model import KeyEvent, PastSession
 from mneme_server.context.ports import ContextUnit
+from mneme_server.context.saying import telling, without_tokens
 from mneme_server.context.sessions import nearest, source_ids
 from mneme_server.context.words import cut
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows
-from mneme_server.events.model import Event
+from mneme_server.events.model import Event, EventType
 
 MAX_KEY_EVENTS = 5
 _SIMILAR = 3
@@ -67,6 +68,7 @@ def _nearest(index: CorpusIndex, session_id: str, vector: Matrix) -> Rows:
 
 
 def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[KeyEvent]:
+    similar = [event for event in similar if _tells(event)]
     chosen = {event.id: event for event in similar[:_SIMILAR]}
     for event in [*(errors or ()), *similar[_SIMILAR:]]:
         if len(chosen) < MAX_KEY_EVENTS:
@@ -75,6 +77,11 @@ def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[Ke
     return [_key_event(event) for event in in_time]
 
 
+def _tells(event: Event) -> bool:
+    """Tell whether an event is more than a courtesy: "Yes, please" is no key event."""
+    return event.event_type != EventType.MESSAGE or bool(telling(event.text))
+
+
 def _key_event(event: Event) -> KeyEvent:
-    said = event.text or ": ".join(filter(None, [event.name, event.error]))
+    said = without_tokens(event.text) or ": ".join(filter(None, [event.name, event.error]))
     return KeyEvent(event.id, event.event_type, cut(said, _CHARS), event.timestamp_us)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mneme_server.context.handover import decided
 from mneme_server.context.model import (
     Awakening,
     Handover,
@@ -14,12 +15,14 @@ from mneme_server.context.model import (
     active_us,
 )
 from mneme_server.context.relative import ago, lasting
+from mneme_server.context.saying import ended
 from mneme_server.context.words import cut
 from mneme_server.events.outcome import Outcome
 
 NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."
 NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."
 _SAID = 220
+_DECIDED = 300
 _RELATED = 5
 _LATER = 3
 _PATTERNS = 4
@@ -61,7 +64,7 @@ def _last(last: PastSession, now_us: int) -> str:
     took = f", after {lasting(handover.duration_s)}" if handover and handover.duration_s else ""
     project = last.session.project or (handover.project if handover else "")
     on = f" on {project}" if project else ""
-    lines = [f"Last session{on}, {when}{took}: {gist(last)}."]
+    lines = [f"Last session{on}, {when}{took}: {ended(gist(last))}"]
     if handover is not None:
         lines += _decided(handover)
         if handover.locked_contexts:
@@ -77,24 +80,20 @@ def _last(last: PastSession, now_us: int) -> str:
 
 
 def _decided(handover: Handover) -> list[str]:
-    said = []
-    for decision in handover.decisions[:3]:
-        why = (
-            f", because: {cut(decision.rationale, 120).rstrip('. ')}" if decision.rationale else ""
-        )
-        said.append(f"Decided: {cut(decision.decision, 120).rstrip('. ')}{why}.")
-    return said
+    return [f"Decided: {ended(decided(one, _DECIDED))}" for one in handover.decisions[:3]]
 
 
 def _later(later: Sequence[PastSession], now_us: int) -> str:
-    told = [f"{ago(active_us(past.session), now_us)}: {gist(past)}" for past in later[:_LATER]]
+    told = [
+        f"{ago(active_us(past.session), now_us)}: {ended(gist(past))}" for past in later[:_LATER]
+    ]
     count = len(later)
     sessions = "one session was" if count == 1 else f"{count} sessions were"
-    return f"Since then {sessions} at work and left no handover. " + ". ".join(told) + "."
+    return f"Since then {sessions} at work and left no handover. " + " ".join(told)
 
 
 def _related(one: Related, now_us: int) -> str:
-    return f"Related work from {ago(one.past.at_us, now_us)}: {gist(one.past)}."
+    return f"Related work from {ago(one.past.at_us, now_us)}: {ended(gist(one.past))}"
 
 
 def _pattern(pattern: WorkPattern) -> str:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from mneme_server.context.model import Counted, Evidence, PastSession, WorkPattern
-from mneme_server.context.words import cut, folded, words_of
+from mneme_server.context.words import cut, error_topics, folded, words_of
 
 FEW = 4
 """Of so many sessions or fewer, two show a pattern; of more, it takes three."""
+_ABOUT = 1 / 3
+"""Sessions are about a topic that so many of them have at least."""
+_STANDS_OUT = 1.5
+"""A topic tells of sessions that have it so many times as often as all sessions do."""
 _PER_KIND = 3
 _LONGEST_WORKFLOW = 4
 _SHORTEST_WORKFLOW = 2
@@ -18,15 +24,36 @@ _SAME_TODO = 0.75
 """Share of words in common (Jaccard) from which two todos are the same."""
 
 
-def patterns_of(sessions: Sequence[PastSession]) -> list[WorkPattern]:
-    """Return what recurs in the sessions, given the last one first; empty when nothing does."""
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """In how many sessions each topic occurs, of how many: the sessions among which those that are
+    looked at stand out, or do not."""
+
+    sessions: int
+    counts: Mapping[str, int]
+
+    def share(self, topic: str) -> float:
+        """Return the share of the sessions that have a topic."""
+        return self.counts.get(topic, 0) / self.sessions if self.sessions else 0.0
+
+
+def patterns_of(sessions: Sequence[PastSession], among: Topics | None = None) -> list[WorkPattern]:
+    """Return what recurs in the sessions, given the last one first; empty when nothing does.
+
+    `among` tells what all sessions are about, these included; without it, these are all.
+    """
     needed = 2 if len(sessions) <= FEW else 3
     if len(sessions) < needed:
         return []
-    found: list[WorkPattern] = []
-    for kind in (_topics, _files, _errors, _workflows, _todos):
+    found: list[WorkPattern] = _topics(sessions, needed, among)
+    for kind in (_files, _errors, _workflows, _todos):
         found += kind(sessions, needed)
     return found
+
+
+def topic_key(topic: str) -> str:
+    """Return by what a topic is counted: in lower case, without its plural's s."""
+    return folded(topic.lower())
 
 
 def _counted(
@@ -52,29 +79,59 @@ def _evidence(counted: Counted) -> Evidence:
     return Evidence(tuple(counted.session_ids), events)
 
 
-def _topics(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
-    """Find what several sessions are about: tags and words, other than tools and errors."""
+def _topics(
+    sessions: Sequence[PastSession], needed: int, among: Topics | None
+) -> list[WorkPattern]:
+    """Find what these sessions are about and others are not: labels and words, other than tools
+    and errors."""
+    labels = {topic_key(tag) for past in sessions for tag in past.session.tags}
 
     def subjects(past: PastSession) -> Iterable[tuple[str, Sequence[str]]]:
         if past.summary is None:
             return
-        tools = {name for name, _ in past.summary.tools}
+        left_out = {name for name, _ in past.summary.tools}
+        for error in past.summary.errors:
+            left_out.update(error_topics(error.template))
         for topic in past.summary.topics:
-            if topic not in tools:
-                yield folded(topic.lower()), ()
+            if topic not in left_out:
+                yield topic_key(topic), ()
 
-    found = _counted(sessions, needed, subjects)
+    count = len(sessions)
+    enough = max(needed, math.ceil(count * _ABOUT))
+    found = _telling(_counted(sessions, enough, subjects), count, among)
     if not found:
         return []
-    most = found[0][1]
+    most, its = found[0]
     # Words that come in the same sessions tell of one subject.
-    together = [topic for topic, counted in found if counted.session_ids == most.session_ids]
+    together = [
+        topic
+        for topic, counted in found
+        if counted.session_ids == its.session_ids and (topic in labels) == (most in labels)
+    ]
     names = ", ".join(together[:_PER_KIND])
-    count = len(sessions)
-    share = f"{most.count} of these {count} sessions"
-    if most.count == count:
+    share = f"{its.count} of these {count} sessions"
+    if its.count == count:
         share = "both of these sessions" if count == 2 else f"all {count} of these sessions"
-    return [WorkPattern("topic", f"{share} are about {names}", _evidence(most), names)]
+    what = "label" if most in labels else "topic"
+    said = f"{share} share the {what}{'s' if len(together) > 1 else ''} {names}"
+    return [WorkPattern("topic", said, _evidence(its), names)]
+
+
+def _telling(
+    found: Sequence[tuple[str, Counted]], count: int, among: Topics | None
+) -> list[tuple[str, Counted]]:
+    """Return the topics by which sessions stand out, the one that does so most first.
+
+    What nearly all sessions have in common tells nothing of these.
+    """
+    if among is None or among.sessions <= count:
+        return list(found) if count <= FEW else []
+    lifts = {
+        topic: (counted.count / count) - among.share(topic)
+        for topic, counted in found
+        if counted.count / count >= _STANDS_OUT * among.share(topic)
+    }
+    return sorted((item for item in found if item[0] in lifts), key=lambda item: -lifts[item[0]])
 
 
 def _files(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:

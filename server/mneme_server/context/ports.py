@@ -42,6 +42,11 @@ class SummaryRepository(Protocol):
         """Return the latest errors of each session, up to `limit`, the latest first."""
         ...
 
+    def topics(self, project: str, limit: int) -> Sequence[Sequence[str]]:
+        """Return the topics of the sessions of a project, or of all without one: of up to `limit`,
+        those whose summaries were made last."""
+        ...
+
     def sessions_of(self, doc_ids: Sequence[int]) -> Mapping[int, str]:
         """Return the sessions of documents; those that are gone are left out."""
         ...

@@ -17,6 +17,7 @@ from mneme_server.context.model import (
     TouchedFile,
 )
 from mneme_server.context.relative import lasting
+from mneme_server.context.saying import own_words, telling
 from mneme_server.context.words import (
     area_words,
     cut,
@@ -37,7 +38,12 @@ _EVENTS_OF_AN_ERROR = 5
 _NAMELESS_TAIL = 10
 """An error without a tool counts as unresolved when so few events or fewer came after it."""
 _MESSAGE_CHARS = 240
+_OPENING = 3
+"""Messages that may tell what is wanted: "I need help with a flight" comes before which flight."""
+_ENOUGH_WORDS = 8
 _MAX_TEXT = 4_000
+_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "agent": "assistant",
+          "ai": "assistant"}  # fmt: skip
 
 _FILE_KEYS = ("file_path", "path", "file", "filename", "notebook_path")
 _FILE = re.compile(r"[^\s:*?\"<>|]{0,280}[^\s:*?\"<>|/\\]\.[A-Za-z]\w{0,7}")
@@ -53,6 +59,22 @@ class _Error:
     event_ids: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Speaker:
+    """What somebody said first and last, as far as it tells something."""
+
+    first: str = ""
+    last: str = ""
+    messages: int = 0
+
+    def says(self, said: str, answer: str) -> None:
+        """Hear a message; `answer` is what of it may be the last word."""
+        if self.messages < _OPENING and own_words(self.first) < _ENOUGH_WORDS:
+            self.first = f"{self.first} {said}".strip()
+            self.messages += 1
+        self.last = cut(answer, _MESSAGE_CHARS) or self.last
+
+
 class SessionNotes:
     """What is kept of a session's events while they are read, in bounded space.
 
@@ -65,8 +87,9 @@ class SessionNotes:
         self.words: Counter[str] = Counter()
         self.sequence: list[str] = []
         self.files: OrderedDict[str, TouchedFile] = OrderedDict()
-        self.first_message = ""
-        self.last_message = ""
+        self.need = ""  # What the user, or else anybody, asked first.
+        self.end = ""  # What the agent, or else anybody, said last.
+        self._speakers: dict[str, _Speaker] = {}
         self.last_sequence = 0
         self.first_us: int | None = None
         self.last_us: int | None = None
@@ -91,6 +114,13 @@ class SessionNotes:
                 self._worked[self._tool_of(event)] = event.sequence
             elif event.event_type == EventType.MESSAGE:
                 self._said(event)
+        user = self._speakers.get("user")
+        everyone = self._speakers.get("")
+        asks = next((who for who in (user, everyone) if who and who.first), None)
+        self.need = asks.first if asks else ""
+        agent = self._speakers.get("assistant")
+        answers = next((who for who in (agent, everyone) if who and who.last), None)
+        self.end = answers.last if answers else ""
 
     def errors(self) -> list[SessionError]:
         """Return the errors, the most frequent first."""
@@ -143,11 +173,15 @@ class SessionNotes:
         role = _role_of(event.payload_json)
         if not event.text or role == "system":
             return
-        if not self.first_message:
-            self.first_message = event.text
-        self.last_message = event.text
+        said = telling(event.text)
+        if not said:
+            return
         if len(self.words) < _MAX_WORDS:
-            self.words.update(words_of(event.text))
+            self.words.update(words_of(said))
+        who = _ROLES.get(role, "")
+        answer = telling(event.text, answers_only=True) if who == "assistant" else said
+        for name in {"", who}:
+            self._speakers.setdefault(name, _Speaker()).says(said, answer)
 
     def _tool_of(self, event: EventDigest) -> str:
         return event.name or self._calls.get(event.call_id, "")
@@ -195,21 +229,19 @@ def _text(
     outcome: Outcome,
 ) -> str:
     """What it was about comes first: an embedding model reads the beginning only."""
-    facts = list(_facts(session, notes, errors))
-    if handover is not None:
-        lines = [handover.summary, *_said_about_todos(handover), *facts]
-    else:
-        lines = [*_messages(notes), *facts]
+    lines = [handover.summary, *_said_about_todos(handover)] if handover is not None else []
+    lines += [*_messages(notes), *_facts(session, notes, errors)]
     if session.event_count or not any(lines):
         lines.append(_circumstances(session, notes, outcome))
     return "\n".join(line for line in lines if line)[:_MAX_TEXT]
 
 
 def _messages(notes: SessionNotes) -> Iterator[str]:
-    if notes.first_message:
-        yield cut(notes.first_message, _MESSAGE_CHARS)
-    if notes.last_message and notes.last_message != notes.first_message:
-        yield f"At the end: {cut(notes.last_message, _MESSAGE_CHARS)}"
+    need = cut(notes.need, _MESSAGE_CHARS)
+    if need:
+        yield need
+    if notes.end and notes.end not in notes.need:
+        yield f"At the end: {notes.end}"
 
 
 def _facts(session: Session, notes: SessionNotes, errors: Sequence[SessionError]) -> Iterator[str]:

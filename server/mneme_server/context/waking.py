@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from mneme_server.common.clock import now_us
 from mneme_server.context.beside import LearnedBeside
 from mneme_server.context.model import Awakening, PastSession, SessionScope
 from mneme_server.context.narrative import narrate
-from mneme_server.context.patterns import patterns_of
+from mneme_server.context.patterns import Topics, patterns_of, topic_key
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.relating import related_to
 from mneme_server.context.sessions import latest, load, vectors_of
 from mneme_server.context.suggestions import suggestions_of
 from mneme_server.corpus.ports import CorpusIndex
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.learn.ports import TextEmbedder
 
 MIN_SIMILARITY = 0.35
@@ -22,6 +23,8 @@ MIN_SIMILARITY = 0.35
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
 _LATER = 5
+_TOPICS_OF = 1_000
+"""Sessions that tell which topics are common, the latest ones: enough for a share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class WakeUp:
                         now_us=now,
                     )
                 )
-            patterns = patterns_of([last, *(one.past for one in found)])
+            compared = [last, *(one.past for one in found)]
+            patterns = patterns_of(compared, self._topics(memory, scope.project, len(compared)))
             suggestions = suggestions_of(
                 last, patterns, lambda error: self.learned.advice_on(tenant_id, error)
             )
@@ -86,6 +90,16 @@ class WakeUp:
             not_compared=vector is None,
         )
         return _narrated(woken, now)
+
+    @staticmethod
+    def _topics(memory: TenantMemory[ContextUnit], project: str, compared: int) -> Topics:
+        """Return what the project's sessions are about; of all, where those are all of its."""
+        with memory.read() as unit:
+            found = unit.summaries.topics(project, _TOPICS_OF)
+            if project and len(found) <= compared:
+                found = unit.summaries.topics("", _TOPICS_OF)
+        counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
+        return Topics(len(found), counts)
 
 
 def _narrated(woken: Awakening, now: int) -> Awakening:

@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-_WORD = re.compile(r"[^\W\d_][\w'-]{2,40}")
+_WORD = re.compile(r"(?<!\w)[^\W\d_][\w'’-]{2,40}")
+_APOSTROPHE = re.compile(r"['’]")
+_SHORTEST = 3
 _COMMON = """
 about above across actually added adding after again against agent all already also although
-always and another any anything are around ask asked because been before being below between both
+always am and another any anything are around ask asked because been before being below between both
 but call called can cannot change changed changes check checked completed could create created
 current decided decision did does doing done down each either else end ended error even every
 everything failed false file files find first fix fixed following for found from further get gets
@@ -23,7 +25,10 @@ tell text than thank thanks that the their them then there these they thing thin
 three through todo tool tools too true try two under unless until update updated use used user
 using very via want wanted wants was way well went were what when where whether which while who
 whole whom whose why will with within without work worked working works would write wrote yes yet
-you your yours
+you your yours assist assistance assisting certainly confirm confirmed dear detail details feel glad
+happy hello hey information moment perfect proceed provide provided question questions regards
+request sorry unfortunately welcome won don doesn didn isn aren wasn couldn wouldn shouldn hasn
+haven
 """
 _STOP = frozenset(_COMMON.split())
 _AREA = re.compile(r"[a-z][a-z_-]{2,30}")
@@ -37,7 +42,17 @@ _NAMED_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Timeout|Warning|Failure
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text that say something, in lower case, in their order."""
-    return [word for word in map(str.lower, _WORD.findall(text)) if word not in _STOP]
+    return [
+        word
+        for word in map(_plain, _WORD.findall(text))
+        if len(word) >= _SHORTEST and word not in _STOP
+    ]
+
+
+def _plain(word: str) -> str:
+    """Return a word in lower case, of a contraction what is before the apostrophe: "i'm" is no
+    subject, "the flight's" is the flight."""
+    return _APOSTROPHE.split(word.lower(), maxsplit=1)[0]
 
 
 def folded(word: str) -> str:

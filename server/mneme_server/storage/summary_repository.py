@@ -130,6 +130,19 @@ class SqlSummaries:
             found[session_id] = read_rows(self._connection, query, event_of, kind="event")
         return found
 
+    def topics(self, project: str, limit: int) -> Sequence[Sequence[str]]:
+        query = select(session_summaries.c.topics).where(
+            session_summaries.c.tenant_id == self._tenant_id
+        )
+        if project:
+            query = query.join(
+                sessions,
+                (sessions.c.tenant_id == session_summaries.c.tenant_id)
+                & (sessions.c.id == session_summaries.c.session_id),
+            ).where(sessions.c.project == project)
+        query = query.order_by(session_summaries.c.updated_at.desc()).limit(limit)
+        return [json.loads(topics) for topics in self._connection.execute(query).scalars()]
+
     def sessions_of(self, doc_ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
         for some in chunks(doc_ids):

@@ -63,7 +63,7 @@ def test_its_narrative_reads_well_to_a_stranger(api: Api) -> None:
         " Added tests for it.",
         "Related work from just now: Set up OAuth2 login with Google.",
         "",
-        "Context: all 3 of these sessions are about auth.",
+        "Context: all 3 of these sessions share the topic auth.",
         "Pattern: src/auth/jwt.py was touched in 3 sessions.",
         "Pattern: “Add refresh tokens” has been left open in 3 sessions.",
         "",

@@ -37,7 +37,7 @@ def test_it_weaves_the_last_session_related_work_pattern_and_next_step() -> None
         "Last session on shop, 1 day ago, after 1 hour 30 minutes: Fixed the authentication bug.\n"
         "Decided: Use RS256, because: better security.\n\n"
         "Related work from 1 week ago: OAuth2 setup.\n\n"
-        "Context: both of these sessions are about auth.\n"
+        "Context: both of these sessions share the topic auth.\n"
         "Pattern: src/auth/jwt.py was touched in 2 sessions.\n\n"
         "Suggested next step: Add refresh tokens."
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mneme_server.context.model import Decision, LockedContext, Todo
-from mneme_server.context.patterns import patterns_of
+from mneme_server.context.model import Decision, LockedContext, PastSession, Todo
+from mneme_server.context.patterns import Topics, patterns_of
 from mneme_server.context.suggestions import Advice, suggestions_of
 from unit.context.making import Log, handover, past
 
@@ -83,7 +83,42 @@ def test_a_topic_of_all_sessions_is_named_with_them() -> None:
         past("b", left=handover("b", progress=("OAuth login",), files=("src/auth/oauth.py",))),
     ]
     (pattern,) = (p for p in patterns_of(sessions) if p.type == "topic")
-    assert pattern.description == "both of these sessions are about auth"
+    assert pattern.description == "both of these sessions share the topic auth"
+
+
+def _about(name: str, *said: str) -> PastSession:
+    log = Log()
+    for text in said:
+        log.said("user", text)
+    return past(name, log)
+
+
+def _topics(sessions: list[PastSession], among: Topics | None) -> list[str]:
+    return [p.description for p in patterns_of(sessions, among) if p.type == "topic"]
+
+
+def test_a_topic_that_nearly_every_session_has_is_not_stated() -> None:
+    said = ("cancel my reservation", "the reservation is wrong: cancel it")
+    sessions = [_about(f"s{n}", *said) for n in range(6)]
+    common = Topics(100, {"reservation": 95, "cancel": 12})
+    assert _topics(sessions, common) == ["all 6 of these sessions share the topic cancel"]
+    assert _topics(sessions, Topics(100, {"reservation": 95, "cancel": 80})) == []
+
+
+def test_where_there_is_no_other_session_many_sessions_stand_out_by_nothing() -> None:
+    sessions = [_about(f"s{n}", "cancel it", "do cancel it") for n in range(6)]
+    assert _topics(sessions, None) == []
+    assert _topics(sessions, Topics(6, {"cancel": 6})) == []
+
+
+def test_the_words_of_errors_are_no_topic_of_sessions() -> None:
+    sessions = [past(f"s{n}", Log().failed("pay", "KeyError: no such card")) for n in range(3)]
+    assert _topics(sessions, None) == []
+
+
+def test_a_label_that_sessions_share_is_called_one() -> None:
+    sessions = [past(f"s{n}", Log().call(f"t{n}"), tags=("team:red",)) for n in range(3)]
+    assert _topics(sessions, None) == ["all 3 of these sessions share the label team:red"]
 
 
 def test_without_a_last_session_or_anything_open_nothing_is_suggested() -> None:

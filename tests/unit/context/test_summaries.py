@@ -133,7 +133,8 @@ def test_session_summary_building() -> None:
     )
     assert text == (
         "Progress: Fixed bug X. Completed: Implement feature Y."
-        " Decision: Use approach Z. Better performance. Contexts: api_spec. Files: src/x.py"
+        " Decision: Use approach Z, because: Better performance. Contexts: api_spec."
+        " Files: src/x.py"
     )
 
 

@@ -1,0 +1,83 @@
+"""What a message says beyond courtesies."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_server.context.handover import decided
+from mneme_server.context.model import Decision
+from mneme_server.context.saying import telling, without_tokens
+from mneme_server.context.words import words_of
+from unit.context.making import Log, summary_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yes, please", "###STOP###", "Thank you so much. That's all I needed for now. ###STOP###",
+        "Yes, please transfer me. Thank you.", "Great, thank you for your help! ###STOP###",
+        "No, that's all for now. Thanks for your help!", "hello", "Hi there!", "<|im_end|>",
+        "TERMINATE", "You're welcome! If you have any more questions, feel free to ask.",
+        "Yes, I confirm.", "I apologize for the inconvenience.", "", "  \n ",
+    ],
+)  # fmt: skip
+def test_a_courtesy_or_a_control_token_tells_nothing(text: str) -> None:
+    assert telling(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Hi there! I need to cancel a reservation.", "I need to cancel a reservation."),
+        ("Hello, can the report be sent today?", "Can the report be sent today?"),
+        ("Your flight is booked. Safe travels!", "Your flight is booked."),
+        ("What is 7 * 6?", "What is 7 * 6?"),
+        ("Please rebook me to Lisbon", "Please rebook me to Lisbon"),
+        ("the hedge is cut", "the hedge is cut"),
+        ("Stop the server at once.", "Stop the server at once."),
+        ("取消我的预订", "取消我的预订"),
+        ("Ja bitte, storniere die Reise", "Ja bitte, storniere die Reise"),
+    ],
+)
+def test_what_tells_something_stays_in_its_words(text: str, told: str) -> None:
+    assert telling(text) == told
+
+
+def test_control_tokens_are_taken_out_of_a_text_and_headings_stay() -> None:
+    assert without_tokens("Done it. ###STOP###") == "Done it."
+    assert without_tokens("### Plan\nfirst") == "### Plan\nfirst"
+
+
+@given(st.text(max_size=2_000))
+def test_any_text_is_read(text: str) -> None:
+    told = telling(text)
+    assert telling(told) == told or len(told) <= len(text)
+
+
+def test_contractions_and_parts_of_ids_are_no_words() -> None:
+    assert words_of("I'm sure I’ll see the flight's seats on 60RX9E") == ["flight", "seats"]
+
+
+def test_a_summary_tells_what_the_user_needs_and_what_came_of_it() -> None:
+    log = Log().said("user", "Hi! I need help.").said("assistant", "How can I help you?")
+    log.said("user", "Cancel the trip to Oslo, the fair is off.")
+    log.said("assistant", "The trip to Oslo is cancelled. Is there anything else?")
+    log.said("user", "No, thank you! ###STOP###")
+    assert summary_of(log).text.splitlines()[:2] == [
+        "Cancel the trip to Oslo, the fair is off.",
+        "At the end: The trip to Oslo is cancelled.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("keys can rotate", "Sign with RS256, because: keys can rotate"),
+        ("because keys can rotate", "Sign with RS256, because keys can rotate"),
+        ("so that keys can rotate.", "Sign with RS256, so that keys can rotate"),
+        ("", "Sign with RS256"),
+    ],
+)
+def test_a_decision_keeps_its_reason(why: str, said: str) -> None:
+    assert decided(Decision("Sign with RS256.", why)) == said
