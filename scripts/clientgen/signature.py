@@ -27,6 +27,8 @@ _WELL_KNOWN = {
     "google.protobuf.FieldMask": ("Iterable[str]", "collections.abc"),
 }
 _POSITIONAL = 2
+_POSITIONAL_THOUGH_OPTIONAL = frozenset({f"{PACKAGE}.SleepRequest.session_id"})
+"""What a caller usually gives, and first."""
 
 Import = tuple[str, str]
 
@@ -116,7 +118,8 @@ def signature(rpc: Rpc) -> Signature:
         names = (rpc.update.resource.name, rpc.update.id_parameter)
         return Signature((id_parameter,), changes, update_of=names)
     parameters = [_parameter(field) for field in rpc.fields]
-    positional = tuple([p for p in parameters if p.required][:_POSITIONAL])
+    usual = {f.name for f in rpc.fields if f.descriptor.full_name in _POSITIONAL_THOUGH_OPTIONAL}
+    positional = tuple([p for p in parameters if p.required or p.name in usual][:_POSITIONAL])
     return Signature(positional, tuple(p for p in parameters if p not in positional))
 
 

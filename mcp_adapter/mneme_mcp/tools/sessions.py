@@ -76,7 +76,7 @@ class SleepArguments(SnakeArguments):
 
     session_id: Annotated[
         str,
-        Field(description="The session that ends; left out: one is made for this handover."),
+        Field(description="The session that ends; left out: the project's latest."),
     ] = ""
     project: Annotated[str, Field(description='The project, e.g. "shop-api".')] = ""
     progress: Annotated[
@@ -148,6 +148,7 @@ class Handover(SnakeOutput):
     decisions: list[HandoverDecision] = []
     locked_contexts: list[HandoverContext] = []
     files: list[str] = []
+    unresolved_errors: list[str] = []
     tools: list[str] = []
     duration_seconds: int = 0
     summary: str = ""
@@ -156,9 +157,10 @@ class Handover(SnakeOutput):
 
 
 class SleepOutput(SnakeOutput):
-    """The stored handover."""
+    """The handover, and whether it is stored: one without content is not."""
 
     handover: Handover
+    stored: bool = False
 
 
 def _dumped(given: Iterable[BaseModel]) -> Any:
@@ -170,7 +172,7 @@ async def sleep(call: Call, given: SleepArguments) -> Reply:
     """Answer `sleep`."""
     answer = to_dict(
         await call.client.sleep(
-            given.session_id or f"session-{uuid4().hex}",
+            given.session_id or (None if given.project else f"session-{uuid4().hex}"),
             project=given.project,
             progress=given.progress,
             completed_todos=given.completed_todos,
@@ -183,6 +185,12 @@ async def sleep(call: Call, given: SleepArguments) -> Reply:
     )
     stored = SleepOutput.model_validate(answer)
     handover = stored.handover
+    if not stored.stored:
+        return Reply(
+            f"Nothing to hand over from session {handover.session_id}: nothing was given, and its "
+            "events tell nothing. Call sleep with progress, decisions or open_todos.",
+            stored,
+        )
     on = f" on {handover.project}" if handover.project else ""
     text = f"Handover of session {handover.session_id}{on} stored; wake_up will return it."
     return Reply(f"{text}\n{handover.summary}".rstrip(), stored)
@@ -343,8 +351,9 @@ TOOLS = (
         name="sleep",
         title="Hand over at the end of a session",
         description=(
-            "Stores a handover: what was done, what was decided and why, what is next. The next "
-            "session's wake_up returns it, and searches find it.\n"
+            "Stores a handover: what was done, what was decided and why, what is next. What you "
+            "do not tell is collected from the recorded events. The next session's wake_up "
+            "returns it, and searches find it.\n"
             "Use it at the end of every session, and before your context runs out. Called again "
             "for the same session it replaces that session's handover.\n"
             "Returns the handover with its summary.\n"

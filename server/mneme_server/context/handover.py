@@ -41,5 +41,7 @@ def handover_text(handover: Handover) -> str:
         parts.append(f"Contexts: {', '.join(labels)}")
     if handover.files:
         parts.append(f"Files: {', '.join(handover.files[:_ITEMS])}")
+    if handover.unresolved_errors:
+        parts.append(f"Unresolved: {'; '.join(handover.unresolved_errors[:_DECISIONS])}")
     text = ". ".join(part.rstrip(". ") for part in parts)
     return text if len(text) <= MAX_SUMMARY else f"{text[: MAX_SUMMARY - 3]}..."

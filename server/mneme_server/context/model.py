@@ -93,8 +93,18 @@ class LockedContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Collected:
+    """An entry of a handover that nobody gave: the list that it is in, its place there from 0, and
+    the events that it comes from."""
+
+    kind: str
+    index: int
+    event_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Handover:
-    """What one session leaves to the next."""
+    """What one session leaves to the next. What is not among `collected` was given."""
 
     session_id: str
     project: str = ""
@@ -105,10 +115,43 @@ class Handover:
     decisions: tuple[Decision, ...] = ()
     locked_contexts: tuple[LockedContext, ...] = ()
     files: tuple[str, ...] = ()
+    unresolved_errors: tuple[str, ...] = ()
+    collected: tuple[Collected, ...] = ()
     tools: tuple[str, ...] = ()
     duration_s: int = 0
     summary: str = ""
     created_us: int = 0
+
+    @property
+    def has_content(self) -> bool:
+        """Whether it hands over anything."""
+        return bool(
+            self.progress
+            or self.completed_todos
+            or self.open_todos
+            or self.decisions
+            or self.locked_contexts
+            or self.files
+            or self.unresolved_errors
+        )
+
+    @property
+    def given_files(self) -> list[str]:
+        """The files that the caller named."""
+        found = {entry.index for entry in self.collected if entry.kind == "files"}
+        return [path for place, path in enumerate(self.files) if place not in found]
+
+    @property
+    def all_collected(self) -> bool:
+        """Whether nobody gave anything of it."""
+        entries = sum(
+            len(entries)
+            for entries in (
+                self.progress, self.completed_todos, self.open_todos, self.decisions,
+                self.locked_contexts, self.files, self.unresolved_errors,
+            )
+        )  # fmt: skip
+        return 0 < entries == len(self.collected)
 
     @property
     def weight(self) -> int:

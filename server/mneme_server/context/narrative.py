@@ -66,6 +66,8 @@ def _last(last: PastSession, now_us: int) -> str:
     on = f" on {project}" if project else ""
     lines = [f"Last session{on}, {when}{took}: {ended(gist(last))}"]
     if handover is not None:
+        if handover.all_collected:
+            lines.append("Nobody wrote this handover: it is what the session's events tell.")
         lines += _decided(handover)
         if handover.locked_contexts:
             labels = ", ".join(

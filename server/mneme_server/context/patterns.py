@@ -223,6 +223,11 @@ def _todos(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     return found[:_PER_KIND]
 
 
+def same_todo(one: str, other: str) -> bool:
+    """Tell whether two todos say the same: three quarters of their words are."""
+    return _alike(_key(one), _key(other))
+
+
 def _key(text: str) -> frozenset[str]:
     words = frozenset(folded(word) for word in words_of(text))
     return words or frozenset(text.lower().split())

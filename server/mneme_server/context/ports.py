@@ -42,6 +42,10 @@ class SummaryRepository(Protocol):
         """Return the latest errors of each session, up to `limit`, the latest first."""
         ...
 
+    def latest(self, scope: SessionScope) -> Session | None:
+        """Return the session that was active last."""
+        ...
+
     def topics(self, project: str, limit: int) -> Sequence[Sequence[str]]:
         """Return the topics of the sessions of a project, or of all without one: of up to `limit`,
         those whose summaries were made last."""
@@ -74,7 +78,11 @@ class HandoverRepository(Protocol):
         ...
 
     def last(self, project: str, agent_id: str) -> Handover | None:
-        """Return the last one; of any project or agent where they are empty."""
+        """Return the last one; of any project or agent where they are empty.
+
+        One that hands over nothing, as earlier versions stored them, is none, here as in
+        `get_many`.
+        """
         ...
 
     def weights(self, session_ids: Collection[str]) -> Mapping[str, int]:

@@ -5,20 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import FailedPrecondition
+from mneme_server.common.errors import FailedPrecondition, NotFound, Reason
+from mneme_server.common.ids import new_id
+from mneme_server.context.collecting import Collector
 from mneme_server.context.documents import session_document
 from mneme_server.context.handover import handover_text
-from mneme_server.context.model import Handover
+from mneme_server.context.joining import LISTS, given_part, joined, sorted_by_priority
+from mneme_server.context.model import Handover, SessionScope
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.reading import read_notes
 from mneme_server.context.summarizing import SessionNotes, duration_s, summarize
 from mneme_server.corpus.document import Scope
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
+from mneme_server.events.sessions import session_not_found
 from mneme_server.events.summaries import SummarySchedule
 from mneme_server.learn.ports import TextEmbedder
 
 _LAST_PRIORITY = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Slept:
+    """A handover, and whether it was stored: one that hands over nothing is not."""
+
+    handover: Handover
+    stored: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +41,41 @@ class Sleep:
     embedder: TextEmbedder
     summaries: SummarySchedule
 
-    def __call__(self, tenant_id: str, given: Handover) -> Handover:
+    def __call__(self, tenant_id: str, given: Handover) -> Slept:
         """Store the session's handover, end the session, and summarise it.
 
-        Tools, duration, summary and time are filled in. The same content again changes nothing,
-        other content replaces the handover.
+        What the session's events tell is joined to what is given; tools, duration, summary and
+        time are filled in. The same content again changes nothing, other content replaces the
+        handover, and none leaves what was given before. Without a session it is the latest of the
+        project: see `_chosen`.
 
         Raises:
+            NotFound: nothing is given, and there is no such session, or none in the project.
             FailedPrecondition: the session belongs to another project or agent.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
         """
-        session_id = given.session_id
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
+                session_id = given.session_id or _chosen(unit, given)
+                given = replace(given, session_id=session_id)
                 before = unit.sessions.get(session_id)
                 known = unit.handovers.get_many([session_id]).get(session_id)
-            notes = read_notes(memory, session_id)
+            if not given.has_content:
+                if before is None:
+                    raise session_not_found(session_id)
+                if known is not None:
+                    own = given_part(known)
+                    given = replace(own, project=given.project, agent_id=given.agent_id)
+            collector = Collector()
+            notes = read_notes(memory, session_id, collector)
             now = now_us()
             session = _ended(before, given, now)
-            handover = _completed(given, session, notes, now)
+            found = collector.handover(notes, session_id)
+            handover = _completed(joined(given, found), session, notes, now)
             if known is not None and replace(handover, created_us=known.created_us) == known:
                 handover = known
-            summary = summarize(session, notes, handover, now)
+            stored = handover.has_content
+            summary = summarize(session, notes, handover if stored else None, now)
             vectors = self.embedder.embed([summary.text])  # Before the lock: it may take long.
             if vectors is None:
                 memory.require_room(1)
@@ -70,7 +95,8 @@ class Sleep:
                         project=session.project,
                         tags=session.tags,
                     )
-                unit.handovers.save(handover)
+                if stored:
+                    unit.handovers.save(handover)
                 unit.summaries.save([summary])
                 unit.documents.remove(Scope.SESSION, [session_id])
                 unit.documents.add([session_document(session, summary)], vectors)
@@ -80,7 +106,40 @@ class Sleep:
                     unit.summary_queue.finish([session_id])
             if due_us is not None:
                 self.summaries.wake(tenant_id, due_us)
-        return handover
+        return Slept(handover if stored else replace(handover, created_us=0), stored)
+
+
+def _chosen(unit: ContextUnit, given: Handover) -> str:
+    """Return the session that a handover without one is of: the project's, and the agent's where
+    one is named, that was active last.
+
+    One that has been handed over and was not active since keeps its handover: the same content
+    again is a retry, and other content is of a session that nobody recorded.
+
+    Raises:
+        NotFound: there is none, and nothing is given.
+    """
+    last = unit.summaries.latest(SessionScope(project=given.project, agent_id=given.agent_id))
+    if last is None:
+        if given.has_content:
+            return new_id()
+        raise NotFound(
+            f"there is no session on project {given.project!r}, and nothing was given to hand over",
+            reason=Reason.SESSION_NOT_FOUND,
+            field="project",
+        )
+    known = unit.handovers.get_many([last.id]).get(last.id)
+    if known is None or last.status == SessionStatus.ACTIVE or not given.has_content:
+        return last.id
+    recorded_us = unit.summaries.recorded_us(last.id) or 0
+    if recorded_us > known.created_us or _same_given(known, given):
+        return last.id
+    return new_id()
+
+
+def _same_given(known: Handover, given: Handover) -> bool:
+    before, now = (sorted_by_priority(one, _LAST_PRIORITY) for one in (given_part(known), given))
+    return all(getattr(before, kind) == getattr(now, kind) for kind in LISTS)
 
 
 def _ended(known: Session | None, given: Handover, now: int) -> Session:
@@ -107,12 +166,9 @@ def _ended(known: Session | None, given: Handover, now: int) -> Session:
 
 def _completed(given: Handover, session: Session, notes: SessionNotes, now: int) -> Handover:
     handover = replace(
-        given,
+        sorted_by_priority(given, _LAST_PRIORITY),
         project=session.project,
         agent_id=session.agent_id,
-        open_todos=tuple(
-            sorted(given.open_todos, key=lambda todo: todo.priority or _LAST_PRIORITY)
-        ),
         tools=tuple(name for name, _ in notes.tools.most_common()),
         duration_s=duration_s(session, notes),
         created_us=now,

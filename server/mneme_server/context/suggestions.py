@@ -96,7 +96,7 @@ def _untested(last: PastSession) -> list[Suggestion]:
     if any(_TEST.search(path) for path in files):
         return []
     events = {f.path: f for f in last.summary.files} if last.summary else {}
-    handed_over = set(last.handover.files) if last.handover else set()
+    handed_over = set(last.handover.given_files) if last.handover else set()
     changed = [
         path for path in files if _is_code(path) and (path in handed_over or events[path].changed)
     ]

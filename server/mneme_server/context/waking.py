@@ -23,6 +23,7 @@ MIN_SIMILARITY = 0.35
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
 _LATER = 5
+_LATEST = 20
 _TOPICS_OF = 1_000
 """Sessions that tell which topics are common, the latest ones: enough for a share."""
 
@@ -109,8 +110,13 @@ def _narrated(woken: Awakening, now: int) -> Awakening:
 def _last(unit: ContextUnit, index: CorpusIndex, scope: SessionScope) -> PastSession | None:
     """Return the session that was handed over last; else the one with a summary that ended last."""
     handover = unit.handovers.last(scope.project, scope.agent_id)
-    ids = [handover.session_id] if handover else latest(unit, index, scope, 1)
-    return next(iter(load(unit, ids).values()), None)
+    if handover is not None:
+        return load(unit, [handover.session_id]).get(handover.session_id)
+    ids = latest(unit, index, scope, _LATEST)
+    known = load(unit, ids)
+    past = [known[key] for key in ids if key in known]
+    # A session in which nothing happened does not hide one in which something did.
+    return next((one for one in past if one.session.event_count), past[0] if past else None)
 
 
 def _later(

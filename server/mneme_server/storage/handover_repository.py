@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from mneme_server.common.stored import reads
-from mneme_server.context.model import Decision, Handover, LockedContext, Todo
+from mneme_server.context.model import Collected, Decision, Handover, LockedContext, Todo
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, read_with, upsert
 from mneme_server.storage.tables import handovers
@@ -32,13 +32,17 @@ class SqlHandovers:
             kind="handover",
             key="session_id",
         )
-        return {handover.session_id: handover for handover in found}
+        return {one.session_id: one for one in found if one.has_content}
 
     def save(self, handover: Handover) -> None:
         self._connection.execute(upsert(handovers), [_handover_row(handover, self._tenant_id)])
 
     def last(self, project: str, agent_id: str) -> Handover | None:
-        query = select(handovers).where(handovers.c.tenant_id == self._tenant_id)
+        query = select(handovers).where(
+            handovers.c.tenant_id == self._tenant_id,
+            # Open todos are not told in the summary.
+            (handovers.c.summary != "") | handovers.c.content.not_like('%"open_todos":[]%'),
+        )
         if project:
             query = query.where(handovers.c.project == project)
         if agent_id:
@@ -72,6 +76,11 @@ def _handover(row: Row[Any]) -> Handover:
         decisions=tuple(Decision(*decision) for decision in content["decisions"]),
         locked_contexts=tuple(LockedContext(*c) for c in content["locked_contexts"]),
         files=tuple(content["files"]),
+        unresolved_errors=tuple(content.get("unresolved_errors", ())),
+        collected=tuple(
+            Collected(kind, index, tuple(event_ids))
+            for kind, index, event_ids in content.get("collected", ())
+        ),
         tools=tuple(content["tools"]),
         duration_s=row.duration_seconds,
         summary=row.summary,
@@ -87,6 +96,8 @@ def _handover_row(handover: Handover, tenant_id: str) -> dict[str, Any]:
         "decisions": [[d.decision, d.rationale] for d in handover.decisions],
         "locked_contexts": [[c.label, c.version] for c in handover.locked_contexts],
         "files": handover.files,
+        "unresolved_errors": handover.unresolved_errors,
+        "collected": [[entry.kind, entry.index, entry.event_ids] for entry in handover.collected],
         "tools": handover.tools,
     }
     return {

@@ -45,7 +45,10 @@ from mneme_server.storage.tables import (
 _MAX_PAYLOAD = 65_536
 """Characters of a payload that a summary looks into."""
 _TEXT_CHARS = 2_000
-_WITH_PAYLOAD = (int(EventType.TOOL_CALL), int(EventType.MESSAGE))
+_WITH_PAYLOAD = (
+    int(EventType.TOOL_CALL), int(EventType.MESSAGE), int(EventType.LLM_RESPONSE),
+    int(EventType.CUSTOM),
+)  # fmt: skip
 
 
 class SqlSummaries:
@@ -129,6 +132,12 @@ class SqlSummaries:
             )
             found[session_id] = read_rows(self._connection, query, event_of, kind="event")
         return found
+
+    def latest(self, scope: SessionScope) -> Session | None:
+        query = self._scoped(select(sessions), scope)
+        query = query.order_by(_active_at().desc(), sessions.c.id.desc()).limit(1)
+        row = self._connection.execute(query).first()
+        return None if row is None else session_of(row)
 
     def topics(self, project: str, limit: int) -> Sequence[Sequence[str]]:
         query = select(session_summaries.c.topics).where(

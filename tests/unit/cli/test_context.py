@@ -108,7 +108,12 @@ def test_context_as_json_has_everything(served: ScriptedServer) -> None:
 def test_sleep_sends_what_the_options_say(served: ScriptedServer) -> None:
     asked = _answer(
         served, "Sleep",
-        SleepResponse(handover=Handover(summary="Progress: a", open_todos=[Todo(content="t")])),
+        SleepResponse(
+            stored=True,
+            handover=Handover(
+                session_id="s1", summary="Progress: a", open_todos=[Todo(content="t")]
+            ),
+        ),
     )  # fmt: skip
     result = mneme(
         "sleep", "s1", "--progress", "a", "--progress", "b", "--done", "c", "--todo", "urgent !1",
@@ -122,7 +127,7 @@ def test_sleep_sends_what_the_options_say(served: ScriptedServer) -> None:
     assert (list(request.progress), list(request.completed_todos)) == (["a", "b"], ["c"])
     assert [(t.content, t.priority) for t in request.open_todos] == [("urgent", 1), ("whenever", 0)]
     decided = [(d.decision, d.rationale) for d in request.decisions]
-    assert decided == [("Use RS256", "it is safer"), ("Go", "")]
+    assert decided == [("Use RS256", "because it is safer"), ("Go", "")]
     pinned = [(c.label, c.version) for c in request.locked_contexts]
     assert pinned == [("api", "1.0"), ("plain", "")]
     assert list(request.files) == ["src/a.py"]

@@ -10,6 +10,7 @@ from mneme._core.answers import Answer
 from mneme._generated.choices import (
     AnalysisChoice,
     EventTypeChoice,
+    HandoverListChoice,
     ImportanceChoice,
     KeyScopeChoice,
     KnowledgeTypeChoice,
@@ -123,6 +124,23 @@ class BrokenChain(Answer[event_service_pb2.BrokenChain], of=event_service_pb2.Br
 
     reason: str
     """What does not fit, in words."""
+
+
+class CollectedEntry(
+    Answer[context_service_pb2.CollectedEntry], of=context_service_pb2.CollectedEntry
+):
+    """CollectedEntry is an entry of a handover that was collected from the session's
+    events.
+    """
+
+    kind: HandoverListChoice | None
+    """The list that it is in."""
+
+    index: int
+    """Its place there, from 0."""
+
+    event_ids: list[str]
+    """The events that it comes from; of an error the latest five."""
 
 
 class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.Comparison):
@@ -700,7 +718,9 @@ class GetTimelineResponse(
 
 
 class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Handover):
-    """Handover is what one session leaves to the next."""
+    """Handover is what one session leaves to the next. The caller gave what
+    `collected` does not name.
+    """
 
     session_id: str
     """The session that left it."""
@@ -724,7 +744,9 @@ class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Hand
     """Contexts that were pinned."""
 
     files: list[str]
-    """Files that were touched."""
+    """Files that were touched: those given, then those that tools changed, then
+    those that they only named; at most 50 are collected.
+    """
 
     tools: list[str]
     """Tools that the session's events used, the most used first."""
@@ -736,10 +758,18 @@ class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Hand
     """The handover in words, at most 1,020 characters: what it is found by."""
 
     created_at: datetime | None
-    """When it was stored."""
+    """When it was stored; unset when it was not."""
 
     agent_id: str
     """The agent; may be empty."""
+
+    unresolved_errors: list[str]
+    """Errors that nothing resolved until the session's end, the most frequent
+    first; at most 5.
+    """
+
+    collected: list[CollectedEntry]
+    """The entries that nobody gave."""
 
 
 class ImportLessonsResponse(
@@ -1686,6 +1716,11 @@ class SleepResponse(
     handover: Handover
     """The handover."""
 
+    stored: bool
+    """Whether it is stored; false when it hands over nothing. The session is ended
+    and summarised all the same.
+    """
+
 
 class StartSessionResponse(
     Answer[event_service_pb2.StartSessionResponse], of=event_service_pb2.StartSessionResponse
@@ -2041,6 +2076,7 @@ __all__ = [
     "ApiKey",
     "BackupResponse",
     "BrokenChain",
+    "CollectedEntry",
     "Comparison",
     "ContextSession",
     "CostAnalysis",

@@ -65,6 +65,15 @@ EventTypeChoice = Literal[
     "alert_resolved",
 ]
 
+HandoverListChoice = Literal[
+    "progress",
+    "completed_todos",
+    "open_todos",
+    "decisions",
+    "files",
+    "unresolved_errors",
+]
+
 ImportConflictChoice = Literal[
     "fail",
     "skip",
@@ -142,6 +151,7 @@ __all__ = [
     "AnalysisChoice",
     "ErrorReasonChoice",
     "EventTypeChoice",
+    "HandoverListChoice",
     "ImportConflictChoice",
     "ImportanceChoice",
     "KeyScopeChoice",

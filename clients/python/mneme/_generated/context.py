@@ -120,7 +120,7 @@ class ContextMethods(SyncCaller):
 
     def sleep(
         self,
-        session_id: str,
+        session_id: str | None = None,
         *,
         project: str | None = None,
         progress: Iterable[str] | None = None,
@@ -134,20 +134,30 @@ class ContextMethods(SyncCaller):
         timeout: float | None = None,
     ) -> SleepResponse:
         """Stores a handover at the end of a session, ends the session when it is still
-        active, and summarises it: WakeUp and searches find it at once. Called again
-        it replaces the session's handover; with the same content it changes nothing.
+        active, and summarises it: WakeUp and searches find it at once. What the
+        caller does not tell is collected from the session's events: what was done
+        and decided, todos, files, errors that nothing resolved. Called again it
+        replaces the session's handover; with the same content it changes nothing,
+        and without content it keeps what was given before. Where neither the caller
+        nor the events tell anything, no handover is stored (`stored` is false), so
+        that none hides an earlier one.
         Where the embedding backend does not answer soon, it is found by its words at
         once, by its meaning when the backend is back.
 
         Scope: write.
-        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-        session belongs to another project or agent; RESOURCE_EXHAUSTED
+        Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
+        (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
+        project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
+        belongs to another project or agent; RESOURCE_EXHAUSTED
         (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
         soon and too much waits already.
 
         Args:
-            session_id: The session. Required; one that is not known yet is opened.
-            project: The project; empty: the session's.
+            session_id: The session; one that is not known yet is opened when something is
+                given. Empty: the project's session that was active last (the agent's, when one
+                is named); a new one when that has been handed over already, or there is none,
+                and something is given.
+            project: The project; empty: the session's. Required without a session.
             progress: What was done; up to 100, each up to 2,000 characters.
             completed_todos: What was on the list and is done; up to 100, each up to 2,000
                 characters.
@@ -406,7 +416,7 @@ class AsyncContextMethods(AsyncCaller):
 
     async def sleep(
         self,
-        session_id: str,
+        session_id: str | None = None,
         *,
         project: str | None = None,
         progress: Iterable[str] | None = None,
@@ -420,20 +430,30 @@ class AsyncContextMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> SleepResponse:
         """Stores a handover at the end of a session, ends the session when it is still
-        active, and summarises it: WakeUp and searches find it at once. Called again
-        it replaces the session's handover; with the same content it changes nothing.
+        active, and summarises it: WakeUp and searches find it at once. What the
+        caller does not tell is collected from the session's events: what was done
+        and decided, todos, files, errors that nothing resolved. Called again it
+        replaces the session's handover; with the same content it changes nothing,
+        and without content it keeps what was given before. Where neither the caller
+        nor the events tell anything, no handover is stored (`stored` is false), so
+        that none hides an earlier one.
         Where the embedding backend does not answer soon, it is found by its words at
         once, by its meaning when the backend is back.
 
         Scope: write.
-        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-        session belongs to another project or agent; RESOURCE_EXHAUSTED
+        Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
+        (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
+        project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
+        belongs to another project or agent; RESOURCE_EXHAUSTED
         (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
         soon and too much waits already.
 
         Args:
-            session_id: The session. Required; one that is not known yet is opened.
-            project: The project; empty: the session's.
+            session_id: The session; one that is not known yet is opened when something is
+                given. Empty: the project's session that was active last (the agent's, when one
+                is named); a new one when that has been handed over already, or there is none,
+                and something is given.
+            project: The project; empty: the session's. Required without a session.
             progress: What was done; up to 100, each up to 2,000 characters.
             completed_todos: What was on the list and is done; up to 100, each up to 2,000
                 characters.

@@ -26,6 +26,7 @@ from mneme.v1.admin_service_pb2 import (
 from mneme.v1.auth_pb2 import KeyScope
 from mneme.v1.common_pb2 import Importance
 from mneme.v1.context_service_pb2 import (
+    CollectedEntry,
     ContextSession,
     Decision,
     FoundSession,
@@ -34,6 +35,7 @@ from mneme.v1.context_service_pb2 import (
     GetTimelineRequest,
     GetTimelineResponse,
     Handover,
+    HandoverList,
     KeyEvent,
     LockedContext,
     RelatedSession,
@@ -173,6 +175,7 @@ __all__ = [
     "BackupRequest",
     "BackupResponse",
     "BrokenChain",
+    "CollectedEntry",
     "Comparison",
     "ContextSession",
     "CostAnalysis",
@@ -217,6 +220,7 @@ __all__ = [
     "GetTimelineRequest",
     "GetTimelineResponse",
     "Handover",
+    "HandoverList",
     "ImportConflict",
     "ImportLessonsRequest",
     "ImportLessonsResponse",

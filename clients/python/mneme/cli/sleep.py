@@ -29,9 +29,9 @@ def todo(text: str) -> dict[str, Any]:
 
 
 def decision(text: str) -> dict[str, Any]:
-    """A decision, "X because Y" or X alone."""
+    """A decision, "X because Y" or X alone; its reason stays whole, "because Y"."""
     what, because, why = text.partition(" because ")
-    return {"decision": what, "rationale": why} if because else {"decision": text}
+    return {"decision": what, "rationale": f"because {why}"} if because else {"decision": text}
 
 
 def pinned(text: str) -> dict[str, Any]:
@@ -68,7 +68,14 @@ def register(app: App) -> None:
 def sleep(
     cli: Cli,
     *,
-    session_id: Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")],
+    session_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SESSION]",
+            help="The session's id; left out: that of the --project that was active last.",
+            show_default=False,
+        ),
+    ] = None,
     progress: Annotated[
         Texts, typer.Option("--progress", metavar="TEXT", help="What was done; repeatable.")
     ] = None,
@@ -105,7 +112,10 @@ def sleep(
         ),
     ] = None,
 ) -> None:
-    """Leave a handover for the next session, and end this one."""
+    """Leave a handover for the next session, and end this one.
+
+    What you do not tell is collected from what the session recorded.
+    """
     given = read_handover(from_json) if from_json else {}
     fields = {
         "progress": progress,
@@ -121,9 +131,16 @@ def sleep(
     for name, value in (("project", project), ("agent_id", agent)):
         if value is not None:
             given[name] = value
+    if session_id is None and not given.get("project"):
+        raise typer.BadParameter("name the session, or the --project whose latest session it is")
     with cli.connect() as client:
-        handover = client.sleep(session_id, **given).handover
+        answer = client.sleep(session_id, **given)
+    handover = answer.handover
+    if not answer.stored:
+        said = f"nothing to hand over from {handover.session_id}: nothing given, nothing found"
+        cli.out.done(said, handover)
+        return
     words = cells.preview(handover.summary, 200)
+    said = f"handed over {handover.session_id}" + (f": {words}" if words else "")
     left = cells.plural(len(handover.open_todos), "open todo")
-    said = f"handed over {session_id}: {words}" if words else f"handed over {session_id}"
     cli.out.done(f"{said} ({left})" if handover.open_todos else said, handover)

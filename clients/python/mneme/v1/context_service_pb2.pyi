@@ -7,12 +7,30 @@ from mneme.v1 import event_service_pb2 as _event_service_pb2
 from mneme.v1 import learn_service_pb2 as _learn_service_pb2
 from mneme.v1 import reflection_pb2 as _reflection_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class HandoverList(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    HANDOVER_LIST_UNSPECIFIED: _ClassVar[HandoverList]
+    HANDOVER_LIST_PROGRESS: _ClassVar[HandoverList]
+    HANDOVER_LIST_COMPLETED_TODOS: _ClassVar[HandoverList]
+    HANDOVER_LIST_OPEN_TODOS: _ClassVar[HandoverList]
+    HANDOVER_LIST_DECISIONS: _ClassVar[HandoverList]
+    HANDOVER_LIST_FILES: _ClassVar[HandoverList]
+    HANDOVER_LIST_UNRESOLVED_ERRORS: _ClassVar[HandoverList]
+HANDOVER_LIST_UNSPECIFIED: HandoverList
+HANDOVER_LIST_PROGRESS: HandoverList
+HANDOVER_LIST_COMPLETED_TODOS: HandoverList
+HANDOVER_LIST_OPEN_TODOS: HandoverList
+HANDOVER_LIST_DECISIONS: HandoverList
+HANDOVER_LIST_FILES: HandoverList
+HANDOVER_LIST_UNRESOLVED_ERRORS: HandoverList
 
 class SessionSummary(_message.Message):
     __slots__ = ("session_id", "summary", "topics", "tool_sequence", "error_summary", "outcome", "updated_at")
@@ -146,8 +164,18 @@ class SleepRequest(_message.Message):
     agent_id: str
     def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., progress: _Optional[_Iterable[str]] = ..., completed_todos: _Optional[_Iterable[str]] = ..., open_todos: _Optional[_Iterable[_Union[Todo, _Mapping]]] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., locked_contexts: _Optional[_Iterable[_Union[LockedContext, _Mapping]]] = ..., files: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ...) -> None: ...
 
+class CollectedEntry(_message.Message):
+    __slots__ = ("kind", "index", "event_ids")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    EVENT_IDS_FIELD_NUMBER: _ClassVar[int]
+    kind: HandoverList
+    index: int
+    event_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kind: _Optional[_Union[HandoverList, str]] = ..., index: _Optional[int] = ..., event_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Handover(_message.Message):
-    __slots__ = ("session_id", "project", "progress", "completed_todos", "open_todos", "decisions", "locked_contexts", "files", "tools", "duration_seconds", "summary", "created_at", "agent_id")
+    __slots__ = ("session_id", "project", "progress", "completed_todos", "open_todos", "decisions", "locked_contexts", "files", "tools", "duration_seconds", "summary", "created_at", "agent_id", "unresolved_errors", "collected")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +189,8 @@ class Handover(_message.Message):
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    UNRESOLVED_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    COLLECTED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     project: str
     progress: _containers.RepeatedScalarFieldContainer[str]
@@ -174,13 +204,17 @@ class Handover(_message.Message):
     summary: str
     created_at: _timestamp_pb2.Timestamp
     agent_id: str
-    def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., progress: _Optional[_Iterable[str]] = ..., completed_todos: _Optional[_Iterable[str]] = ..., open_todos: _Optional[_Iterable[_Union[Todo, _Mapping]]] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., locked_contexts: _Optional[_Iterable[_Union[LockedContext, _Mapping]]] = ..., files: _Optional[_Iterable[str]] = ..., tools: _Optional[_Iterable[str]] = ..., duration_seconds: _Optional[int] = ..., summary: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent_id: _Optional[str] = ...) -> None: ...
+    unresolved_errors: _containers.RepeatedScalarFieldContainer[str]
+    collected: _containers.RepeatedCompositeFieldContainer[CollectedEntry]
+    def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., progress: _Optional[_Iterable[str]] = ..., completed_todos: _Optional[_Iterable[str]] = ..., open_todos: _Optional[_Iterable[_Union[Todo, _Mapping]]] = ..., decisions: _Optional[_Iterable[_Union[Decision, _Mapping]]] = ..., locked_contexts: _Optional[_Iterable[_Union[LockedContext, _Mapping]]] = ..., files: _Optional[_Iterable[str]] = ..., tools: _Optional[_Iterable[str]] = ..., duration_seconds: _Optional[int] = ..., summary: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent_id: _Optional[str] = ..., unresolved_errors: _Optional[_Iterable[str]] = ..., collected: _Optional[_Iterable[_Union[CollectedEntry, _Mapping]]] = ...) -> None: ...
 
 class SleepResponse(_message.Message):
-    __slots__ = ("handover",)
+    __slots__ = ("handover", "stored")
     HANDOVER_FIELD_NUMBER: _ClassVar[int]
+    STORED_FIELD_NUMBER: _ClassVar[int]
     handover: Handover
-    def __init__(self, handover: _Optional[_Union[Handover, _Mapping]] = ...) -> None: ...
+    stored: bool
+    def __init__(self, handover: _Optional[_Union[Handover, _Mapping]] = ..., stored: _Optional[bool] = ...) -> None: ...
 
 class WakeUpRequest(_message.Message):
     __slots__ = ("project", "limit", "agent_id", "min_similarity")

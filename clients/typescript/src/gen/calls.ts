@@ -463,21 +463,28 @@ export const calls = {
   },
   /**
    * Stores a handover at the end of a session, ends the session when it is still
-   * active, and summarises it: WakeUp and searches find it at once. Called again
-   * it replaces the session's handover; with the same content it changes nothing.
+   * active, and summarises it: WakeUp and searches find it at once. What the
+   * caller does not tell is collected from the session's events: what was done
+   * and decided, todos, files, errors that nothing resolved. Called again it
+   * replaces the session's handover; with the same content it changes nothing,
+   * and without content it keeps what was given before. Where neither the caller
+   * nor the events tell anything, no handover is stored (`stored` is false), so
+   * that none hides an earlier one.
    * Where the embedding backend does not answer soon, it is found by its words at
    * once, by its meaning when the backend is back.
    *
    * Scope: write.
-   * Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-   * session belongs to another project or agent; RESOURCE_EXHAUSTED
+   * Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
+   * (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
+   * project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
+   * belongs to another project or agent; RESOURCE_EXHAUSTED
    * (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
    * soon and too much waits already.
    */
   sleep: {
     method: ContextService.method.sleep,
     repeatable: true,
-    required: ["sessionId"],
+    required: [],
     madeIds: [],
   },
   /**

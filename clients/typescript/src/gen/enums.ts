@@ -2,6 +2,7 @@
 
 import type { KeyScope } from "./mneme/v1/auth_pb.js";
 import type { Importance } from "./mneme/v1/common_pb.js";
+import type { HandoverList } from "./mneme/v1/context_service_pb.js";
 import type { ErrorReason } from "./mneme/v1/errors_pb.js";
 import type { EventType, SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
@@ -80,6 +81,15 @@ export interface EnumNames {
     | "fail"
     | "skip"
     | "replace"
+  ];
+  HandoverList: [
+    HandoverList,
+    | "progress"
+    | "completed_todos"
+    | "open_todos"
+    | "decisions"
+    | "files"
+    | "unresolved_errors"
   ];
   ErrorReason: [
     ErrorReason,

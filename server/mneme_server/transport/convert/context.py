@@ -30,6 +30,14 @@ from mneme_server.transport.convert import events, lessons, reflections
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
 _RELATED_CHARS = 300
+_LISTS = {
+    "progress": pb.HANDOVER_LIST_PROGRESS,
+    "completed_todos": pb.HANDOVER_LIST_COMPLETED_TODOS,
+    "open_todos": pb.HANDOVER_LIST_OPEN_TODOS,
+    "decisions": pb.HANDOVER_LIST_DECISIONS,
+    "files": pb.HANDOVER_LIST_FILES,
+    "unresolved_errors": pb.HANDOVER_LIST_UNRESOLVED_ERRORS,
+}
 
 
 def session_scope(request: Any) -> SessionScope:
@@ -78,10 +86,15 @@ def handover(stored: Handover) -> pb.Handover:
             pb.LockedContext(label=c.label, version=c.version) for c in stored.locked_contexts
         ],
         files=stored.files,
+        unresolved_errors=stored.unresolved_errors,
+        collected=[
+            pb.CollectedEntry(kind=_LISTS[one.kind], index=one.index, event_ids=one.event_ids)
+            for one in stored.collected
+        ],
         tools=stored.tools,
         duration_seconds=stored.duration_s,
         summary=stored.summary,
-        created_at=to_timestamp(stored.created_us),
+        created_at=to_timestamp(stored.created_us) if stored.created_us else None,
     )
 
 

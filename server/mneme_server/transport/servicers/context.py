@@ -6,6 +6,7 @@ import grpc
 from mneme.v1 import context_service_pb2 as pb
 from mneme.v1 import context_service_pb2_grpc as pb_grpc
 
+from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.context.retrieval import GetContext, SearchSessions
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.timeline import GetTimeline
@@ -51,8 +52,14 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
 
     def Sleep(self, request: pb.SleepRequest, context: grpc.ServicerContext) -> pb.SleepResponse:
         """Store a handover."""
-        stored = self._sleep(current_caller().tenant_id, convert.handover_given(request))
-        return pb.SleepResponse(handover=convert.handover(stored))
+        if not (request.session_id or request.project):
+            raise InvalidArgument(
+                "give the session, or the project whose latest session it is",
+                reason=Reason.MISSING_REQUIRED_FIELD,
+                field="session_id",
+            )
+        slept = self._sleep(current_caller().tenant_id, convert.handover_given(request))
+        return pb.SleepResponse(handover=convert.handover(slept.handover), stored=slept.stored)
 
     def WakeUp(self, request: pb.WakeUpRequest, context: grpc.ServicerContext) -> pb.WakeUpResponse:
         """Return what an agent needs at the start of a session."""

@@ -5,8 +5,8 @@
 // Context: where the agent left off, and what of its past bears on what it is
 // about to do.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -23,7 +23,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/context_service.proto.
  */
 export const file_mneme_v1_context_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKFAQoIS2V5RXZlbnQSEAoIZXZlbnRfaWQYASABKAkSJwoKZXZlbnRfdHlwZRgCIAEoDjITLm1uZW1lLnYxLkV2ZW50VHlwZRIPCgdzdW1tYXJ5GAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiwwIKEUdldENvbnRleHRSZXF1ZXN0EiUKBXRvcGljGAEgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEi4KB3VzZXJfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoFbGltaXQYByABKAVCCbpIBhoEGDIoACKyAgoOQ29udGV4dFNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEhcKD3JlbGV2YW5jZV9zY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESLgoKc3RhcnRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKCmtleV9ldmVudHMYByADKAsyEi5tbmVtZS52MS5LZXlFdmVudBIQCghhZ2VudF9pZBgIIAEoCRIiCgdvdXRjb21lGAkgASgOMhEubW5lbWUudjEuT3V0Y29tZUINCgtfc2ltaWxhcml0eSLUAQoSR2V0Q29udGV4dFJlc3BvbnNlEioKCHNlc3Npb25zGAEgAygLMhgubW5lbWUudjEuQ29udGV4dFNlc3Npb24SJgoHbGVzc29ucxgCIAMoCzIVLm1uZW1lLnYxLkZvdW5kTGVzc29uEi4KC3JlZmxlY3Rpb25zGAMgAygLMhkubW5lbWUudjEuRm91bmRSZWZsZWN0aW9uEhYKDnRvdGFsX3Nlc3Npb25zGAQgASgDEg4KBnByb21wdBgFIAEoCRISCgp3b3Jkc19vbmx5GAYgASgIIkwKBFRvZG8SJwoHY29udGVudBgBIAEoCUIWukgTchEQARjQDzIKXlteXHgwMF0qJBIbCghwcmlvcml0eRgCIAEoBUIJukgGGgQYBSgAIl0KCERlY2lzaW9uEigKCGRlY2lzaW9uGAEgASgJQha6SBNyERABGNAPMgpeW15ceDAwXSokEicKCXJhdGlvbmFsZRgCIAEoCUIUukgRcg8Y0A8yCl5bXlx4MDBdKiQibwoNTG9ja2VkQ29udGV4dBIuCgVsYWJlbBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgd2ZXJzaW9uGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCLXAwoMU2xlZXBSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIcHJvZ3Jlc3MYAyADKAlCHbpIGpIBFxBkIhNyERABGNAPMgpeW15ceDAwXSokEjYKD2NvbXBsZXRlZF90b2RvcxgEIAMoCUIdukgakgEXEGQiE3IREAEY0A8yCl5bXlx4MDBdKiQSLAoKb3Blbl90b2RvcxgFIAMoCzIOLm1uZW1lLnYxLlRvZG9CCLpIBZIBAhBkEi8KCWRlY2lzaW9ucxgGIAMoCzISLm1uZW1lLnYxLkRlY2lzaW9uQgi6SAWSAQIQZBI6Cg9sb2NrZWRfY29udGV4dHMYByADKAsyFy5tbmVtZS52MS5Mb2NrZWRDb250ZXh0Qgi6SAWSAQIQZBItCgVmaWxlcxgIIAMoCUIeukgbkgEYEPQDIhNyERABGOgHMgpeW15ceDAwXSokEi8KCGFnZW50X2lkGAkgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCLiAgoISGFuZG92ZXISEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdwcm9qZWN0GAIgASgJEhAKCHByb2dyZXNzGAMgAygJEhcKD2NvbXBsZXRlZF90b2RvcxgEIAMoCRIiCgpvcGVuX3RvZG9zGAUgAygLMg4ubW5lbWUudjEuVG9kbxIlCglkZWNpc2lvbnMYBiADKAsyEi5tbmVtZS52MS5EZWNpc2lvbhIwCg9sb2NrZWRfY29udGV4dHMYByADKAsyFy5tbmVtZS52MS5Mb2NrZWRDb250ZXh0Eg0KBWZpbGVzGAggAygJEg0KBXRvb2xzGAkgAygJEhgKEGR1cmF0aW9uX3NlY29uZHMYCiABKAMSDwoHc3VtbWFyeRgLIAEoCRIuCgpjcmVhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhZ2VudF9pZBgNIAEoCSI1Cg1TbGVlcFJlc3BvbnNlEiQKCGhhbmRvdmVyGAEgASgLMhIubW5lbWUudjEuSGFuZG92ZXIi0wEKDVdha2VVcFJlcXVlc3QSLgoHcHJvamVjdBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSGAoFbGltaXQYAiABKAVCCbpIBhoEGDIoABIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNAoObWluX3NpbWlsYXJpdHkYBCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAASACIAQFCEQoPX21pbl9zaW1pbGFyaXR5It0BCg5SZWxhdGVkU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2ltaWxhcml0eRgEIAEoARIPCgdyZWNlbmN5GAUgASgBEhIKCmltcG9ydGFuY2UYBiABKAESDQoFc2NvcmUYByABKAESDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSEAoIY29udGV4dHMYCiADKAkiWAoLV29ya1BhdHRlcm4SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkigwEKClN1Z2dlc3Rpb24SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkSEgoKbGVzc29uX2lkcxgFIAMoCRIWCg5yZWZsZWN0aW9uX2lkcxgGIAMoCSKwAgoOV2FrZVVwUmVzcG9uc2USKQoNbGFzdF9oYW5kb3ZlchgBIAEoCzISLm1uZW1lLnYxLkhhbmRvdmVyEikKB3JlbGF0ZWQYAiADKAsyGC5tbmVtZS52MS5SZWxhdGVkU2Vzc2lvbhInCghwYXR0ZXJucxgDIAMoCzIVLm1uZW1lLnYxLldvcmtQYXR0ZXJuEikKC3N1Z2dlc3Rpb25zGAQgAygLMhQubW5lbWUudjEuU3VnZ2VzdGlvbhIRCgluYXJyYXRpdmUYBSABKAkSGwoTc2Vzc2lvbnNfY29uc2lkZXJlZBgGIAEoAxIuCgxsYXN0X3N1bW1hcnkYByABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRIUCgxub3RfY29tcGFyZWQYCCABKAgi8wIKFVNlYXJjaFNlc3Npb25zUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIuCgdwcm9qZWN0GAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgEIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKBWxpbWl0GAcgASgFQgm6SAYaBBhkKAASKgoJbWluX3Njb3JlGAggASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAACKUAQoMRm91bmRTZXNzaW9uEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uEikKB3N1bW1hcnkYAiABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkibQoWU2VhcmNoU2Vzc2lvbnNSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuRm91bmRTZXNzaW9uEhYKDnNlYXJjaGVkX2NvdW50GAIgASgDEhIKCndvcmRzX29ubHkYAyABKAgiqgIKEkdldFRpbWVsaW5lUmVxdWVzdBIuCgdwcm9qZWN0GAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKBWxpbmtzGAUgASgFQgm6SAYaBBgUKAASHQoJcGFnZV9zaXplGAYgASgFQgq6SAcaBRjIASgAEhwKCnBhZ2VfdG9rZW4YByABKAlCCLpIBXIDGNAPIjUKC1Nlc3Npb25MaW5rEhIKCnNlc3Npb25faWQYASABKAkSEgoKc2ltaWxhcml0eRgCIAEoASKGAQoNVGltZWxpbmVFbnRyeRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSJgoHcmVsYXRlZBgDIAMoCzIVLm1uZW1lLnYxLlNlc3Npb25MaW5rIlgKE0dldFRpbWVsaW5lUmVzcG9uc2USKAoHZW50cmllcxgBIAMoCzIXLm1uZW1lLnYxLlRpbWVsaW5lRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMpIDCg5Db250ZXh0U2VydmljZRJNCgpHZXRDb250ZXh0EhsubW5lbWUudjEuR2V0Q29udGV4dFJlcXVlc3QaHC5tbmVtZS52MS5HZXRDb250ZXh0UmVzcG9uc2UiBLjkJgESQQoFU2xlZXASFi5tbmVtZS52MS5TbGVlcFJlcXVlc3QaFy5tbmVtZS52MS5TbGVlcFJlc3BvbnNlIgeQAgK45CYCEkEKBldha2VVcBIXLm1uZW1lLnYxLldha2VVcFJlcXVlc3QaGC5tbmVtZS52MS5XYWtlVXBSZXNwb25zZSIEuOQmARJZCg5TZWFyY2hTZXNzaW9ucxIfLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVzcG9uc2UiBLjkJgESUAoLR2V0VGltZWxpbmUSHC5tbmVtZS52MS5HZXRUaW1lbGluZVJlcXVlc3QaHS5tbmVtZS52MS5HZXRUaW1lbGluZVJlc3BvbnNlIgS45CYBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_reflection]);
+  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKFAQoIS2V5RXZlbnQSEAoIZXZlbnRfaWQYASABKAkSJwoKZXZlbnRfdHlwZRgCIAEoDjITLm1uZW1lLnYxLkV2ZW50VHlwZRIPCgdzdW1tYXJ5GAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiwwIKEUdldENvbnRleHRSZXF1ZXN0EiUKBXRvcGljGAEgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEi4KB3VzZXJfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoFbGltaXQYByABKAVCCbpIBhoEGDIoACKyAgoOQ29udGV4dFNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEhcKD3JlbGV2YW5jZV9zY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESLgoKc3RhcnRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKCmtleV9ldmVudHMYByADKAsyEi5tbmVtZS52MS5LZXlFdmVudBIQCghhZ2VudF9pZBgIIAEoCRIiCgdvdXRjb21lGAkgASgOMhEubW5lbWUudjEuT3V0Y29tZUINCgtfc2ltaWxhcml0eSLUAQoSR2V0Q29udGV4dFJlc3BvbnNlEioKCHNlc3Npb25zGAEgAygLMhgubW5lbWUudjEuQ29udGV4dFNlc3Npb24SJgoHbGVzc29ucxgCIAMoCzIVLm1uZW1lLnYxLkZvdW5kTGVzc29uEi4KC3JlZmxlY3Rpb25zGAMgAygLMhkubW5lbWUudjEuRm91bmRSZWZsZWN0aW9uEhYKDnRvdGFsX3Nlc3Npb25zGAQgASgDEg4KBnByb21wdBgFIAEoCRISCgp3b3Jkc19vbmx5GAYgASgIIkwKBFRvZG8SJwoHY29udGVudBgBIAEoCUIWukgTchEQARjQDzIKXlteXHgwMF0qJBIbCghwcmlvcml0eRgCIAEoBUIJukgGGgQYBSgAIl0KCERlY2lzaW9uEigKCGRlY2lzaW9uGAEgASgJQha6SBNyERABGNAPMgpeW15ceDAwXSokEicKCXJhdGlvbmFsZRgCIAEoCUIUukgRcg8Y0A8yCl5bXlx4MDBdKiQibwoNTG9ja2VkQ29udGV4dBIuCgVsYWJlbBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgd2ZXJzaW9uGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCLVAwoMU2xlZXBSZXF1ZXN0EjEKCnNlc3Npb25faWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCHByb2dyZXNzGAMgAygJQh26SBqSARcQZCITchEQARjQDzIKXlteXHgwMF0qJBI2Cg9jb21wbGV0ZWRfdG9kb3MYBCADKAlCHbpIGpIBFxBkIhNyERABGNAPMgpeW15ceDAwXSokEiwKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvQgi6SAWSAQIQZBIvCglkZWNpc2lvbnMYBiADKAsyEi5tbmVtZS52MS5EZWNpc2lvbkIIukgFkgECEGQSOgoPbG9ja2VkX2NvbnRleHRzGAcgAygLMhcubW5lbWUudjEuTG9ja2VkQ29udGV4dEIIukgFkgECEGQSLQoFZmlsZXMYCCADKAlCHrpIG5IBGBD0AyITchEQARjoBzIKXlteXHgwMF0qJBIvCghhZ2VudF9pZBgJIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiWAoOQ29sbGVjdGVkRW50cnkSJAoEa2luZBgBIAEoDjIWLm1uZW1lLnYxLkhhbmRvdmVyTGlzdBINCgVpbmRleBgCIAEoBRIRCglldmVudF9pZHMYAyADKAkiqgMKCEhhbmRvdmVyEhIKCnNlc3Npb25faWQYASABKAkSDwoHcHJvamVjdBgCIAEoCRIQCghwcm9ncmVzcxgDIAMoCRIXCg9jb21wbGV0ZWRfdG9kb3MYBCADKAkSIgoKb3Blbl90b2RvcxgFIAMoCzIOLm1uZW1lLnYxLlRvZG8SJQoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb24SMAoPbG9ja2VkX2NvbnRleHRzGAcgAygLMhcubW5lbWUudjEuTG9ja2VkQ29udGV4dBINCgVmaWxlcxgIIAMoCRINCgV0b29scxgJIAMoCRIYChBkdXJhdGlvbl9zZWNvbmRzGAogASgDEg8KB3N1bW1hcnkYCyABKAkSLgoKY3JlYXRlZF9hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIYWdlbnRfaWQYDSABKAkSGQoRdW5yZXNvbHZlZF9lcnJvcnMYDiADKAkSKwoJY29sbGVjdGVkGA8gAygLMhgubW5lbWUudjEuQ29sbGVjdGVkRW50cnkiRQoNU2xlZXBSZXNwb25zZRIkCghoYW5kb3ZlchgBIAEoCzISLm1uZW1lLnYxLkhhbmRvdmVyEg4KBnN0b3JlZBgCIAEoCCLTAQoNV2FrZVVwUmVxdWVzdBIuCgdwcm9qZWN0GAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIYCgVsaW1pdBgCIAEoBUIJukgGGgQYMigAEi8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI0Cg5taW5fc2ltaWxhcml0eRgEIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAABIAIgBAUIRCg9fbWluX3NpbWlsYXJpdHki3QEKDlJlbGF0ZWRTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzaW1pbGFyaXR5GAQgASgBEg8KB3JlY2VuY3kYBSABKAESEgoKaW1wb3J0YW5jZRgGIAEoARINCgVzY29yZRgHIAEoARINCgVmaWxlcxgIIAMoCRINCgV0b29scxgJIAMoCRIQCghjb250ZXh0cxgKIAMoCSJYCgtXb3JrUGF0dGVybhIMCgR0eXBlGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC3Nlc3Npb25faWRzGAMgAygJEhEKCWV2ZW50X2lkcxgEIAMoCSKDAQoKU3VnZ2VzdGlvbhIMCgR0eXBlGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC3Nlc3Npb25faWRzGAMgAygJEhEKCWV2ZW50X2lkcxgEIAMoCRISCgpsZXNzb25faWRzGAUgAygJEhYKDnJlZmxlY3Rpb25faWRzGAYgAygJIrACCg5XYWtlVXBSZXNwb25zZRIpCg1sYXN0X2hhbmRvdmVyGAEgASgLMhIubW5lbWUudjEuSGFuZG92ZXISKQoHcmVsYXRlZBgCIAMoCzIYLm1uZW1lLnYxLlJlbGF0ZWRTZXNzaW9uEicKCHBhdHRlcm5zGAMgAygLMhUubW5lbWUudjEuV29ya1BhdHRlcm4SKQoLc3VnZ2VzdGlvbnMYBCADKAsyFC5tbmVtZS52MS5TdWdnZXN0aW9uEhEKCW5hcnJhdGl2ZRgFIAEoCRIbChNzZXNzaW9uc19jb25zaWRlcmVkGAYgASgDEi4KDGxhc3Rfc3VtbWFyeRgHIAEoCzIYLm1uZW1lLnYxLlNlc3Npb25TdW1tYXJ5EhQKDG5vdF9jb21wYXJlZBgIIAEoCCLzAgoVU2VhcmNoU2Vzc2lvbnNSZXF1ZXN0EiUKBXF1ZXJ5GAEgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEi4KB3Byb2plY3QYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgd1c2VyX2lkGAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoFbGltaXQYByABKAVCCbpIBhoEGGQoABIqCgltaW5fc2NvcmUYCCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAIpQBCgxGb3VuZFNlc3Npb24SIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24SKQoHc3VtbWFyeRgCIAEoCzIYLm1uZW1lLnYxLlNlc3Npb25TdW1tYXJ5Eg0KBXNjb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBAUINCgtfc2ltaWxhcml0eSJtChZTZWFyY2hTZXNzaW9uc1Jlc3BvbnNlEicKB3Jlc3VsdHMYASADKAsyFi5tbmVtZS52MS5Gb3VuZFNlc3Npb24SFgoOc2VhcmNoZWRfY291bnQYAiABKAMSEgoKd29yZHNfb25seRgDIAEoCCKqAgoSR2V0VGltZWxpbmVSZXF1ZXN0Ei4KB3Byb2plY3QYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoFbGlua3MYBSABKAVCCbpIBhoEGBQoABIdCglwYWdlX3NpemUYBiABKAVCCrpIBxoFGMgBKAASHAoKcGFnZV90b2tlbhgHIAEoCUIIukgFcgMY0A8iNQoLU2Vzc2lvbkxpbmsSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgpzaW1pbGFyaXR5GAIgASgBIoYBCg1UaW1lbGluZUVudHJ5EiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uEikKB3N1bW1hcnkYAiABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRImCgdyZWxhdGVkGAMgAygLMhUubW5lbWUudjEuU2Vzc2lvbkxpbmsiWAoTR2V0VGltZWxpbmVSZXNwb25zZRIoCgdlbnRyaWVzGAEgAygLMhcubW5lbWUudjEuVGltZWxpbmVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkq5QEKDEhhbmRvdmVyTGlzdBIdChlIQU5ET1ZFUl9MSVNUX1VOU1BFQ0lGSUVEEAASGgoWSEFORE9WRVJfTElTVF9QUk9HUkVTUxABEiEKHUhBTkRPVkVSX0xJU1RfQ09NUExFVEVEX1RPRE9TEAISHAoYSEFORE9WRVJfTElTVF9PUEVOX1RPRE9TEAMSGwoXSEFORE9WRVJfTElTVF9ERUNJU0lPTlMQBBIXChNIQU5ET1ZFUl9MSVNUX0ZJTEVTEAUSIwofSEFORE9WRVJfTElTVF9VTlJFU09MVkVEX0VSUk9SUxAGMpIDCg5Db250ZXh0U2VydmljZRJNCgpHZXRDb250ZXh0EhsubW5lbWUudjEuR2V0Q29udGV4dFJlcXVlc3QaHC5tbmVtZS52MS5HZXRDb250ZXh0UmVzcG9uc2UiBLjkJgESQQoFU2xlZXASFi5tbmVtZS52MS5TbGVlcFJlcXVlc3QaFy5tbmVtZS52MS5TbGVlcFJlc3BvbnNlIgeQAgK45CYCEkEKBldha2VVcBIXLm1uZW1lLnYxLldha2VVcFJlcXVlc3QaGC5tbmVtZS52MS5XYWtlVXBSZXNwb25zZSIEuOQmARJZCg5TZWFyY2hTZXNzaW9ucxIfLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVzcG9uc2UiBLjkJgESUAoLR2V0VGltZWxpbmUSHC5tbmVtZS52MS5HZXRUaW1lbGluZVJlcXVlc3QaHS5tbmVtZS52MS5HZXRUaW1lbGluZVJlc3BvbnNlIgS45CYBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_reflection]);
 
 /**
  * SessionSummary is what a session came to. It is made without a language model
@@ -418,20 +418,25 @@ export const LockedContextSchema: GenMessage<LockedContext> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 7);
 
 /**
- * A request to store a handover.
+ * A request to store a handover. What is given wins over what is collected:
+ * progress replaces it, the other lists are joined with it, without what says
+ * the same.
  *
  * @generated from message mneme.v1.SleepRequest
  */
 export type SleepRequest = Message<"mneme.v1.SleepRequest"> & {
   /**
-   * The session. Required; one that is not known yet is opened.
+   * The session; one that is not known yet is opened when something is given.
+   * Empty: the project's session that was active last (the agent's, when one is
+   * named); a new one when that has been handed over already, or there is none,
+   * and something is given.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * The project; empty: the session's.
+   * The project; empty: the session's. Required without a session.
    *
    * @generated from field: string project = 2;
    */
@@ -495,7 +500,44 @@ export const SleepRequestSchema: GenMessage<SleepRequest> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 8);
 
 /**
- * Handover is what one session leaves to the next.
+ * CollectedEntry is an entry of a handover that was collected from the session's
+ * events.
+ *
+ * @generated from message mneme.v1.CollectedEntry
+ */
+export type CollectedEntry = Message<"mneme.v1.CollectedEntry"> & {
+  /**
+   * The list that it is in.
+   *
+   * @generated from field: mneme.v1.HandoverList kind = 1;
+   */
+  kind: HandoverList;
+
+  /**
+   * Its place there, from 0.
+   *
+   * @generated from field: int32 index = 2;
+   */
+  index: number;
+
+  /**
+   * The events that it comes from; of an error the latest five.
+   *
+   * @generated from field: repeated string event_ids = 3;
+   */
+  eventIds: string[];
+};
+
+/**
+ * Describes the message mneme.v1.CollectedEntry.
+ * Use `create(CollectedEntrySchema)` to create a new message.
+ */
+export const CollectedEntrySchema: GenMessage<CollectedEntry> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_context_service, 9);
+
+/**
+ * Handover is what one session leaves to the next. The caller gave what
+ * `collected` does not name.
  *
  * @generated from message mneme.v1.Handover
  */
@@ -550,7 +592,8 @@ export type Handover = Message<"mneme.v1.Handover"> & {
   lockedContexts: LockedContext[];
 
   /**
-   * Files that were touched.
+   * Files that were touched: those given, then those that tools changed, then
+   * those that they only named; at most 50 are collected.
    *
    * @generated from field: repeated string files = 8;
    */
@@ -578,7 +621,7 @@ export type Handover = Message<"mneme.v1.Handover"> & {
   summary: string;
 
   /**
-   * When it was stored.
+   * When it was stored; unset when it was not.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 12;
    */
@@ -590,6 +633,21 @@ export type Handover = Message<"mneme.v1.Handover"> & {
    * @generated from field: string agent_id = 13;
    */
   agentId: string;
+
+  /**
+   * Errors that nothing resolved until the session's end, the most frequent
+   * first; at most 5.
+   *
+   * @generated from field: repeated string unresolved_errors = 14;
+   */
+  unresolvedErrors: string[];
+
+  /**
+   * The entries that nobody gave.
+   *
+   * @generated from field: repeated mneme.v1.CollectedEntry collected = 15;
+   */
+  collected: CollectedEntry[];
 };
 
 /**
@@ -597,7 +655,7 @@ export type Handover = Message<"mneme.v1.Handover"> & {
  * Use `create(HandoverSchema)` to create a new message.
  */
 export const HandoverSchema: GenMessage<Handover> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 9);
+  messageDesc(file_mneme_v1_context_service, 10);
 
 /**
  * The stored handover.
@@ -611,6 +669,14 @@ export type SleepResponse = Message<"mneme.v1.SleepResponse"> & {
    * @generated from field: mneme.v1.Handover handover = 1;
    */
   handover?: Handover;
+
+  /**
+   * Whether it is stored; false when it hands over nothing. The session is ended
+   * and summarised all the same.
+   *
+   * @generated from field: bool stored = 2;
+   */
+  stored: boolean;
 };
 
 /**
@@ -618,7 +684,7 @@ export type SleepResponse = Message<"mneme.v1.SleepResponse"> & {
  * Use `create(SleepResponseSchema)` to create a new message.
  */
 export const SleepResponseSchema: GenMessage<SleepResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 10);
+  messageDesc(file_mneme_v1_context_service, 11);
 
 /**
  * A request to wake up.
@@ -661,7 +727,7 @@ export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
  * Use `create(WakeUpRequestSchema)` to create a new message.
  */
 export const WakeUpRequestSchema: GenMessage<WakeUpRequest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 11);
+  messageDesc(file_mneme_v1_context_service, 12);
 
 /**
  * RelatedSession is a past session that resembles the last one.
@@ -745,7 +811,7 @@ export type RelatedSession = Message<"mneme.v1.RelatedSession"> & {
  * Use `create(RelatedSessionSchema)` to create a new message.
  */
 export const RelatedSessionSchema: GenMessage<RelatedSession> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 12);
+  messageDesc(file_mneme_v1_context_service, 13);
 
 /**
  * WorkPattern is something that recurs in the last session and its related ones.
@@ -788,7 +854,7 @@ export type WorkPattern = Message<"mneme.v1.WorkPattern"> & {
  * Use `create(WorkPatternSchema)` to create a new message.
  */
 export const WorkPatternSchema: GenMessage<WorkPattern> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 13);
+  messageDesc(file_mneme_v1_context_service, 14);
 
 /**
  * Suggestion is a next step that the evidence points to.
@@ -845,7 +911,7 @@ export type Suggestion = Message<"mneme.v1.Suggestion"> & {
  * Use `create(SuggestionSchema)` to create a new message.
  */
 export const SuggestionSchema: GenMessage<Suggestion> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 14);
+  messageDesc(file_mneme_v1_context_service, 15);
 
 /**
  * What an agent needs at the start of a session.
@@ -917,7 +983,7 @@ export type WakeUpResponse = Message<"mneme.v1.WakeUpResponse"> & {
  * Use `create(WakeUpResponseSchema)` to create a new message.
  */
 export const WakeUpResponseSchema: GenMessage<WakeUpResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 15);
+  messageDesc(file_mneme_v1_context_service, 16);
 
 /**
  * A request to search sessions. Filters left empty do not filter; given ones
@@ -988,7 +1054,7 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
  * Use `create(SearchSessionsRequestSchema)` to create a new message.
  */
 export const SearchSessionsRequestSchema: GenMessage<SearchSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 16);
+  messageDesc(file_mneme_v1_context_service, 17);
 
 /**
  * FoundSession is a session and how well it fits.
@@ -1030,7 +1096,7 @@ export type FoundSession = Message<"mneme.v1.FoundSession"> & {
  * Use `create(FoundSessionSchema)` to create a new message.
  */
 export const FoundSessionSchema: GenMessage<FoundSession> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 17);
+  messageDesc(file_mneme_v1_context_service, 18);
 
 /**
  * The sessions found.
@@ -1066,7 +1132,7 @@ export type SearchSessionsResponse = Message<"mneme.v1.SearchSessionsResponse"> 
  * Use `create(SearchSessionsResponseSchema)` to create a new message.
  */
 export const SearchSessionsResponseSchema: GenMessage<SearchSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 18);
+  messageDesc(file_mneme_v1_context_service, 19);
 
 /**
  * A request for a timeline.
@@ -1129,7 +1195,7 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
  * Use `create(GetTimelineRequestSchema)` to create a new message.
  */
 export const GetTimelineRequestSchema: GenMessage<GetTimelineRequest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 19);
+  messageDesc(file_mneme_v1_context_service, 20);
 
 /**
  * SessionLink joins a session to an earlier one that it resembles.
@@ -1157,7 +1223,7 @@ export type SessionLink = Message<"mneme.v1.SessionLink"> & {
  * Use `create(SessionLinkSchema)` to create a new message.
  */
 export const SessionLinkSchema: GenMessage<SessionLink> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 20);
+  messageDesc(file_mneme_v1_context_service, 21);
 
 /**
  * TimelineEntry is a session in its time.
@@ -1192,7 +1258,7 @@ export type TimelineEntry = Message<"mneme.v1.TimelineEntry"> & {
  * Use `create(TimelineEntrySchema)` to create a new message.
  */
 export const TimelineEntrySchema: GenMessage<TimelineEntry> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 21);
+  messageDesc(file_mneme_v1_context_service, 22);
 
 /**
  * A page of a timeline.
@@ -1220,7 +1286,69 @@ export type GetTimelineResponse = Message<"mneme.v1.GetTimelineResponse"> & {
  * Use `create(GetTimelineResponseSchema)` to create a new message.
  */
 export const GetTimelineResponseSchema: GenMessage<GetTimelineResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 22);
+  messageDesc(file_mneme_v1_context_service, 23);
+
+/**
+ * HandoverList is a list of a handover.
+ *
+ * @generated from enum mneme.v1.HandoverList
+ */
+export enum HandoverList {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: HANDOVER_LIST_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * `progress`.
+   *
+   * @generated from enum value: HANDOVER_LIST_PROGRESS = 1;
+   */
+  PROGRESS = 1,
+
+  /**
+   * `completed_todos`.
+   *
+   * @generated from enum value: HANDOVER_LIST_COMPLETED_TODOS = 2;
+   */
+  COMPLETED_TODOS = 2,
+
+  /**
+   * `open_todos`.
+   *
+   * @generated from enum value: HANDOVER_LIST_OPEN_TODOS = 3;
+   */
+  OPEN_TODOS = 3,
+
+  /**
+   * `decisions`.
+   *
+   * @generated from enum value: HANDOVER_LIST_DECISIONS = 4;
+   */
+  DECISIONS = 4,
+
+  /**
+   * `files`.
+   *
+   * @generated from enum value: HANDOVER_LIST_FILES = 5;
+   */
+  FILES = 5,
+
+  /**
+   * `unresolved_errors`.
+   *
+   * @generated from enum value: HANDOVER_LIST_UNRESOLVED_ERRORS = 6;
+   */
+  UNRESOLVED_ERRORS = 6,
+}
+
+/**
+ * Describes the enum mneme.v1.HandoverList.
+ */
+export const HandoverListSchema: GenEnum<HandoverList> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_context_service, 0);
 
 /**
  * ContextService joins sessions: it finds those that bear on a topic, hands one
@@ -1248,14 +1376,21 @@ export const ContextService: GenService<{
   },
   /**
    * Stores a handover at the end of a session, ends the session when it is still
-   * active, and summarises it: WakeUp and searches find it at once. Called again
-   * it replaces the session's handover; with the same content it changes nothing.
+   * active, and summarises it: WakeUp and searches find it at once. What the
+   * caller does not tell is collected from the session's events: what was done
+   * and decided, todos, files, errors that nothing resolved. Called again it
+   * replaces the session's handover; with the same content it changes nothing,
+   * and without content it keeps what was given before. Where neither the caller
+   * nor the events tell anything, no handover is stored (`stored` is false), so
+   * that none hides an earlier one.
    * Where the embedding backend does not answer soon, it is found by its words at
    * once, by its meaning when the backend is back.
    *
    * Scope: write.
-   * Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the
-   * session belongs to another project or agent; RESOURCE_EXHAUSTED
+   * Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
+   * (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
+   * project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
+   * belongs to another project or agent; RESOURCE_EXHAUSTED
    * (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
    * soon and too much waits already.
    *

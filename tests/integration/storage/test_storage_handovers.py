@@ -1,0 +1,49 @@
+"""Handovers in a tenant's database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mneme_server.context.model import Collected, Decision, Handover, LockedContext, Todo
+from mneme_server.events.model import Session
+from mneme_server.storage.tenant_database import SqlTenantDatabase
+
+FULL = Handover(
+    "full", project="p", agent_id="a", progress=("x",), completed_todos=("y",),
+    open_todos=(Todo("z", 2),), decisions=(Decision("d", "because e"),),
+    locked_contexts=(LockedContext("l", "1"),), files=("f.py",), unresolved_errors=("g",),
+    collected=(Collected("files", 0, ("e1",)),), tools=("t",), duration_s=7, summary="x",
+    created_us=1,
+)  # fmt: skip
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[SqlTenantDatabase]:
+    made = SqlTenantDatabase(tmp_path, "t")
+    with made.write() as unit:
+        unit.sessions.save([Session(id=name) for name in ("full", "todo", "empty")])
+    yield made
+    made.close()
+
+
+def test_everything_that_a_handover_holds_comes_back(database: SqlTenantDatabase) -> None:
+    with database.write() as unit:
+        unit.handovers.save(FULL)
+    with database.read() as unit:
+        assert unit.handovers.get_many(["full"]) == {"full": FULL}
+        assert unit.handovers.last("p", "a") == FULL
+
+
+def test_an_empty_handover_of_an_earlier_version_is_passed_over(
+    database: SqlTenantDatabase,
+) -> None:
+    todo = Handover("todo", project="p", open_todos=(Todo("z"),), created_us=2)
+    with database.write() as unit:
+        unit.handovers.save(FULL)
+        unit.handovers.save(todo)
+        unit.handovers.save(Handover("empty", project="p", tools=("t",), created_us=3))
+    with database.read() as unit:
+        assert unit.handovers.last("p", "") == todo
+        assert unit.handovers.get_many(["empty", "todo"]) == {"todo": todo}
