@@ -103,6 +103,38 @@ def listing(
     return Listing("\n".join(part for part in parts if part), bodies, omitted)
 
 
+def whole(
+    head: str, items: Sequence[str], budget: int, *, closing: str, notes: Sequence[str], more: str
+) -> Listing:
+    """Lay out findings within a budget of tokens: as many whole ones as fit, in their order.
+
+    A finding that is cut says something else than it did, and a weaker one does not take the place
+    of a stronger one that is too long. Only the first is always shown, cut if it must be.
+
+    Args:
+        head: the line above.
+        items: what to list, the strongest first.
+        budget: tokens that the whole text may take, at least 100.
+        closing: a line below that is always there; may be empty.
+        notes: lines at the end, as many as there is room for then.
+        more: how to get the items that are left out.
+    """
+    left = budget - sum(map(count_tokens, (head, closing, _left_out(99, more))))
+    lines: list[str] = []
+    for item in map(one_line, items):
+        if lines and count_tokens(item) > left:
+            break
+        lines.append(cut(item, max(left, _LEAST_TOKENS)))
+        left -= count_tokens(lines[-1])
+    omitted = len(items) - len(lines)
+    parts = [head, *lines, _left_out(omitted, more) if omitted else "", closing]
+    for note in notes:
+        left -= count_tokens(note)
+        if left >= 0:
+            parts.append(note)
+    return Listing("\n".join(part for part in parts if part), lines, omitted)
+
+
 def _left_out(count: int, more: str) -> str:
     return f"({count} more did not fit; {more}.)"
 

@@ -17,7 +17,7 @@ from mneme_mcp.arguments import (
 )
 from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.spelling import to_camel, to_snake
-from mneme_mcp.text import Item, counted, day, listing
+from mneme_mcp.text import counted, day, whole
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TIMEOUT_S = 300.0
@@ -38,10 +38,11 @@ class ReflectArguments(CamelArguments):
         ],
         Word,
         Field(
-            description="error_patterns: which errors recur, and what precedes them. "
+            description="error_patterns: which errors recur, what precedes and what resolved them. "
             "tool_sequences: which sequences of tools are common, and which precede failure. "
             "cost_analysis: what was spent on what. performance_trends: success, latency, errors "
-            "over time. session_comparison: recent sessions against earlier ones."
+            "over time. session_comparison: recent sessions against earlier ones; success by task, "
+            "tag, project, agent, user."
         ),
     ]
     agent_id: Annotated[str, Field(description='Only of this agent, e.g. "coder-1".')] = ""
@@ -98,11 +99,12 @@ class Looked(CamelOutput):
 
 
 class ReflectOutput(CamelOutput):
-    """The findings, the most telling first."""
+    """The findings, the strongest first."""
 
     analysis: Name
     insights: list[Insight]
     metadata: Looked
+    caveat: str = ""
     result: Free = {}
     omitted: int = 0
     message: str = ""
@@ -146,6 +148,7 @@ def _output(answer: dict[str, Any], given: ReflectArguments) -> ReflectOutput:
         {
             "analysis": answer["analysis"],
             "insights": answer["insights"],
+            "caveat": answer.get("caveat", ""),
             "metadata": looked | {"time_range": times},
             "result": camel_keys(answer.get(given.analysis, {})) if given.details else {},
         }
@@ -162,22 +165,17 @@ def _within_budget(found: ReflectOutput, budget: int) -> Reply:
         f"{counted(looked.events_analyzed, 'event')} of "
         f"{counted(looked.sessions_analyzed, 'session')}, {span}:"
     )
-    items = [
-        Item(" ".join(filter(None, [f"{n}.", _sure(one.confidence)])), one.summary)
-        for n, one in enumerate(found.insights, 1)
-    ]
-    notes = [f"Note: {note}" for note in looked.notes]
-    shown = listing(head if items else f"{head} no findings.", items, budget, notes=notes)
+    shown = whole(
+        head if found.insights else f"{head} no findings.",
+        [f"{number}. {one.summary}" for number, one in enumerate(found.insights, 1)],
+        budget,
+        closing=found.caveat,
+        notes=[f"Note: {note}" for note in looked.notes],
+        more="raise tokenBudget, or narrow the question with params or filters",
+    )
     found.omitted = shown.omitted
     found.insights = found.insights[: len(shown.bodies)]
     return Reply(shown.text, found)
-
-
-def _sure(confidence: float) -> str:
-    """How sure a test is of its finding; nothing for what was merely counted."""
-    if confidence >= 1:
-        return ""
-    return "(more than 99% sure)" if confidence > 0.99 else f"({confidence:.0%} sure)"
 
 
 def camel_keys(value: Any) -> Any:
@@ -192,12 +190,13 @@ TOOLS = (
         name="agentlens_reflect",
         title="Reflect on past behaviour",
         description=(
-            "Analyses everything that was recorded of your work: recurring errors and what "
-            "precedes them, sequences of tools that lead to failure, cost, trends, recent sessions "
-            "against earlier ones. Tests are statistical; each finding says how sure it is.\n"
+            "Analyses everything that was recorded of your work: recurring errors, what precedes "
+            "and what resolved them, tools that go with failure, cost, trends, recent sessions "
+            "against earlier ones, success by task, tag, project, agent and user. What is compared "
+            "is tested (q: the share of such findings that chance would make).\n"
             "Use it every few sessions, when the same error comes up again, or when asked how the "
             "work is going. It needs recorded events, and may take seconds over a long history.\n"
-            "Returns findings in words, the most telling first, with the figures behind them and "
+            "Returns findings in words, the strongest first, with the figures behind them and "
             "the sessions that show them.\n"
             'Examples: {"analysis": "error_patterns"}, {"analysis": "cost_analysis", "params": '
             '{"model": "claude-opus-4-6"}, "from": "2026-01-01"}.'

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.reflect.compared import SIGNIFICANT, Interval
 from mneme_server.reflect.history import Ints
-from mneme_server.reflect.model import SIGNIFICANT, Interval, Trend, TrendTest
+from mneme_server.reflect.model import Trend, TrendTest
 from mneme_server.reflect.stats import NO_INTERVAL, Floats, benjamini_hochberg, mann_kendall, sum_by
 
 HOUR_US = 3_600_000_000
@@ -20,6 +21,9 @@ _SPANS = {"hour": HOUR_US, "day": DAY_US, "week": WEEK_US}
 _COMFORTABLE = 100
 """Where no span is asked for, the shortest that makes at most so many."""
 MAX_BUCKETS = 1_000
+MIN_CHANGE = 0.05
+"""A trend makes at least this share of the measure's level over the range: with enough spans the
+test tells changes from chance that nobody would call one."""
 MIN_POINTS = 5
 """With fewer points even a perfectly monotone series has a p-value above 0.05."""
 
@@ -106,6 +110,14 @@ class Series:
     days: Floats
     values: Floats
     rising_is_better: bool
+    is_share: bool = False
+
+    @property
+    def level(self) -> float:
+        """What a change is measured by: the mean; of a share, what is nearer to its end, so that
+        from 2 to 4 % and from 98 to 96 % are the same change."""
+        mean = float(np.nanmean(np.abs(self.values)))
+        return min(mean, 1 - mean) if self.is_share else mean
 
 
 def trend_tests(series: list[Series]) -> list[TrendTest]:
@@ -116,14 +128,28 @@ def trend_tests(series: list[Series]) -> list[TrendTest]:
     q_values = benjamini_hochberg(np.array([found[i].p_value for i in long]))
     tests = [TrendTest(Trend.UNKNOWN, 0.0, NO_INTERVAL, 1.0, int(k.sum())) for k in kept]
     for i, q_value in zip(long, q_values.tolist(), strict=True):
-        trend = Trend.STABLE
-        if q_value <= SIGNIFICANT and found[i].direction:
-            better = (found[i].direction > 0) == series[i].rising_is_better
-            trend = Trend.IMPROVING if better else Trend.DEGRADING
-        tests[i] = TrendTest(
-            trend, found[i].slope, Interval(*found[i].interval), q_value, tests[i].points
+        days = series[i].days[kept[i]]
+        test = TrendTest(
+            Trend.STABLE,
+            found[i].slope,
+            Interval(*found[i].interval),
+            q_value,
+            tests[i].points,
+            float(days[-1] - days[0]),
         )
+        if _is_change(test, series[i].level):
+            better = (test.slope_per_day > 0) == series[i].rising_is_better
+            test = replace(test, trend=Trend.IMPROVING if better else Trend.DEGRADING)
+        tests[i] = test
     return tests
+
+
+def _is_change(test: TrendTest, level: float) -> bool:
+    """Tell whether a series surely changes, and by how much is known and worth telling: its slope's
+    interval leaves out 0, and it moves the measure by `MIN_CHANGE` of its level."""
+    low, high = test.slope_interval
+    known = low > 0 or high < 0
+    return test.q_value <= SIGNIFICANT and known and abs(test.change) >= MIN_CHANGE * level
 
 
 def mean_by(place: Ints, values: Floats, count: int) -> Floats:

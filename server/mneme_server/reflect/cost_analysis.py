@@ -25,7 +25,7 @@ from mneme_server.reflect.params import CostParams
 from mneme_server.reflect.ports import Column, EventFact, HistoryReader
 from mneme_server.reflect.prices import PriceTable
 from mneme_server.reflect.stats import NO_INTERVAL, Floats, sum_by
-from mneme_server.reflect.wording import dollars, percent, plural
+from mneme_server.reflect.wording import dollars, moves, percent, plural, sure
 
 NEEDED = (
     Column.AGENT, Column.NAME, Column.MODEL, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS,
@@ -51,17 +51,21 @@ def cost_analysis(
     """Add up what was spent."""
     spent = _spent(history, params.model, prices)
     rows = np.flatnonzero(spent.is_asked)
-    sessions = (
-        np.unique(history.session[rows]) if params.model else np.arange(len(history.sessions))
-    )
     total = float(spent.cost[rows].sum())
     buckets = _buckets(history, rows, params)
+    # What a session cost that says nothing of cost or tokens, or whose model has no price, is not
+    # known; it is not 0.
+    told = np.zeros(len(history.sessions), bool)
+    told[history.session[spent.has_cost]] = True
+    told[history.session[spent.unpriced]] = False
+    sessions = np.flatnonzero(told)
+    known = float(spent.cost[rows][told[history.session[rows]]].sum())
     points, trend = _over_time(history, spent, sessions, buckets)
     shares = _Shares(history, spent, total, limit)
     result = CostAnalysis(
         total_cost_usd=total,
         estimated_cost_usd=float(spent.estimated[rows].sum()),
-        average_cost_per_session=total / len(sessions) if len(sessions) else 0.0,
+        average_cost_per_session=known / len(sessions) if len(sessions) else 0.0,
         total_input_tokens=int(history[Column.INPUT_TOKENS][rows].sum()),
         total_output_tokens=int(history[Column.OUTPUT_TOKENS][rows].sum()),
         by_model=shares.by(history[Column.MODEL], history.models, "model"),
@@ -73,9 +77,10 @@ def cost_analysis(
         most_expensive=_most_expensive(history, reader, spent, limit),
         unpriced_events=int(spent.unpriced.sum()),
         bucket_seconds=buckets.seconds if buckets else 0,
+        costed_sessions=len(sessions),
     )
-    notes = _notes(result, history, spent, params) + shares.notes
-    return Findings(result, _insights(result, len(sessions)), notes=notes)
+    notes = history.notes + _notes(result, history, spent, params) + shares.notes
+    return Findings(result, _insights(result), notes=notes)
 
 
 def _spent(history: History, model: str, prices: PriceTable) -> _Spent:
@@ -242,26 +247,33 @@ def _notes(result: CostAnalysis, history: History, spent: _Spent, params: CostPa
             f" MNEME_MODEL_PRICES has no price for {', '.join(models)}"
             f"{' and others' if len(unpriced) > len(models) else ''}"
         )
+    silent = len(history.sessions) - result.costed_sessions
+    if not spent.has_cost.any() and len(history) and not params.model:
+        notes.append("no event carries a cost or tokens")
+    elif silent and not params.model:
+        notes.append(
+            f"{plural(silent, 'session')} left out of the average and the trend, because what"
+            f" {'it' if silent == 1 else 'they'} cost is not known"
+        )
     if params.model and not spent.is_asked.any():
         notes.append(f"no event names the model {params.model!r}")
     return notes
 
 
-def _insights(result: CostAnalysis, session_count: int) -> list[Insight]:
+def _insights(result: CostAnalysis) -> list[Insight]:
     insights = []
     trend = result.cost_per_session
     if trend.trend in (Trend.IMPROVING, Trend.DEGRADING):
-        rises = trend.trend is Trend.DEGRADING
-        low, high = trend.slope_interval
         insights.append(
             Insight(
                 type="cost_trend",
-                summary=(
-                    f"The cost of a session {'rises' if rises else 'falls'} by"
-                    f" {dollars(abs(trend.slope_per_day))} a day"
-                    f" ({dollars(min(abs(low), abs(high)))}–{dollars(max(abs(low), abs(high)))})."
-                ),
-                data={"slope_per_day": trend.slope_per_day, "q_value": trend.q_value},
+                summary=f"The cost of a session {moves(trend, dollars)}; {sure(trend.q_value)}.",
+                data={
+                    "slope_per_day": trend.slope_per_day,
+                    "change": trend.change,
+                    "days": trend.days,
+                    "q_value": trend.q_value,
+                },
                 confidence=1 - trend.q_value,
             )
         )
@@ -271,10 +283,14 @@ def _insights(result: CostAnalysis, session_count: int) -> list[Insight]:
             Insight(
                 type="total_cost",
                 summary=(
-                    f"{dollars(result.total_cost_usd)} were spent in"
-                    f" {plural(session_count, 'session')},"
-                    f" {dollars(result.average_cost_per_session)} each"
-                    + (f"; {dollars(estimated)} of it is estimated." if estimated else ".")
+                    f"{dollars(result.total_cost_usd)} was spent"
+                    + (f", {dollars(estimated)} of it estimated" if estimated else "")
+                    + (
+                        f"; on average {dollars(result.average_cost_per_session)} in"
+                        f" {plural(result.costed_sessions, 'session')}."
+                        if result.costed_sessions
+                        else "."
+                    )
                 ),
                 data={
                     "total_cost_usd": result.total_cost_usd,
@@ -289,9 +305,10 @@ def _insights(result: CostAnalysis, session_count: int) -> list[Insight]:
         ("cost_by_tool", "tool", result.by_tool),
     ):
         named = [share for share in shares if share.key and share.cost_usd]
-        if named:
+        if len(named) > 1:  # That the only one is the dearest says nothing.
             insights.append(_dearest(kind, word, named[0]))
-    if result.most_expensive:
+    dearest = result.most_expensive
+    if len(dearest) > 1 and dearest[0].cost_usd > dearest[1].cost_usd:
         insights.append(_costliest(result.most_expensive[0]))
     return insights
 

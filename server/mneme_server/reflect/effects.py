@@ -4,7 +4,7 @@ Calls of one session are alike: one session that fails ten times in a row is not
 fail. So where calls are counted, counts are first divided by their design effect, the factor by
 which clustering in sessions inflates the variance of the rate (Rao and Scott 1992), on either side
 of the comparison. What is left are counts of as many independent observations as there really are;
-Fisher's test and Katz's interval are computed from them.
+Fisher's test and the ratio's interval are computed from them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.reflect.calls import Calls, Grams
+from mneme_server.reflect.compared import Interval, SequenceEffect
 from mneme_server.reflect.history import NONE, Ints, Sessions
-from mneme_server.reflect.model import Interval, SequenceEffect
-from mneme_server.reflect.stats import Floats, benjamini_hochberg, fisher_exact, katz, sum_by
+from mneme_server.reflect.stats import Floats, benjamini_hochberg, fisher_exact, rate_ratio, sum_by
 
 MIN_SESSIONS = 3
 """Sessions that a sequence must be seen in to be tested."""
@@ -40,7 +40,8 @@ class Effects:
     code: Ints
     count: Ints
     hits: Ints
-    base_rate: Floats
+    base_count: Ints
+    base_hits: Ints
     lift: Floats
     low: Floats
     high: Floats
@@ -50,6 +51,13 @@ class Effects:
     hit_session: Ints
     hit_code: Ints
     capped: bool = False
+
+    def strength(self) -> Floats:
+        """Return each one's strength (e,), as `SequenceEffect.strength` says."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = np.where(self.low > 1, self.hits * (1 - 1 / self.low), 0.0)
+            expected = self.count * self.base_hits / np.maximum(self.base_count, 1)
+        return np.where(self.high < 1, expected * np.maximum(1 - self.high, 0.0), above)
 
     def item(
         self, i: int, q_value: float, calls: Calls, names: list[str], sessions: Sessions
@@ -61,7 +69,8 @@ class Effects:
             effect=self.effect,
             count=int(self.count[i]),
             effect_count=int(self.hits[i]),
-            base_rate=float(self.base_rate[i]),
+            base_count=int(self.base_count[i]),
+            base_effect_count=int(self.base_hits[i]),
             lift=float(self.lift[i]),
             lift_interval=Interval(float(self.low[i]), float(self.high[i])),
             q_value=q_value,
@@ -133,7 +142,8 @@ def after_sequences(
         code=codes,
         count=n.astype(np.int64),
         hits=x.astype(np.int64),
-        base_rate=y / np.maximum(m, 1),
+        base_count=m.astype(np.int64),
+        base_hits=y.astype(np.int64),
         lift=found.lift,
         low=found.low,
         high=found.high,
@@ -234,16 +244,13 @@ class _Rate(NamedTuple):
 
 def _compared(here: _Rate, elsewhere: _Rate) -> _Compared:
     """Compare two rates, from their effective counts."""
-    lift = katz(here.hits, here.trials, elsewhere.hits, elsewhere.trials).lift
     x, n = here.effective()
     y, m = elsewhere.effective()
-    effective = katz(x, n, y, m)
-    # The interval's width is that of the effective counts, its middle the lift as counted.
-    low, high = lift * effective.low / effective.lift, lift * effective.high / effective.lift
+    ratio = rate_ratio(x, n, y, m)
     few, of, rest, of_rest = (np.rint(values).astype(np.int64) for values in (x, n, y, m))
     of, of_rest = np.maximum(of, few), np.maximum(of_rest, rest)
     p_value = fisher_exact(few, of, few + rest, of + of_rest)
-    return _Compared(lift, low, high, p_value)
+    return _Compared(*ratio, p_value)
 
 
 def in_sessions(
@@ -279,7 +286,7 @@ def in_sessions(
     total, total_hits = int((known & called).sum()), int((known & called & has).sum())
     n, x = count[codes], hits[codes]
     m, y = total - n, total_hits - x
-    ratio = katz(*(values.astype(float) for values in (x, n, y, m)))
+    ratio = rate_ratio(*(values.astype(float) for values in (x, n, y, m)))
     every = np.full(len(codes), 1)
     return Effects(
         grams=grams,
@@ -287,7 +294,8 @@ def in_sessions(
         code=codes,
         count=n,
         hits=x,
-        base_rate=y / np.maximum(m, 1),
+        base_count=m,
+        base_hits=y,
         lift=ratio.lift,
         low=ratio.low,
         high=ratio.high,

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mneme_server.reflect import calls as tool_calls
 from mneme_server.reflect.calls import Calls, Grams, find_calls, grams_of
+from mneme_server.reflect.compared import SIGNIFICANT, OutcomeSplit, SequenceEffect
 from mneme_server.reflect.effects import Effects, Moments, adjusted, after_sequences
+from mneme_server.reflect.error_insights import error_insights
 from mneme_server.reflect.history import NONE, History, Ints
 from mneme_server.reflect.model import (
-    EVIDENCE,
     ErrorExample,
     ErrorPattern,
     ErrorPatterns,
     Findings,
-    Insight,
-    SequenceEffect,
 )
+from mneme_server.reflect.outcomes import adjusted_splits, split
 from mneme_server.reflect.params import ErrorParams
 from mneme_server.reflect.ports import Column, HistoryReader
+from mneme_server.reflect.recoveries import Recoveries
 from mneme_server.reflect.stats import Floats
-from mneme_server.reflect.wording import day, lifted, percent, plural, sequence
 
 NEEDED = (*tool_calls.NEEDED, Column.MESSAGE)
 _MAX_PRECEDING = 5
-_RECURRING = 2
 
 
 @dataclass(slots=True)
 class _Pattern:
     """Errors of one template and tool: `rows` (k,) are places among the events, in order of time;
-    `calls` (j,) the calls that failed so; `after` the last call before each outside tools."""
+    `befores` (k,) the call that failed so, or came last before an error outside tools; `calls` and
+    `after` (j,) are the same, each once."""
 
     template: int
     tool: int
     rows: Ints
+    befores: Ints
     calls: Ints
     after: Ints
 
@@ -60,27 +61,42 @@ def error_patterns(
         for gram in grams
     ]
     q_values = adjusted(families)
+    any_error, *splits = adjusted_splits(_outcomes(history, calls, shown))
+    followed = Recoveries(history, reader, calls)
     patterns = []
-    for number, pattern in enumerate(shown):
+    for number, (pattern, outcome) in enumerate(zip(shown, splits, strict=True)):
         mine = slice(number * len(grams), (number + 1) * len(grams))
         preceding = _preceding(families[mine], q_values[mine], calls, history)
-        patterns.append(
-            _described(
-                pattern, preceding, calls=calls, history=history, reader=reader, params=params
-            )
+        described = _described(
+            pattern, preceding, calls=calls, history=history, reader=reader, params=params
         )
+        resolved = followed.after(pattern.rows, pattern.befores, of_tool=pattern.is_of_tool)
+        patterns.append(replace(described, outcome=outcome, recoveries=resolved))
     result = ErrorPatterns(
         patterns=tuple(patterns),
         pattern_count=len(found),
         error_count=sum(len(p.rows) for p in found),
+        outcome=any_error,
     )
-    findings = Findings(result, _insights(patterns), caps=list(history.caps))
+    findings = Findings(result, error_insights(result), list(history.notes), list(history.caps))
     tests = sum(family.tests for family in families)
     if tests:
         findings.notes.append(
             f"{tests:,} pairs of an error and a sequence of tools before it were tested"
         )
     return findings
+
+
+def _outcomes(history: History, calls: Calls, shown: list[_Pattern]) -> list[OutcomeSplit]:
+    """Compare the sessions with any error, and with each of the errors, with the others."""
+
+    def having(rows: Ints) -> OutcomeSplit:
+        chosen = np.zeros(len(history.sessions), bool)
+        chosen[history.session[rows]] = True
+        return split(history.sessions, chosen)
+
+    every = having(np.union1d(calls.failures, calls.outside))
+    return [every, *(having(pattern.rows) for pattern in shown)]
 
 
 def _is_asked(pattern: _Pattern, history: History, params: ErrorParams) -> bool:
@@ -112,7 +128,7 @@ def _patterns(history: History, calls: Calls) -> list[_Pattern]:
             linked = calls_of[by_time]
             found.append(
                 _Pattern(
-                    template, tool, rows[by_time],
+                    template, tool, rows[by_time], linked,
                     calls=np.unique(linked) if is_of_tool else np.empty(0, np.int64),
                     after=np.unique(linked[linked != NONE]) if not is_of_tool
                     else np.empty(0, np.int64),
@@ -147,10 +163,10 @@ def _preceding(
     ones. A sequence is left out when a longer one before it says the same of as many errors."""
     ranked = sorted(
         (
-            not (family.tested[i] and q[i] <= 0.05 and family.lift[i] > 1),
+            not _is_sure(family, q, i),
             -int(family.hits[i]),
             -family.grams.length,
-            -float(family.lift[i]),
+            -float(family.low[i]),
             number,
             i,
         )
@@ -171,6 +187,11 @@ def _preceding(
         if len(chosen) == _MAX_PRECEDING:
             break
     return tuple(chosen)
+
+
+def _is_sure(family: Effects, q_values: Floats, i: int) -> bool:
+    """Tell whether the error is surely likelier after a sequence."""
+    return bool(family.tested[i] and q_values[i] <= SIGNIFICANT and family.low[i] > 1)
 
 
 def _most_frequent(family: Effects) -> list[int]:
@@ -208,63 +229,4 @@ def _described(
             for fact in (facts[cursor] for cursor in newest)
         ),
         session_ids=history.sessions.newest(history.session[rows]),
-    )
-
-
-def _insights(patterns: list[ErrorPattern]) -> list[Insight]:
-    insights = [_recurring(p) for p in patterns if p.count >= _RECURRING]
-    sure = [
-        (effect, pattern)
-        for pattern in patterns
-        for effect in pattern.preceding
-        if effect.is_sure and effect.lift > 1
-    ]
-    sure.sort(key=lambda found: (found[0].q_value, -found[0].lift))
-    return insights + [_after(effect, pattern) for effect, pattern in sure]
-
-
-def _recurring(pattern: ErrorPattern) -> Insight:
-    where = f"{pattern.tool_name} fails with" if pattern.tool_name else "There is the error"
-    of_calls = f", in {percent(pattern.rate)} of its calls" if pattern.tool_name else ""
-    return Insight(
-        type="recurring_error",
-        summary=(
-            f"{where} “{pattern.template}” {plural(pattern.count, 'time')} in"
-            f" {plural(pattern.sessions_affected, 'session')}{of_calls}; last seen"
-            f" {day(pattern.last_seen_us)}."
-        ),
-        data={
-            "template": pattern.template,
-            "tool_name": pattern.tool_name,
-            "count": pattern.count,
-            "sessions_affected": pattern.sessions_affected,
-            "rate": pattern.rate,
-        },
-        session_ids=pattern.session_ids,
-        event_ids=tuple(example.event_id for example in pattern.examples[:EVIDENCE]),
-    )
-
-
-def _after(effect: SequenceEffect, pattern: ErrorPattern) -> Insight:
-    return Insight(
-        type="error_after_sequence",
-        summary=(
-            f"After {sequence(effect.tools)}, “{pattern.template}”"
-            f"{f' of {pattern.tool_name}' if pattern.tool_name else ''} is {lifted(effect)} as"
-            f" likely as elsewhere: {effect.effect_count:,} of {plural(effect.count, 'time')}"
-            f" against {percent(effect.base_rate)}."
-        ),
-        data={
-            "template": pattern.template,
-            "tool_name": pattern.tool_name,
-            "tools": effect.tools,
-            "count": effect.count,
-            "effect_count": effect.effect_count,
-            "lift": effect.lift,
-            "lift_low": effect.lift_interval.low,
-            "lift_high": effect.lift_interval.high,
-            "q_value": effect.q_value,
-        },
-        confidence=1 - effect.q_value,
-        session_ids=effect.session_ids,
     )

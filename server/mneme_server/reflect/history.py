@@ -6,9 +6,10 @@ are read, error messages become templates; only what a finding shows is read aga
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from mneme_server.events.model import ERROR_TYPES, EventType, Severity
 from mneme_server.events.outcome import outcome_of
 from mneme_server.reflect.grouping import MAX_GROUPED, group
 from mneme_server.reflect.model import EVIDENCE
-from mneme_server.reflect.ports import Column, HistoryFilter, HistoryReader
+from mneme_server.reflect.ports import Column, HistoryFilter, HistoryReader, SessionRow
 
 Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]
@@ -28,6 +29,8 @@ NONE = -1
 MAX_TEMPLATES = 50_000
 """Different templates before grouping; errors beyond them are counted together."""
 OTHER_ERRORS = "(other messages)"
+MAX_TASK = 200
+"""Characters of a task's name that tell it from others."""
 
 _BASE = (
     Column.SESSION, Column.TIME, Column.SEQUENCE, Column.KIND, Column.SEVERITY, Column.CURSOR
@@ -65,6 +68,15 @@ class Codes(dict[str, int]):
         return list(self)
 
 
+class SessionTraits(NamedTuple):
+    """What sessions may have in common; empty where it is not said."""
+
+    task: str
+    project: str
+    agent: str
+    user: str
+
+
 @dataclass(slots=True)
 class Sessions:
     """The sessions looked at, by their first event's time. Arrays are (s,)."""
@@ -73,6 +85,8 @@ class Sessions:
     outcome: Array
     start_us: Ints
     tags: list[tuple[str, ...]]
+    traits: list[SessionTraits]
+    has_events: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -101,6 +115,7 @@ class History:
     models: list[str]
     templates: list[str]
     caps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.session)
@@ -154,6 +169,7 @@ class _Loader:
             names=self._codes[Column.NAME].texts,
             models=self._codes[Column.MODEL].texts,
             templates=[],
+            notes=known.notes(),
         )
         # One column at a time: the unsorted one is gone before the next is sorted.
         for column in list(columns):
@@ -185,15 +201,18 @@ class _Loader:
 
 
 class _Known:
-    """The sessions of the filter, at whatever time. Their metadata is read for the outcome only."""
+    """The sessions of the filter, at whatever time."""
 
     def __init__(self, reader: HistoryReader, filter_: HistoryFilter) -> None:
         self.ids: list[str] = []
         self._outcomes: list[int] = []
         self._started: list[int] = []
         self._tags: list[tuple[str, ...]] = []
+        self._traits: list[SessionTraits] = []
         self._in_range: list[bool] = []
-        shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._declared: list[bool] = []
+        self._left_out = 0
+        shared: dict[Any, Any] = {}
         low = -_NEVER if filter_.start_us is None else filter_.start_us
         high = _NEVER if filter_.end_us is None else filter_.end_us
         for row in reader.sessions(filter_):
@@ -201,6 +220,9 @@ class _Known:
             self._outcomes.append(outcome_of(row.status, row.metadata_json))
             self._started.append(row.started_us)
             self._tags.append(shared.setdefault(row.tags, row.tags))
+            traits = SessionTraits(_task(row), row.project, row.agent_id, row.user_id)
+            self._traits.append(shared.setdefault(traits, traits))
+            self._declared.append(row.declared)
             self._in_range.append(
                 low <= row.started_us < high and filter_.agent_id in ("", row.agent_id)
             )
@@ -216,7 +238,11 @@ class _Known:
         np.minimum.at(start, session, time)
         silent = start == _NEVER
         start[silent] = np.array(self._started, np.int64)[silent]
-        kept = np.flatnonzero(~silent | np.array(self._in_range, bool)).tolist()
+        in_range = np.array(self._in_range, bool)
+        # What only a handover opened did no work that could be compared with others'.
+        empty = silent & in_range & ~np.array(self._declared, bool)
+        self._left_out = int(empty.sum())
+        kept = np.flatnonzero(~silent | (in_range & ~empty)).tolist()
         # Ties by id, so that the same record always gives the same order.
         kept.sort(key=lambda place: (start[place], self.ids[place]))
         renumbered = np.full(len(self.ids), NONE, np.int32)
@@ -226,8 +252,30 @@ class _Known:
             outcome=np.array([self._outcomes[place] for place in kept], np.int8),
             start_us=start[kept],
             tags=[self._tags[place] for place in kept],
+            traits=[self._traits[place] for place in kept],
+            has_events=~silent[kept],
         )
         return sessions, renumbered
+
+    def notes(self) -> list[str]:
+        """Return what a reader should know of the sessions."""
+        if not self._left_out:
+            return []
+        holds = "holds" if self._left_out == 1 else "hold"
+        sessions = "session" if self._left_out == 1 else "sessions"
+        return [f"{self._left_out:,} {sessions} left out that {holds} no events, only a handover"]
+
+
+def _task(row: SessionRow) -> str:
+    """Return what the session was about, if it says so: its metadata's "task_id" or "task", else
+    its label "task:…"."""
+    if '"task' in row.metadata_json:
+        metadata = json.loads(row.metadata_json)
+        for key in ("task_id", "task"):
+            said = metadata.get(key)
+            if isinstance(said, str | int | float) and not isinstance(said, bool) and said != "":
+                return str(said)[:MAX_TASK]
+    return next((tag[5:] for tag in row.tags if tag.startswith("task:")), "")
 
 
 class _Templates(dict[str | None, int]):

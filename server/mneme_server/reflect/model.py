@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.reflect.compared import Interval, OutcomeBy, OutcomeSplit, SequenceEffect
 
-SIGNIFICANT = 0.05
-"""A finding counts from this q-value down: of such findings, at most this share is expected to be
-chance (the false discovery rate)."""
 EVIDENCE = 10
 """Most sessions or events that are named for a finding."""
 
@@ -34,13 +32,6 @@ class Trend(IntEnum):
     DEGRADING = 3
 
 
-class Interval(NamedTuple):
-    """A 95 % confidence interval."""
-
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, slots=True)
 class Insight:
     """One finding in words. `confidence` is 1 - q, and 1 for what was only counted."""
@@ -51,32 +42,20 @@ class Insight:
     confidence: float = 1.0
     session_ids: tuple[str, ...] = ()
     event_ids: tuple[str, ...] = ()
+    strength: float = 0.0
+    """How much it bears on, to put the strongest first: see docs/reflect.md."""
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceEffect:
-    """How much likelier something is after a sequence of tools; see the API's comments."""
+class Recovery:
+    """What followed an error in sessions that succeeded in the end; see the API's comments."""
 
+    kind: str
     tools: tuple[str, ...]
-    effect: str
-    count: int
-    effect_count: int
-    base_rate: float
-    lift: float
-    lift_interval: Interval
-    q_value: float
-    tested: bool
+    sessions: int
     session_ids: tuple[str, ...]
-
-    @property
-    def rate(self) -> float:
-        """How often the effect followed the sequence, 0 to 1."""
-        return self.effect_count / self.count if self.count else 0.0
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the effect is told from chance."""
-        return self.tested and self.q_value <= SIGNIFICANT
+    error_event_id: str
+    event_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +82,8 @@ class ErrorPattern:
     preceding: tuple[SequenceEffect, ...]
     examples: tuple[ErrorExample, ...]
     session_ids: tuple[str, ...]
+    outcome: OutcomeSplit | None = None
+    recoveries: tuple[Recovery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +93,7 @@ class ErrorPatterns:
     patterns: tuple[ErrorPattern, ...]
     pattern_count: int
     error_count: int
+    outcome: OutcomeSplit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +119,16 @@ class ToolLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool and how it fares."""
+
+    tool: str
+    count: int
+    sessions: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSequences:
     """The result of TOOL_SEQUENCES."""
 
@@ -147,6 +139,7 @@ class ToolSequences:
     average_length: float
     loops: tuple[ToolLoop, ...]
     sequence_count: int
+    tools: tuple[ToolUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +151,12 @@ class TrendTest:
     slope_interval: Interval
     q_value: float
     points: int
+    days: float = 0.0
+
+    @property
+    def change(self) -> float:
+        """What the slope makes of the whole range, in the measure's unit."""
+        return self.slope_per_day * self.days
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +210,7 @@ class CostAnalysis:
     most_expensive: tuple[CostlyOperation, ...]
     unpriced_events: int
     bucket_seconds: int
+    costed_sessions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +254,7 @@ class Comparison:
     trend: Trend
     recent_count: int
     earlier_count: int
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +278,7 @@ class SessionComparison:
     comparisons: tuple[Comparison, ...]
     new_errors: tuple[ErrorChange, ...]
     gone_errors: tuple[ErrorChange, ...]
+    outcomes: tuple[OutcomeBy, ...] = ()
 
 
 Result: TypeAlias = (
@@ -315,3 +317,4 @@ class Reflection:
     result: Result
     insights: tuple[Insight, ...]
     scope: Scope
+    caveat: str = ""

@@ -33,7 +33,7 @@ class ErrorParams:
 class SequenceParams:
     """Of TOOL_SEQUENCES. `min_support` counts sessions."""
 
-    min_length: int = 2
+    min_length: int = 1
     max_length: int = 4
     min_support: int = 3
 
@@ -76,7 +76,7 @@ def error_params(given: JsonObject) -> ErrorParams:
 def sequence_params(given: JsonObject) -> SequenceParams:
     """Read the parameters of TOOL_SEQUENCES; raises as `_Given` does."""
     read = _Given(given, ("min_length", "max_length", "min_support"))
-    shortest = read.whole("min_length", 2, 1, MAX_LENGTH)
+    shortest = read.whole("min_length", 1, 1, MAX_LENGTH)
     longest = read.whole("max_length", max(4, shortest), 1, MAX_LENGTH)
     if longest < shortest:
         raise InvalidArgument(

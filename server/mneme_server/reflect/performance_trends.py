@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from mneme_server.events.outcome import Outcome
@@ -27,7 +30,7 @@ from mneme_server.reflect.model import (
 from mneme_server.reflect.params import TrendParams
 from mneme_server.reflect.ports import Column
 from mneme_server.reflect.stats import Floats
-from mneme_server.reflect.wording import plural
+from mneme_server.reflect.wording import figure, milliseconds, moves, plural, points, sure
 
 NEEDED = (Column.DURATION,)
 _MIN_COVERED = 0.5
@@ -49,18 +52,18 @@ def performance_trends(history: History, params: TrendParams) -> Findings:
     days = buckets.starts_days
     tests = trend_tests(
         [
-            Series(days, np.where(whole, values, np.nan), rising)
-            for values, rising in (
-                (measured.success, True),
-                (measured.p50, False),
-                (measured.p95, False),
-                (measured.per_hour, True),
-                (measured.errors, False),
+            Series(days, np.where(whole, values, np.nan), rising, is_share)
+            for values, rising, is_share in (
+                (measured.success, True, True),
+                (measured.p50, False, False),
+                (measured.p95, False, False),
+                (measured.per_hour, True, False),
+                (measured.errors, False, False),
             )
         ]
     )
     result = PerformanceTrends(measured.points(), *_named(tests), bucket_seconds=buckets.seconds)
-    notes = []
+    notes = list(history.notes)
     if buckets.count < MIN_POINTS:
         notes.append(
             f"the range makes {plural(buckets.count, 'span')} of time; a trend needs {MIN_POINTS}"
@@ -91,7 +94,9 @@ class _Measured:
         succeeded = (sessions.outcome == Outcome.SUCCESS).astype(float)
         self.success = mean_by(place[known], succeeded[known], size)
         errors = np.bincount(history.session[history.is_error], minlength=len(sessions))
-        self.errors = mean_by(place, errors.astype(float), size)
+        # What a session without events did is not known, also not that nothing failed.
+        told = sessions.has_events
+        self.errors = mean_by(place[told], errors[told].astype(float), size)
         timed = np.flatnonzero(history[Column.DURATION] != NONE)
         at = buckets.place(history[Column.TIME][timed])
         durations = history[Column.DURATION][timed] / 1000.0
@@ -99,7 +104,8 @@ class _Measured:
         self.mean = mean_by(at, durations, size)
         # Of the first and the last span only a part was seen; a single session in the first moment
         # of a span makes no thousand an hour.
-        covered = np.maximum(buckets.covered, _MIN_COVERED)
+        # Sessions that all began within one span have no rate beyond their number.
+        covered = np.maximum(buckets.covered, _MIN_COVERED if size > 1 else 1.0)
         self.per_hour = self.sessions / (covered * buckets.span_us / HOUR_US)
 
     def points(self) -> tuple[PerformancePoint, ...]:
@@ -124,49 +130,59 @@ def _or_none(values: Floats, i: int) -> float | None:
     return None if np.isnan(value) else value
 
 
-_WORDS = {Trend.IMPROVING: "improving", Trend.STABLE: "stable", Trend.DEGRADING: "degrading"}
+_WORDS = {Trend.IMPROVING: "improving", Trend.DEGRADING: "degrading"}
+
+
+class _Told(NamedTuple):
+    """A measure in words; `amount` turns a value, or a difference of values, into words."""
+
+    name: str
+    word: str
+    test: TrendTest
+    amount: Callable[[float], str]
+    values: Floats
 
 
 def _insights(result: PerformanceTrends, measured: _Measured) -> list[Insight]:
-    found = []
-    for name, word, test, form, values in (
-        ("success_rate", "The success rate", result.success_rate, "{:.0%}", measured.success),
-        ("latency", "The median latency", result.latency, "{:,.0f} ms", measured.p50),
-        ("latency_p95", "The latency's 95th percentile", result.latency_p95, "{:,.0f} ms",
-         measured.p95),
-        ("throughput", "The throughput", result.throughput, "{:.2g} sessions an hour",
-         measured.per_hour),
-        ("error_rate", "The number of errors a session", result.error_rate, "{:.2g}",
-         measured.errors),
-    ):  # fmt: skip
-        if test.trend is Trend.UNKNOWN:
-            continue
-        found.append(_insight(name, word, test, form, values))
-    # What changes comes first, the surest change at the top.
-    return sorted(found, key=lambda i: (i.data["trend"] == "stable", -i.confidence))
+    """Return the trends, the largest change for its measure's level first."""
+    found = [
+        _Told("success_rate", "The success rate", result.success_rate, points, measured.success),
+        _Told("latency", "The median latency", result.latency, milliseconds, measured.p50),
+        _Told(
+            "latency_p95", "The latency's 95th percentile", result.latency_p95, milliseconds,
+            measured.p95,
+        ),
+        _Told(
+            "throughput", "The throughput", result.throughput,
+            lambda value: f"{figure(value)} sessions an hour", measured.per_hour,
+        ),
+        _Told("error_rate", "The number of errors a session", result.error_rate, figure,
+              measured.errors),
+    ]  # fmt: skip
+    insights = [_insight(told) for told in found if told.test.trend in _WORDS]
+    return sorted(insights, key=lambda insight: -insight.strength)
 
 
-def _insight(name: str, word: str, test: TrendTest, form: str, values: Floats) -> Insight:
+def _insight(told: _Told) -> Insight:
+    test = told.test
     trend = _WORDS[test.trend]
-    low, high = test.slope_interval
-    moves = (
-        "shows no trend that can be told from chance"
-        if test.trend is Trend.STABLE
-        else f"is {trend}: it {'rises' if test.slope_per_day > 0 else 'falls'} by"
-        f" {form.format(abs(test.slope_per_day)).replace('%', ' %')} a day"
-    )
-    median = form.format(float(np.nanmedian(values))).replace("%", " %")
+    median = float(np.nanmedian(told.values))
     return Insight(
-        type=f"{name}_trend",
-        summary=f"{word} {moves}; over {test.points} spans its median is {median}.",
+        type=f"{told.name}_trend",
+        summary=(
+            f"{told.word} {moves(test, told.amount)}; {sure(test.q_value)} over {test.points}"
+            f" spans, their median is {told.amount(median)}. That is {trend}."
+        ),
         data={
             "trend": trend,
             "slope_per_day": test.slope_per_day,
-            "slope_low": low,
-            "slope_high": high,
+            "slope_low": test.slope_interval.low,
+            "slope_high": test.slope_interval.high,
+            "change": test.change,
+            "days": test.days,
             "q_value": test.q_value,
             "points": test.points,
         },
-        # That nothing changes is not shown by a test that finds no change.
-        confidence=0.0 if test.trend is Trend.STABLE else 1 - test.q_value,
+        confidence=1 - test.q_value,
+        strength=abs(test.change) / max(float(np.nanmean(np.abs(told.values))), 1e-300),
     )

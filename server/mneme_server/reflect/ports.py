@@ -66,6 +66,11 @@ class SessionRow(NamedTuple):
     status: int
     metadata_json: str
     started_us: int
+    user_id: str = ""
+    project: str = ""
+    declared: bool = True
+    """Whether it was started or ended as a session, or has events; a handover alone opens one that
+    is not."""
 
 
 class EventFact(NamedTuple):

@@ -26,6 +26,10 @@ from mneme_server.reflect.prices import PriceTable
 AT_ONCE = 2
 """Analyses that run at the same time: each holds a million events in some hundred megabytes, and
 keeps a core busy."""
+CAVEAT = (
+    "What goes together need not cause each other: these are counts and comparisons of what was"
+    " recorded, no experiments."
+)
 _PATIENCE_S = 10.0
 _RETRY_S = 5.0
 
@@ -80,6 +84,7 @@ class Reflect:
             result=findings.result,
             insights=tuple(findings.insights),
             scope=_scope(history, findings),
+            caveat=CAVEAT if findings.insights else "",
         )
 
     @contextmanager

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from mneme_server.events.model import EventType
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.buckets import DAY_US
+from mneme_server.reflect.compared import SIGNIFICANT
+from mneme_server.reflect.comparison_insights import comparison_insights
 from mneme_server.reflect.history import NONE, History, kind_is
 from mneme_server.reflect.model import (
-    SIGNIFICANT,
     Comparison,
     ErrorChange,
     Findings,
-    Insight,
     SessionComparison,
     Trend,
 )
+from mneme_server.reflect.outcomes import outcomes_by
 from mneme_server.reflect.params import ComparisonParams
 from mneme_server.reflect.ports import Column
 from mneme_server.reflect.stats import (
@@ -31,7 +32,6 @@ from mneme_server.reflect.stats import (
     compare,
     fisher_exact,
 )
-from mneme_server.reflect.wording import plural
 
 NEEDED = (
     Column.NAME, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS, Column.DURATION,
@@ -40,6 +40,13 @@ NEEDED = (
 MIN_SIDE = 5
 """Sessions that either side needs: with four against four a p-value cannot fall much below 0.05."""
 _DEFAULT_DAYS = 7.0
+NEGLIGIBLE = 0.147
+"""Up to this Cliff's delta a difference is negligible (Romano et al. 2006)."""
+_LEAST_POINTS = 0.02
+"""Shares that are closer than this are alike; Cliff's delta of shares is their difference."""
+_LEAST_CHANGE = 0.01
+"""Means that are closer than this share of the larger would be shown as the same figure."""
+_AT_ONCE_S = 60.0
 
 
 class _Measure(NamedTuple):
@@ -53,7 +60,7 @@ class _Measure(NamedTuple):
 
 def session_comparison(history: History, params: ComparisonParams, limit: int) -> Findings:
     """Compare the recent sessions with the earlier ones, measure by measure."""
-    notes: list[str] = []
+    notes = list(history.notes)
     recent = _recent(history, params, notes)
     counts = int(recent.sum()), int((~recent).sum())
     comparisons = [_compared(measure, recent) for measure in _measures(history)]
@@ -76,13 +83,20 @@ def session_comparison(history: History, params: ComparisonParams, limit: int) -
         comparisons=tuple(judged),
         new_errors=_top([change for is_new, change in adjusted if is_new], limit),
         gone_errors=_top([change for is_new, change in adjusted if not is_new], limit),
+        outcomes=outcomes_by(history, limit),
     )
     if not _is_enough(*counts):
         notes.append(
             f"either side needs {MIN_SIDE} sessions to be compared; there are"
             f" {counts[0]:,} recent and {counts[1]:,} earlier ones"
         )
-    return Findings(result, _insights(result, history, recent), notes, list(history.caps))
+    elif np.ptp(history.sessions.start_us) < _AT_ONCE_S * 1e6:
+        notes.append(
+            "all sessions began within a minute, as imported ones do: recent and earlier mean no"
+            " more than the order in which they were recorded"
+        )
+    newest = history.sessions.newest(np.flatnonzero(recent))
+    return Findings(result, comparison_insights(result, newest), notes, list(history.caps))
 
 
 def _is_enough(recent: int, earlier: int) -> bool:
@@ -125,20 +139,32 @@ def _measures(history: History) -> Iterator[_Measure]:
     yield _Measure(
         "success_rate", np.where(known, sessions.outcome == Outcome.SUCCESS, np.nan), True
     )
-    yield _Measure("errors_per_session", total(history.is_error), False)
+
+    def told(values: Floats) -> Floats:
+        """What a session without events did is not known."""
+        return np.where(sessions.has_events, values, np.nan)
+
+    yield _Measure("errors_per_session", told(total(history.is_error)), False)
     cost = total(every, history[Column.COST])
     tokens = total(every, history[Column.INPUT_TOKENS] + history[Column.OUTPUT_TOKENS])
-    # Where nobody records costs or tokens there is nothing to compare.
-    yield _Measure("cost_per_session", cost if cost.any() else cost * np.nan, False)
-    yield _Measure("tokens_per_session", tokens if tokens.any() else tokens * np.nan, False)
+    # Nor is what one cost that carries no cost: sessions that record none are not the cheap ones.
+    yield _Measure("cost_per_session", _recorded(cost), False)
+    yield _Measure("tokens_per_session", _recorded(tokens), False)
     timed = history[Column.DURATION] != NONE
     timed_count = total(timed)
     with np.errstate(invalid="ignore", divide="ignore"):
         latency = total(timed, history[Column.DURATION]) / 1000.0 / timed_count
     yield _Measure("mean_latency_ms", np.where(timed_count > 0, latency, np.nan), False)
     yield _Measure("seconds_per_session", _lengths(history, events), None)
-    yield _Measure("tool_calls_per_session", total(kind_is(history, EventType.TOOL_CALL)), None)
-    yield _Measure("events_per_session", events, None)
+    called = total(kind_is(history, EventType.TOOL_CALL))
+    yield _Measure(
+        "tool_calls_per_session", told(called) if called.any() else called * np.nan, None
+    )
+    yield _Measure("events_per_session", told(events), None)
+
+
+def _recorded(amounts: Floats) -> Floats:
+    return np.where(amounts > 0, amounts, np.nan)
 
 
 def _lengths(history: History, events: Floats) -> Floats:
@@ -148,7 +174,9 @@ def _lengths(history: History, events: Floats) -> Floats:
     first = np.full(len(history.sessions), np.iinfo(np.int64).max)
     np.maximum.at(last, history.session, times)
     np.minimum.at(first, history.session, times)
-    return np.where(events > 1, (last - first) / 1e6, np.nan)
+    lengths = np.where(events > 1, (last - first) / 1e6, np.nan)
+    # Events that carry the time of their import say nothing of how long anything took.
+    return lengths if np.nansum(lengths) > 0 else lengths * np.nan
 
 
 def _compared(measure: _Measure, recent: NDArray[np.bool_]) -> Comparison:
@@ -182,13 +210,30 @@ def _judged(comparison: Comparison, q_value: float | None) -> Comparison:
     trend = comparison.trend
     if q_value is None:
         return replace(comparison, q_value=1.0, trend=Trend.UNKNOWN)
+    judged = replace(comparison, q_value=q_value)
+    differs = _is_difference(judged)
     if trend is not Trend.UNKNOWN:
-        if q_value > SIGNIFICANT or comparison.effect_size == 0:
+        if not differs:
             trend = Trend.STABLE
         elif comparison.effect_size < 0:
             opposite = {Trend.IMPROVING: Trend.DEGRADING, Trend.DEGRADING: Trend.IMPROVING}
             trend = opposite[trend]
-    return replace(comparison, q_value=q_value, trend=trend)
+    return replace(judged, trend=trend, differs=differs)
+
+
+def _is_difference(found: Comparison) -> bool:
+    """Tell whether two sides surely differ, by an amount that is worth telling, and in the means as
+    in the ranks: a sentence that says "more" beside a smaller mean would puzzle anyone."""
+    low, high = found.difference_interval
+    least = _LEAST_POINTS if found.measure == "success_rate" else NEGLIGIBLE
+    larger = max(abs(found.recent_mean), abs(found.earlier_mean))
+    return (
+        found.q_value <= SIGNIFICANT
+        and abs(found.effect_size) >= least
+        and found.difference * found.effect_size > 0
+        and (low > 0 or high < 0)
+        and abs(found.difference) >= _LEAST_CHANGE * larger
+    )
 
 
 def _changes(
@@ -236,77 +281,3 @@ def _changes(
 
 def _top(changes: list[ErrorChange], limit: int) -> tuple[ErrorChange, ...]:
     return tuple(sorted(changes, key=lambda c: (-c.sessions, c.template, c.tool_name))[:limit])
-
-
-_WORDS = {
-    "success_rate": "Success rate",
-    "errors_per_session": "Errors a session",
-    "cost_per_session": "Cost of a session (US dollars)",
-    "tokens_per_session": "Tokens a session",
-    "mean_latency_ms": "Mean latency (ms)",
-    "seconds_per_session": "Length of a session (s)",
-    "tool_calls_per_session": "Tool calls a session",
-    "events_per_session": "Events a session",
-}
-
-
-def _insights(
-    result: SessionComparison, history: History, recent: NDArray[np.bool_]
-) -> list[Insight]:
-    newest = history.sessions.newest(np.flatnonzero(recent))
-    found = [
-        _difference(comparison, newest)
-        for comparison in result.comparisons
-        if comparison.q_value <= SIGNIFICANT and comparison.effect_size
-    ]
-    for kind, where, changes in (
-        ("new_error", "only in recent", result.new_errors),
-        ("gone_error", "only in earlier", result.gone_errors),
-    ):
-        found += [_change(kind, where, c) for c in changes if c.q_value <= SIGNIFICANT]
-    return sorted(found, key=lambda insight: -insight.confidence)
-
-
-def _difference(comparison: Comparison, newest: tuple[str, ...]) -> Insight:
-    means = f"{comparison.recent_mean:,.4g} against {comparison.earlier_mean:,.4g}"
-    low, high = comparison.difference_interval
-    word = {Trend.IMPROVING: "better", Trend.DEGRADING: "worse"}.get(comparison.trend, "changed")
-    return Insight(
-        type=f"{comparison.measure}_change",
-        summary=(
-            f"{_WORDS[comparison.measure]}: {word}, on average {means}"
-            f" (difference {comparison.difference:+,.3g}, {low:+,.3g} to {high:+,.3g}; Cliff's"
-            f" delta {comparison.effect_size:+.2f})."
-        ),
-        data={
-            "measure": comparison.measure,
-            "recent_mean": comparison.recent_mean,
-            "earlier_mean": comparison.earlier_mean,
-            "difference": comparison.difference,
-            "difference_low": low,
-            "difference_high": high,
-            "effect_size": comparison.effect_size,
-            "q_value": comparison.q_value,
-        },
-        confidence=1 - comparison.q_value,
-        session_ids=newest,
-    )
-
-
-def _change(kind: str, where: str, change: ErrorChange) -> Insight:
-    of = f" of {change.tool_name}" if change.tool_name else ""
-    return Insight(
-        type=kind,
-        summary=(
-            f"“{change.template}”{of} occurs {where} sessions:"
-            f" {plural(change.sessions, 'session')}."
-        ),
-        data={
-            "template": change.template,
-            "tool_name": change.tool_name,
-            "sessions": change.sessions,
-            "q_value": change.q_value,
-        },
-        confidence=1 - change.q_value,
-        session_ids=change.session_ids,
-    )

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.reflect.compared import Interval
 from mneme_server.reflect.distributions import (
     Z95,
     bootstrap_difference,
@@ -18,7 +19,6 @@ from mneme_server.reflect.distributions import (
     theil_sen,
     two_sided,
 )
-from mneme_server.reflect.model import Interval
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -68,19 +68,48 @@ class Lift(NamedTuple):
     high: Floats
 
 
-def katz(hits: Floats, trials: Floats, other_hits: Floats, other_trials: Floats) -> Lift:
-    """Return rate over other rate, with Katz's log interval (Katz et al. 1978).
+def wilson(hits: Floats, trials: Floats) -> tuple[Floats, Floats]:
+    """Return the 95 % interval (n,), (n,) of rates (Wilson 1927); 0 to 1 where nothing was tried.
 
-    Counts (n,) may be fractions, as effective counts are. Where one of the rates is 0, half an
-    observation is added to every cell (Haldane-Anscombe), so that the ratio stays finite.
+    Counts (n,) may be fractions, as effective counts are.
     """
-    zero = (hits <= 0) | (other_hits <= 0)
-    a, n = hits + 0.5 * zero, trials + 1.0 * zero
-    b, m = other_hits + 0.5 * zero, other_trials + 1.0 * zero
-    n, m = np.maximum(n, 1e-12), np.maximum(m, 1e-12)
-    lift = (a / n) / (b / m)
-    spread = Z95 * np.sqrt(np.maximum(1 / a - 1 / n + 1 / b - 1 / m, 0.0))
-    return Lift(lift, lift * np.exp(-spread), lift * np.exp(spread))
+    tried = np.maximum(trials, 1e-12)
+    rate, square = hits / tried, Z95**2
+    middle = (rate + square / (2 * tried)) / (1 + square / tried)
+    spread = np.sqrt(rate * (1 - rate) / tried + square / (4 * tried**2))
+    reach = Z95 * spread / (1 + square / tried)
+    # At the ends the interval is exact: rounding must not cut the rate itself off.
+    low = np.where(hits <= 0, 0.0, np.clip(middle - reach, 0.0, rate))
+    high = np.where(hits >= trials, 1.0, np.clip(middle + reach, rate, 1.0))
+    return low, high
+
+
+def rate_ratio(hits: Floats, trials: Floats, other_hits: Floats, other_trials: Floats) -> Lift:
+    """Return rate over other rate, with the interval that follows from Wilson's of either rate
+    (MOVER; Donner and Zou 2012): 3 of 3 is not taken for certain, as a log interval would.
+
+    Counts (n,) may be fractions. Over a rate of 0 the ratio is infinite, or NaN for 0 over 0; the
+    interval's lower end is meaningful all the same, its upper end is infinite.
+    """
+    rate = hits / np.maximum(trials, 1e-12)
+    other = other_hits / np.maximum(other_trials, 1e-12)
+    low, high = wilson(hits, trials)
+    other_low, other_high = wilson(other_hits, other_trials)
+    both = rate * other
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lift = rate / other
+        under = np.sqrt(
+            np.maximum(both**2 - low * (2 * rate - low) * other_high * (2 * other - other_high), 0)
+        )
+        over = np.sqrt(
+            np.maximum(both**2 - high * (2 * rate - high) * other_low * (2 * other - other_low), 0)
+        )
+        # (ab - r) / (u (2b - u)), written so that neither end divides by what may be 0.
+        ratio_low = low * (2 * rate - low) / (both + under)
+        ratio_high = high * (2 * rate - high) / (both - over)
+    ratio_low = np.where(low > 0, ratio_low, 0.0)
+    ratio_high = np.where(other_low > 0, ratio_high, np.inf)
+    return Lift(lift, ratio_low, ratio_high)
 
 
 def fisher_exact(hits: Ints, trials: Ints, all_hits: Ints, all_trials: Ints) -> Floats:

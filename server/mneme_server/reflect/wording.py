@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from mneme_server.reflect.model import Interval, SequenceEffect
+from mneme_server.reflect.compared import Interval, OutcomeSplit, SequenceEffect
+from mneme_server.reflect.model import TrendTest
 
 
 def times(lift: float) -> str:
     """Return a ratio, "2.3×"."""
-    return f"{lift:.0f}×" if lift >= 99.5 else f"{lift:.1f}×" if lift >= 0.1 else f"{lift:.2g}×"
+    return f"{_figure(lift)}×"
 
 
-def interval(of: Interval, form: str = ".2g") -> str:
-    """Return an interval, "1.4–3.8"."""
-    return f"{of.low:{form}}–{of.high:{form}}"
+def interval(of: Interval) -> str:
+    """Return an interval of ratios, "1.4–3.8"."""
+    return f"{_figure(of.low)}–{_figure(of.high)}"
 
 
-def lifted(effect: SequenceEffect) -> str:
-    """Return a lift with its interval, "2.3× (1.4–3.8)"."""
-    low, high = (
-        f"{value:.1f}" if value >= 0.1 else f"{value:.2g}" for value in effect.lift_interval
+def _figure(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 99.5 else f"{ratio:.1f}" if ratio >= 0.95 else f"{ratio:.2g}"
+
+
+def against(effect: SequenceEffect) -> str:
+    """Return both rates as counts, and their ratio where there is one: "6 of 9 times (67 %)
+    against 15 of 300 (5 %), 13× (8.1–16)"."""
+    counts = (
+        f"{of(effect.effect_count, effect.count)} against"
+        f" {of(effect.base_effect_count, effect.base_count)}"
     )
-    return f"{times(effect.lift)} ({low}–{high})"
+    if not effect.has_ratio:
+        return counts
+    return f"{counts}, {times(effect.lift)} ({interval(effect.lift_interval)})"
+
+
+def of(some: int, all_: int) -> str:
+    """Return a share with its counts, "6 of 9 (67 %)"."""
+    return f"{some:,} of {all_:,} ({percent(some / all_ if all_ else 0.0)})"
+
+
+def outcomes(split: OutcomeSplit) -> str:
+    """Return how some sessions ended and how the others did."""
+    return (
+        f"{of(split.successes, split.sessions)} succeeded, of the others"
+        f" {of(split.other_successes, split.other_sessions)}"
+    )
+
+
+def sure(q_value: float) -> str:
+    """Return a q-value, "q < 0.001"."""
+    return "q < 0.001" if q_value < 0.001 else f"q = {q_value:.2g}"
 
 
 def sequence(tools: Sequence[str]) -> str:
@@ -37,15 +64,43 @@ def plural(number: int, one: str, many: str = "") -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share, "4.2 %"."""
-    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
+    """Return a share, "4.2 %"; only none is "0 %", and only all "100 %"."""
+    if share >= 0.0995 or share == 0:
+        rounded = min(round(100 * share), 99) if share < 1 else 100
+        return f"{rounded} %"
+    return f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
 
 
 def dollars(amount: float) -> str:
     """Return an amount of US dollars, to the cent, or to two digits below one."""
     if amount and abs(amount) < 0.995:
-        return f"${amount:.2g}"
+        return f"${amount:.2g}" if abs(amount) >= 1e-4 else f"${amount:.1e}"
     return f"${amount:,.2f}"
+
+
+def figure(value: float) -> str:
+    """Return a number, to two digits below a hundred: "0.042", "1,234"."""
+    return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.2g}"
+
+
+def milliseconds(value: float) -> str:
+    """Return a duration, "420 ms"."""
+    return f"{figure(value)} ms"
+
+
+def points(share: float) -> str:
+    """Return a share, or a difference of shares, "4.2 %"."""
+    return f"{100 * share:.2g} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
+
+
+def moves(test: TrendTest, amount: Callable[[float], str]) -> str:
+    """Return what a series does: "rises by 12 ms a day (8–15 ms), 120 ms over 10 days"."""
+    low, high = sorted(map(abs, test.slope_interval))
+    over = plural(round(test.days), "day") if test.days >= 1.5 else f"{24 * test.days:.0f} hours"
+    return (
+        f"{'rises' if test.slope_per_day > 0 else 'falls'} by {amount(abs(test.slope_per_day))} a"
+        f" day ({amount(low)} to {amount(high)}), by {amount(abs(test.change))} over {over}"
+    )
 
 
 def day(time_us: int) -> str:

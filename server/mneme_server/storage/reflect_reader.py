@@ -96,14 +96,15 @@ class SqlHistory:
         query = self._sessions(
             select(
                 sessions.c.id, sessions.c.agent_id, sessions.c.tags, sessions.c.status,
-                sessions.c.metadata, sessions.c.started_at,
+                sessions.c.metadata, sessions.c.started_at, sessions.c.user_id,
+                sessions.c.project, sessions.c.declared,
             ),
             filter_,
         )  # fmt: skip
         for row in self._connection.execute(query):
             yield SessionRow(
                 row.id, row.agent_id, decode_tags(row.tags), row.status, row.metadata,
-                row.started_at,
+                row.started_at, row.user_id, row.project, row.declared,
             )  # fmt: skip
 
     def scan(

@@ -134,7 +134,9 @@ def _calls_with_answers(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _sequences(tools: list[str]) -> Counter[tuple[str, ...]]:
     return Counter(
-        tuple(tools[i : i + length]) for length in (2, 3, 4) for i in range(len(tools) - length + 1)
+        tuple(tools[i : i + length])
+        for length in (1, 2, 3, 4)
+        for i in range(len(tools) - length + 1)
     )
 
 
@@ -162,17 +164,69 @@ def test_the_sequences_before_reward_0_and_1_are_those_of_the_file(
             assert (effect.count, effect.effect_count) == (hits + others, hits)
             left = (with_calls[outcome] - hits, with_calls[not outcome] - others)
             assert effect.base_rate == pytest.approx(left[0] / sum(left))
-            assert effect.lift_interval.low <= effect.lift <= effect.lift_interval.high
+            if hits and left[0]:
+                assert effect.lift_interval.low <= effect.lift <= effect.lift_interval.high
+            else:
+                assert (effect.lift, effect.HasField("lift_interval")) == (0, False)
     lengths = [len(tools_of(run)) for run in runs if tools_of(run)]
     assert result.average_length == pytest.approx(sum(lengths) / len(lengths))
 
 
-def test_giving_up_in_time_goes_with_success_and_searching_on_with_failure(imported: Api) -> None:
-    result = reflect(imported, SEQUENCES).tool_sequences
-    success = [tuple(e.tools) for e in result.before_success if e.lift > 1 and e.q_value <= 0.05]
-    failure = [tuple(e.tools) for e in result.before_failure if e.lift > 1 and e.q_value <= 0.05]
-    assert ("get_reservation_details", "transfer_to_human_agents") in success
-    assert ("search_direct_flight", "search_onestop_flight") in failure
+def test_the_strongest_findings_come_by_default_and_first(
+    runs: list[dict[str, Any]], imported: Api
+) -> None:
+    answer = reflect(imported, SEQUENCES)
+    result = answer.tool_sequences
+    success = [tuple(e.tools) for e in result.before_success if e.lift > 1 and e.sure]
+    failure = {tuple(e.tools): e for e in result.before_failure if e.lift > 1 and e.sure}
+    assert success[0] == ("transfer_to_human_agents",)
+    booked = [run["reward"] for run in runs if "book_reservation" in tools_of(run)]
+    assert (len(booked), booked.count(0)) == (24, 23)
+    found = failure["book_reservation",]
+    assert (found.count, found.effect_count) == (24, 23)
+    summaries = [insight.summary for insight in answer.insights]
+    (calculated,) = [text for text in summaries if text.startswith("After calculate, ")]
+    assert "19 of 86 (22 %) against 54 of 1,078 (5.0 %), 4.4×" in calculated
+    # What is merely common comes last.
+    kinds = [insight.type for insight in answer.insights]
+    assert kinds.index("common_sequence") == len(kinds) - 3
+
+
+def test_what_may_have_resolved_an_error_is_that_of_the_file(
+    runs: list[dict[str, Any]], imported: Api
+) -> None:
+    (pattern,) = [
+        p
+        for p in reflect(imported, ERRORS).error_patterns.patterns
+        if p.template == "Error: payment method not found"
+    ]
+    with_it = [run for run in runs if (pattern.tool_name, pattern.template) in errors_of(run)]
+    won = [run for run in with_it if run["reward"] >= 0.5]
+    assert (pattern.outcome.sessions, pattern.outcome.successes) == (len(with_it), len(won))
+    assert sum(way.sessions for way in pattern.recoveries) == len(won)
+    (way,) = pattern.recoveries
+    assert way.kind == "other_arguments"
+    for run in won:
+        answers = list(_calls_with_answers(run))
+        last = max(i for i, call in enumerate(answers) if call == (pattern.tool_name,
+                                                                   pattern.template))  # fmt: skip
+        good = [tool for tool, said in answers[last + 1 :] if not said.startswith("Error")]
+        assert good[: len(way.tools)] == list(way.tools)
+
+
+def test_the_outcome_by_task_is_that_of_the_file(runs: list[dict[str, Any]], imported: Api) -> None:
+    answer = reflect(imported, COMPARISON, limit=100)
+    by = {found.dimension: found for found in answer.session_comparison.outcomes}
+    tasks: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        tasks[str(run["task_id"])].append(run["reward"])
+    assert by["task"].group_count == len(tasks)
+    assert {g.key: (g.outcome.sessions, g.outcome.successes) for g in by["task"].groups} == {
+        key: (len(rewards), sum(reward >= 0.5 for reward in rewards))
+        for key, rewards in tasks.items()
+    }
+    assert by["task"].q_value <= 0.05
+    assert not any(group.key.startswith("reward") for group in by["tag"].groups)
 
 
 def test_without_costs_durations_and_times_nothing_is_made_up(imported: Api) -> None:

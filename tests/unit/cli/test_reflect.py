@@ -25,9 +25,16 @@ EFFECT = {
     "lift_interval": {"low": 3.04, "high": 29.1},
     "q_value": 0.0004,
     "base_rate": 0.012,
+    "base_count": 1_000,
+    "base_effect_count": 12,
     "effect": "call_fails",
     "tested": True,
+    "sure": True,
 }
+SPLIT = {
+    "sessions": 13, "successes": 1, "success_interval": {"low": 0.01, "high": 0.33},
+    "other_sessions": 187, "other_successes": 83, "q_value": 0.03, "tested": True,
+}  # fmt: skip
 STABLE = {"trend": "stable", "q_value": 0.5, "points": 9}
 
 
@@ -85,7 +92,11 @@ def test_error_patterns_are_a_table_with_error_count_first_and_last_seen(
         "rate": 0.45,
         "first_seen": DAY,
         "last_seen": DAY + timedelta(days=3),
-        "preceding": [EFFECT],
+        "preceding": [EFFECT, EFFECT | {"tools": ["think"], "sure": False, "q_value": 0.6}],
+        "outcome": SPLIT,
+        "recoveries": [
+            {"kind": "other_arguments", "tools": ["calculate", "book"], "sessions": 4},
+        ],
     }
     result = shown(
         served,
@@ -98,7 +109,14 @@ def test_error_patterns_are_a_table_with_error_count_first_and_last_seen(
     assert " ".join(result.lines[4].split()) == (
         "1 payment amount does not add up, total is <num> book 24 13 45 % 2026-03-01 2026-03-04"
     )
-    assert "search → calculate  9.4× (3.0–29.1)  11 of 96  1.2 %  <0.001" in result.lines[-1]
+    text = "\n".join(" ".join(line.split()) for line in result.lines)
+    # A ratio is quoted only where it is sure.
+    assert (
+        "1 search → calculate 11 of 24 11 of 96, 11 % 12 of 1,000, 1.2 % 9.4× (3.0–29.1) <0.001\n"
+        "1 think 11 of 24 11 of 96, 11 % 12 of 1,000, 1.2 % 0.600"
+    ) in text
+    assert "1 1 of 13, 7.7 % 83 of 187, 44 % 0.030" in text
+    assert "1 it went through with other arguments calculate → book 4" in text
     assert result.err == "Note: 12 pairs were tested\n"
 
 
@@ -113,9 +131,14 @@ def test_tool_sequences_are_lists_with_frequencies_and_lifts(served: ScriptedSer
                 {"tools": ["b", "c"], "count": 10, "sessions": 4, "support": 0.1},
             ],
             "before_errors": [EFFECT],
-            "before_success": [success, success | {"lift": 0.4}],
+            "before_success": [
+                success,
+                success | {"effect_count": 0},
+                success | {"tools": ["chance"], "sure": False},
+            ],
             "average_length": 6.42,
             "sequence_count": 580,
+            "tools": [{"tool": "a", "count": 50, "sessions": 12, "failed": 5}],
             "loops": [{"tool": "fetch", "arguments": "{}", "longest_run": 7, "runs": 2}],
         },
     )
@@ -125,6 +148,8 @@ def test_tool_sequences_are_lists_with_frequencies_and_lifts(served: ScriptedSer
     at = result.lines.index("In sessions that succeed")
     assert "2.2× (1.7–3.0)" in result.lines[at + 2]
     assert result.lines[at + 3] == ""  # What makes success rarer is not shown twice.
+    assert "chance" not in result.out
+    assert "a        50        12  5 of 50, 10 %" in result.lines
     assert result.lines[-1].split() == ["fetch", "7", "2", "{}"]
 
 
@@ -140,6 +165,7 @@ def test_cost_is_a_summary_with_breakdowns(served: ScriptedServer) -> None:
             "total_cost_usd": 10.0,
             "estimated_cost_usd": 0.5,
             "average_cost_per_session": 0.05,
+            "costed_sessions": 9,
             "total_input_tokens": 12_000,
             "by_model": shares,
             "by_tag": [shares[1]],
@@ -153,14 +179,19 @@ def test_cost_is_a_summary_with_breakdowns(served: ScriptedServer) -> None:
                 "slope_interval": {"low": 0.01, "high": 0.03},
                 "q_value": 0.004,
                 "points": 9,
+                "change": 0.16,
+                "days": 8,
             },
             "most_expensive": [{"event_id": "e1", "cost_usd": 7.0, "description": "a long answer"}],
         },
     )
     text = result.out
-    assert "Cost       $10.00\nEstimated  $0.5 of it\nA session  $0.05\n" in text
+    assert "Cost       $10.00\nEstimated  $0.5 of it\nA session  $0.05 on average in 9" in text
     assert "Over time  ▁▂█ total\n" in text
-    assert "degrading: cost of a session rises by $0.02 a day ($0.01–$0.03), q 0.004" in text
+    assert (
+        "degrading: cost of a session rises by $0.02 a day ($0.01 to $0.03), by $0.16 over 8.0 d;"
+        " q 0.004"
+    ) in text
     assert "large       $9.00    90 % █████████" in text
     assert "(not said)  $1.00    10 % █" in text
     assert "By label" not in text
@@ -188,9 +219,9 @@ def test_trends_are_drawn_as_sparklines_with_their_verdict(served: ScriptedServe
     assert result.lines[1] == "3 spans of 1.0 d"
     rate, sessions, errors = result.lines[-3:]
     assert "▁·█" in rate
-    assert "improving: it rises by 10 % a day (5.0 %–15 %), q 0.010" in rate
+    assert "improving: it rises by 10 % a day (5 % to 15 %); q 0.010" in rate
     assert "▃▁█" in sessions
-    assert "stable (q 0.500)" in sessions
+    assert "no trend shown" in sessions
     assert "too few points to tell" in errors
     assert "latency" not in result.out
 
@@ -208,13 +239,30 @@ def test_sessions_are_compared_measure_by_measure_with_intervals(served: Scripte
         session_comparison={
             "recent_count": 30, "earlier_count": 40, "split_time": DAY,
             "comparisons": [compared],
-            "new_errors": [{"template": "new trouble", "sessions": 4, "q_value": 0.2}],
+            "new_errors": [
+                {"template": "new trouble", "sessions": 9, "q_value": 0.01},
+                {"template": "seen by chance", "sessions": 1, "q_value": 0.9},
+            ],
+            "outcomes": [
+                {"dimension": "task", "group_count": 50, "q_value": 0.02, "tested": True,
+                 "groups": [{"key": "refund", "outcome": SPLIT}]},
+            ],
         },
     )  # fmt: skip
     expected = "30 recent sessions, from 2026-03-01 12:00 on, against 40 earlier ones"
     assert result.lines[1] == expected
     assert "+0.2 (+0.1 to +0.3)   +0.80  <0.001  worse" in result.out
-    assert "new trouble" in result.lines[-1]
+    assert "new trouble" in result.out
+    assert "seen by chance" not in result.out
+    assert "Success by task; 1 of 50, those that differ most (all of them: differ, q 0.020)" in (
+        result.lines
+    )
+    assert "refund  1 of 13, 7.7 %  1.0 % to 33 %  83 of 187, 44 %  0.030" in result.lines[-1]
+
+
+def test_the_warning_that_association_is_no_cause_is_shown(served: ScriptedServer) -> None:
+    result = shown(served, "error_patterns", caveat="What goes together need not cause each other.")
+    assert "What goes together need not cause each other." in result.err
 
 
 def test_json_is_the_servers_answer(served: ScriptedServer) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_mcp.text import Item, count_tokens, cut, fit, listing, shorten
+from mneme_mcp.text import Item, count_tokens, cut, fit, listing, one_line, shorten, whole
 from mneme_server.learn.knowledge_model import count_tokens as count_by_server
 
 WORDS = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=2000)
@@ -78,3 +78,32 @@ def test_a_structured_answer_that_fits_is_left_alone() -> None:
         "a": "two words",
         "b": [1, None, True],
     }
+
+
+FINDINGS = st.lists(st.text(alphabet="abc 12.", min_size=1, max_size=120), min_size=1, max_size=12)
+
+
+@given(FINDINGS, st.integers(100, 400))
+def test_findings_are_whole_the_first_ones_first_and_the_rest_is_counted(
+    items: list[str], budget: int
+) -> None:
+    shown = whole("Head:", items, budget, closing="Caveat.", notes=["Note: x"], more="ask for more")
+    assert list(shown.bodies) == [one_line(item) for item in items[: len(shown.bodies)]]
+    assert shown.omitted == len(items) - len(shown.bodies)
+    assert ("more did not fit; ask for more." in shown.text) == bool(shown.omitted)
+    assert "Caveat." in shown.text
+    assert count_tokens(shown.text) <= budget
+
+
+def test_notes_give_way_to_findings() -> None:
+    notes = ["Note: " + "n " * 60, "Note: short"]
+    items = [f"{number}. a finding of some words" for number in range(9)]
+    shown = whole("Head:", items, 100, closing="Caveat.", notes=notes, more="ask")
+    assert shown.omitted == 0
+    assert notes[0] not in shown.text
+
+
+def test_a_longer_finding_that_does_not_fit_leaves_no_room_to_a_weaker_one() -> None:
+    items = ["1. first", "2. " + "very long " * 200, "3. third"]
+    shown = whole("Head:", items, 100, closing="", notes=[], more="ask")
+    assert (list(shown.bodies), shown.omitted) == (["1. first"], 2)

@@ -65,10 +65,15 @@ class Record:
     ) -> str:
         """Start a session; `metadata` may say how it ended (`reward`, `success`)."""
         self.rows[name] = SessionRow(
-            name, agent, tags, status, json.dumps(metadata), round(at * 1e6)
+            name, agent, tags, status, json.dumps(metadata), round(at * 1e6), project=project
         )
         self.projects[name] = project
         return name
+
+    def handover(self, name: str, at: float = 0.0) -> None:
+        """A session that only its handover opened."""
+        self.session(name, at, status=SessionStatus.COMPLETED)
+        self.rows[name] = self.rows[name]._replace(declared=False)
 
     def add(self, session: str, kind: EventType, at: float, **fields: Any) -> Kept:
         """Record an event of a session, which it opens when it is new."""

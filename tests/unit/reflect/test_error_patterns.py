@@ -132,5 +132,8 @@ def test_one_session_that_fails_again_and_again_is_no_evidence() -> None:
 def test_without_errors_there_are_no_patterns() -> None:
     record = Record()
     record.call("s", "book", 0)
-    assert patterns_in(record) == ErrorPatterns((), 0, 0)
-    assert patterns_in(Record()) == ErrorPatterns((), 0, 0)
+    for without in (record, Record()):
+        result = patterns_in(without)
+        assert (result.patterns, result.pattern_count, result.error_count) == ((), 0, 0)
+        assert result.outcome is not None
+        assert not result.outcome.tested

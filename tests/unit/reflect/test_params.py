@@ -21,7 +21,7 @@ from mneme_server.reflect.params import (
 
 def test_without_parameters_the_documented_defaults_hold() -> None:
     assert error_params({}) == ErrorParams("", 1, 3, 3, "all_calls")
-    assert sequence_params({}) == SequenceParams(2, 4, 3)
+    assert sequence_params({}) == SequenceParams(1, 4, 3)
     assert cost_params({}) == CostParams("", "")
     assert trend_params({}).bucket == ""
     assert comparison_params({}) == ComparisonParams(None, None)

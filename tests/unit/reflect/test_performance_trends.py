@@ -73,10 +73,63 @@ def test_steady_performance_is_stable_with_false_alarms_as_rare_as_stated() -> N
     assert alarms <= most_false_alarms(runs)
 
 
-def test_that_nothing_changed_is_told_without_confidence() -> None:
-    stable = [i for i in found_in(daily_sessions(1, 14)).insights if i.data["trend"] == "stable"]
-    assert stable
-    assert {insight.confidence for insight in stable} == {0.0}
+def test_that_no_change_was_found_is_no_finding() -> None:
+    findings = found_in(daily_sessions(1, 14))
+    assert isinstance(findings.result, PerformanceTrends)
+    assert findings.result.latency.trend is Trend.STABLE
+    assert findings.insights == []
+
+
+def test_a_change_of_next_to_nothing_is_no_trend_however_sure() -> None:
+    record = Record()
+    for day in range(40):
+        record.session(f"s{day}", at=day * DAY, status=SessionStatus.COMPLETED)
+        for step in range(3):
+            # From 400 to 400.4 ms in forty days, without any noise.
+            record.add(
+                f"s{day}", EventType.LLM_RESPONSE, day * DAY + step, duration=400_000 + 10 * day
+            )
+    findings = found_in(record, "day")
+    assert isinstance(findings.result, PerformanceTrends)
+    latency = findings.result.latency
+    assert latency.q_value < 0.001
+    assert latency.trend is Trend.STABLE
+    assert findings.insights == []
+
+
+def test_a_trend_whose_slope_is_0_is_none() -> None:
+    record = Record()
+    for day in range(60):
+        for number in range(4):
+            name = f"s{day:02d}-{number}"
+            record.session(name, at=day * DAY + number, status=SessionStatus.COMPLETED)
+            record.add(name, EventType.MESSAGE, day * DAY + number, text="hello")
+            # Errors on a few of the later days: the test is sure, most days have none all the same.
+            if day > 30 and day % 3 == 0:
+                record.add(name, EventType.ERROR, day * DAY + number, error="bad")
+    findings = found_in(record, "day")
+    assert isinstance(findings.result, PerformanceTrends)
+    errors = findings.result.error_rate
+    assert errors.q_value <= 0.05
+    assert (errors.slope_per_day, errors.trend) == (0, Trend.STABLE)
+    assert "error_rate_trend" not in {insight.type for insight in findings.insights}
+
+
+def test_a_trend_is_told_with_its_change_over_the_range() -> None:
+    findings = found_in(daily_sessions(1, 30, latency_ms=(300, 900)))
+    (told,) = [i for i in findings.insights if i.type == "latency_trend"]
+    assert isinstance(findings.result, PerformanceTrends)
+    assert findings.result.latency.change == pytest.approx(600, rel=0.15)
+    assert " a day (" in told.summary
+    assert " over 29 days; q < 0.001 over 30 spans" in told.summary
+    assert told.summary.endswith("That is degrading.")
+
+
+def test_sessions_that_all_began_at_once_have_no_rate_beyond_their_number() -> None:
+    record = Record()
+    for number in range(200):
+        record.session(f"s{number}", at=number / 1_000, status=SessionStatus.COMPLETED)
+    assert trends_in(record).points[0].sessions_per_hour == 200
 
 
 def test_with_fewer_than_five_spans_there_is_no_trend() -> None:

@@ -12,8 +12,9 @@ from mneme_server.reflect.stats import (
     benjamini_hochberg,
     compare,
     fisher_exact,
-    katz,
     mann_kendall,
+    rate_ratio,
+    wilson,
 )
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
@@ -53,19 +54,50 @@ def test_fishers_exact_test_takes_large_tables() -> None:
     assert found == pytest.approx(scipy.stats.fisher_exact(cells).pvalue, rel=1e-6)
 
 
-def test_the_interval_of_a_lift_is_katzs() -> None:
-    hits, trials, others, of = (np.array([float(n)]) for n in (30, 100, 20, 200))
-    found = katz(hits, trials, others, of)
-    expected = scipy.stats.contingency.relative_risk(30, 100, 20, 200)
-    interval = expected.confidence_interval(0.95)
-    assert found.lift[0] == pytest.approx(expected.relative_risk)
-    assert (found.low[0], found.high[0]) == pytest.approx((interval.low, interval.high))
+counts = st.integers(0, 60)
 
 
-def test_a_lift_over_nothing_is_finite() -> None:
-    found = katz(*(np.array([float(n)]) for n in (5, 10, 0, 100)))
-    assert found.lift[0] == pytest.approx((5.5 / 11) / (0.5 / 101))
-    assert 1 < found.low[0] < found.lift[0] < found.high[0] < np.inf
+@given(counts, counts, counts, counts)
+def test_the_interval_of_a_share_is_wilsons(a: int, b: int, c: int, d: int) -> None:
+    hits, trials = np.array([a, c], float), np.array([a + b, c + d], float)
+    low, high = wilson(hits, trials)
+    for i, (x, n) in enumerate(((a, a + b), (c, c + d))):
+        if n == 0:
+            assert (low[i], high[i]) == (0, 1)
+            continue
+        expected = scipy.stats.binomtest(x, n).proportion_ci(method="wilson")
+        assert (low[i], high[i]) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@given(counts, counts, counts, counts)
+def test_the_interval_of_a_ratio_holds_it_and_is_never_closed_by_an_empty_cell(
+    a: int, b: int, c: int, d: int
+) -> None:
+    found = rate_ratio(*(np.array([float(n)]) for n in (a, a + b, c, c + d)))
+    lift, low, high = (float(values[0]) for values in found)
+    if a and c:
+        assert 0 < low < lift < high < np.inf or low <= lift <= high
+    elif a:
+        assert (lift, high) == (np.inf, np.inf)
+        assert np.isfinite(low)
+    elif c:
+        assert lift == low == 0
+        assert 0 < high < np.inf
+
+
+def test_three_of_three_are_not_taken_for_certain() -> None:
+    found = rate_ratio(*(np.array([float(n)]) for n in (3, 3, 70, 1_161)))
+    assert found.low[0] < 8  # Katz's log interval would begin at 13.
+
+
+def test_the_interval_of_a_ratio_covers_it_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(7)
+    for first, second in ((0.9, 0.45), (0.2, 0.05), (0.5, 0.5)):
+        hits = rng.binomial(24, first, 2_000).astype(float)
+        others = rng.binomial(160, second, 2_000).astype(float)
+        found = rate_ratio(hits, np.full(2_000, 24.0), others, np.full(2_000, 160.0))
+        covered = ((found.low <= first / second) & (first / second <= found.high)).mean()
+        assert 0.93 <= covered <= 0.98
 
 
 def test_a_rise_without_ties_has_mann_kendalls_exact_p_value() -> None:

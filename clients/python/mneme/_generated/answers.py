@@ -170,9 +170,9 @@ class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.
     """Mann-Whitney U test, two-sided, adjusted for all measures."""
 
     trend: TrendChoice | None
-    """Whether recent sessions are better, as the measure is meant: STABLE when
-    q_value is above 0.05; UNSPECIFIED with too few sessions, or for a measure
-    that is neither good nor bad.
+    """Whether recent sessions are better, as the measure is meant: STABLE when no
+    difference was shown (`differs` is false); UNSPECIFIED with too few sessions,
+    or for a measure that is neither good nor bad.
     """
 
     recent_count: int
@@ -180,6 +180,12 @@ class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.
 
     earlier_count: int
     """Earlier sessions that have the measure."""
+
+    differs: bool
+    """Whether a difference was shown: q_value is up to 0.05, Cliff's delta at
+    least 0.147 (of the success rate 0.02), the interval leaves out 0, and the
+    means differ in the same direction by at least 1 %.
+    """
 
 
 class ContextSession(
@@ -229,7 +235,7 @@ class CostAnalysis(Answer[reflect_service_pb2.CostAnalysis], of=reflect_service_
     """
 
     average_cost_per_session: float
-    """Cost over the sessions looked at."""
+    """Mean cost of the sessions whose cost is known (`costed_sessions`)."""
 
     total_input_tokens: int
     """Tokens read."""
@@ -263,6 +269,11 @@ class CostAnalysis(Answer[reflect_service_pb2.CostAnalysis], of=reflect_service_
 
     bucket_seconds: int
     """A span's length in seconds."""
+
+    costed_sessions: int
+    """Sessions whose cost is known: they carry a cost, or tokens of models with a
+    price. What others cost is not known, so they are no cheap ones.
+    """
 
 
 class CostPoint(Answer[reflect_service_pb2.CostPoint], of=reflect_service_pb2.CostPoint):
@@ -458,6 +469,14 @@ class ErrorPattern(Answer[reflect_service_pb2.ErrorPattern], of=reflect_service_
     examples: list[ErrorExample]
     """Occurrences, the newest first."""
 
+    outcome: OutcomeSplit
+    """How the sessions with it ended, and how all others did."""
+
+    recoveries: list[Recovery]
+    """What followed it in the sessions that succeeded all the same, the most
+    frequent first; at most 5.
+    """
+
 
 class ErrorPatterns(
     Answer[reflect_service_pb2.ErrorPatterns], of=reflect_service_pb2.ErrorPatterns
@@ -472,6 +491,9 @@ class ErrorPatterns(
 
     error_count: int
     """Errors in all."""
+
+    outcome: OutcomeSplit
+    """How the sessions with any error ended, and how those without did."""
 
 
 class Event(Answer[event_service_pb2.Event], of=event_service_pb2.Event):
@@ -1056,6 +1078,86 @@ class LogKnowledgeResponse(
     """True when it had been logged before."""
 
 
+class OutcomeBy(Answer[reflect_service_pb2.OutcomeBy], of=reflect_service_pb2.OutcomeBy):
+    """OutcomeBy is how sessions end, by something that tells them apart."""
+
+    dimension: str
+    """"task" (the session's metadata "task_id" or "task", else its label
+    "task:…"), "tag", "project", "agent" or "user". Labels that say how the
+    session ended ("reward:1") are left out.
+    """
+
+    groups: list[OutcomeGroup]
+    """Groups of at least three sessions with a known outcome, those that differ
+    most from the others first, up to the limit.
+    """
+
+    group_count: int
+    """Groups of that size, also those beyond the limit."""
+
+    q_value: float
+    """Whether the outcome differs between the groups at all (chi-squared
+    statistic, its distribution drawn with the same sizes; fixed seed), adjusted
+    for all tests of outcomes in the analysis. 1 where it was not tested: for one group, and
+    for labels, of which a session may have several.
+    """
+
+    tested: bool
+    """Whether it was tested."""
+
+
+class OutcomeGroup(Answer[reflect_service_pb2.OutcomeGroup], of=reflect_service_pb2.OutcomeGroup):
+    """OutcomeGroup is sessions that have something in common, and how they ended."""
+
+    key: str
+    """What they have in common, e.g. the task."""
+
+    outcome: OutcomeSplit
+    """How they ended, and how the others did."""
+
+    session_ids: list[str]
+    """The newest of them; at most 10."""
+
+
+class OutcomeSplit(Answer[reflect_service_pb2.OutcomeSplit], of=reflect_service_pb2.OutcomeSplit):
+    """OutcomeSplit compares how some sessions ended with how the others did. Only
+    sessions with a known outcome count.
+    """
+
+    sessions: int
+    """The sessions."""
+
+    successes: int
+    """Those that succeeded."""
+
+    success_interval: Interval
+    """Of the share that succeeded (Wilson)."""
+
+    other_sessions: int
+    """The other sessions."""
+
+    other_successes: int
+    """Those of the others that succeeded."""
+
+    other_success_interval: Interval
+    """Of the others' share that succeeded (Wilson)."""
+
+    difference_interval: Interval
+    """Of the difference of the shares (Newcombe)."""
+
+    q_value: float
+    """Fisher's exact test, two-sided, adjusted for all tests of outcomes in the
+    analysis. 1 where either side has fewer than three sessions: it was not
+    tested.
+    """
+
+    tested: bool
+    """Whether there were enough sessions to test."""
+
+    sure: bool
+    """Whether the difference is a finding: told from chance."""
+
+
 class PerformancePoint(
     Answer[reflect_service_pb2.PerformancePoint], of=reflect_service_pb2.PerformancePoint
 ):
@@ -1081,7 +1183,7 @@ class PerformancePoint(
 
     sessions_per_hour: float
     """Sessions an hour, over the part of the span between the first and the last
-    event looked at, but at least over half of it.
+    event looked at, but at least over half of it; over all of the only span.
     """
 
     latency_mean_ms: float | None
@@ -1247,6 +1349,36 @@ class RecordEventsResponse(
     """Events that had been recorded before."""
 
 
+class Recovery(Answer[reflect_service_pb2.Recovery], of=reflect_service_pb2.Recovery):
+    """Recovery is what followed an error in sessions that succeeded all the same.
+    Of each session the last such error counts.
+    """
+
+    kind: str
+    """What followed: "same_call" (the same call, with the same arguments, went
+    through), "other_arguments" (the same tool went through with others),
+    "other_tool" (the tool was not used again, or did not work; another did),
+    "no_call" (no further call went through).
+    """
+
+    tools: list[str]
+    """The calls up to the one that went through, those that failed and repeated
+    ones left out; at most the last 3. Of another tool, the first that worked.
+    """
+
+    sessions: int
+    """Sessions that went on so."""
+
+    session_ids: list[str]
+    """The newest of them; at most 10."""
+
+    error_event_id: str
+    """The error in the newest of them."""
+
+    event_id: str
+    """The call that went through there; empty without one."""
+
+
 class ReflectMetadata(
     Answer[reflect_service_pb2.ReflectMetadata], of=reflect_service_pb2.ReflectMetadata
 ):
@@ -1282,10 +1414,17 @@ class ReflectResponse(
     """The question."""
 
     insights: list[Insight]
-    """The findings in words, the most telling first."""
+    """The findings in words, the strongest first: those that bear on the most
+    errors, calls or sessions, at the cautious end of their intervals.
+    """
 
     metadata: ReflectMetadata
     """What was looked at."""
+
+    caveat: str
+    """One line for whoever reads the findings: that things go together does not
+    show that one causes the other. Empty without findings.
+    """
 
     error_patterns: ErrorPatterns
     """For ERROR_PATTERNS."""
@@ -1532,12 +1671,14 @@ class SequenceEffect(
 
     lift: float
     """The rate after the sequence over the rate where it was not seen; 1 is no
-    difference. Where one of the two is 0, 0.5 is added to every count.
+    difference. 0 where one of the two is 0: then there is no ratio to speak
+    of, and the counts say all there is.
     """
 
     lift_interval: Interval
-    """Of the lift (Katz's log interval; where calls are counted, widened by how
-    much the calls of one session are alike).
+    """Of the lift, from the Wilson intervals of both rates (MOVER; where calls are
+    counted, widened by how much the calls of one session are alike). Unset
+    where there is no ratio.
     """
 
     q_value: float
@@ -1559,6 +1700,18 @@ class SequenceEffect(
 
     tested: bool
     """Whether the sequence was seen in enough sessions to be tested."""
+
+    base_count: int
+    """How often the effect could follow where the sequence was not seen."""
+
+    base_effect_count: int
+    """How often it followed there."""
+
+    sure: bool
+    """Whether the effect is a finding: told from chance (q_value up to 0.05), at
+    least 1.1 times as often or as rare, and not by its interval's narrowest
+    margin.
+    """
 
 
 class ServerInfo(Answer[admin_service_pb2.ServerInfo], of=admin_service_pb2.ServerInfo):
@@ -1664,6 +1817,11 @@ class SessionComparison(
 
     gone_errors: list[ErrorChange]
     """Errors that only the earlier sessions had, the most frequent first."""
+
+    outcomes: list[OutcomeBy]
+    """How sessions end, recent and earlier ones alike, by task, label, project,
+    agent and user.
+    """
 
 
 class SessionLink(Answer[context_service_pb2.SessionLink], of=context_service_pb2.SessionLink):
@@ -1919,24 +2077,29 @@ class ToolLoop(Answer[reflect_service_pb2.ToolLoop], of=reflect_service_pb2.Tool
 class ToolSequences(
     Answer[reflect_service_pb2.ToolSequences], of=reflect_service_pb2.ToolSequences
 ):
-    """ToolSequences is the result of TOOL_SEQUENCES."""
+    """ToolSequences is the result of TOOL_SEQUENCES. Sequences have from
+    "min_length" to "max_length" tools: by default single tools, too.
+    """
 
     common: list[SequenceCount]
-    """The most common sequences first."""
+    """The most common sequences of two tools or more first (of single tools with
+    "max_length" 1).
+    """
 
     before_errors: list[SequenceEffect]
     """Sequences after which the next call fails more or less often than elsewhere,
-    or an error outside tools follows, the surest first.
+    or an error outside tools follows: those that are sure first, the strongest
+    at the top, then the others by q_value.
     """
 
     before_success: list[SequenceEffect]
-    """Sequences of sessions that succeed more or less often than others, the
-    surest first: `effect` is success.
+    """Sequences of sessions that succeed more or less often than others, in the
+    same order: `effect` is success.
     """
 
     before_failure: list[SequenceEffect]
-    """Sequences of sessions that fail more or less often than others, the surest
-    first: `effect` is failure.
+    """Sequences of sessions that fail more or less often than others, in the same
+    order: `effect` is failure.
     """
 
     average_length: float
@@ -1946,7 +2109,26 @@ class ToolSequences(
     """The same call repeated, the longest first."""
 
     sequence_count: int
-    """Different sequences found."""
+    """Different sequences found, single tools included."""
+
+    tools: list[ToolUse]
+    """The tools, the most called first."""
+
+
+class ToolUse(Answer[reflect_service_pb2.ToolUse], of=reflect_service_pb2.ToolUse):
+    """ToolUse is a tool and how it fares."""
+
+    tool: str
+    """The tool."""
+
+    count: int
+    """Its calls."""
+
+    sessions: int
+    """Sessions that called it."""
+
+    failed: int
+    """Calls that failed."""
 
 
 class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.TrendTest):
@@ -1954,7 +2136,9 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
 
     trend: TrendChoice | None
     """Where it is going: better or worse as the measure is meant. STABLE when
-    q_value is above 0.05, UNSPECIFIED with fewer than 5 points.
+    q_value is above 0.05, when the slope's interval includes 0, or when the
+    change over the range is less than 5 % of the measure's mean (of a rate: of
+    its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
     """
 
     slope_per_day: float
@@ -1968,6 +2152,12 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
 
     points: int
     """Points in the series."""
+
+    change: float
+    """What the slope makes of the whole range, in the measure's unit."""
+
+    days: float
+    """The range in days, from the first point to the last."""
 
 
 class UpdateLessonResponse(
@@ -2122,12 +2312,16 @@ __all__ = [
     "ListTenantsResponse",
     "LockedContext",
     "LogKnowledgeResponse",
+    "OutcomeBy",
+    "OutcomeGroup",
+    "OutcomeSplit",
     "PerformancePoint",
     "PerformanceTrends",
     "QueryKnowledgeResponse",
     "RecallResponse",
     "RecallResult",
     "RecordEventsResponse",
+    "Recovery",
     "ReflectMetadata",
     "ReflectResponse",
     "Reflection",
@@ -2158,6 +2352,7 @@ __all__ = [
     "Todo",
     "ToolLoop",
     "ToolSequences",
+    "ToolUse",
     "TrendTest",
     "UpdateLessonResponse",
     "VerifyEventsResponse",

@@ -31,8 +31,9 @@ class ReflectMethods(SyncCaller):
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -72,7 +73,7 @@ class ReflectMethods(SyncCaller):
                 errors only), "min_count" (default 1), "window" (calls looked at before an
                 error, 1 to 5, default 3), "examples" (0 to 10, default 3), "baseline"
                 ("all_calls" compares with every other moment, "same_tool" with the tool's other
-                calls; default "all_calls"). TOOL_SEQUENCES: "min_length" (1 to 6, default 2),
+                calls; default "all_calls"). TOOL_SEQUENCES: "min_length" (1 to 6, default 1),
                 "max_length" (default 4, at most 6), "min_support" (sessions, 2 or more, default
                 3). COST_ANALYSIS: "model" (text: its events only), "bucket" ("hour", "day" or
                 "week"; default by the range). PERFORMANCE_TRENDS: "bucket" (as above).
@@ -111,8 +112,9 @@ class AsyncReflectMethods(AsyncCaller):
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -152,7 +154,7 @@ class AsyncReflectMethods(AsyncCaller):
                 errors only), "min_count" (default 1), "window" (calls looked at before an
                 error, 1 to 5, default 3), "examples" (0 to 10, default 3), "baseline"
                 ("all_calls" compares with every other moment, "same_tool" with the tool's other
-                calls; default "all_calls"). TOOL_SEQUENCES: "min_length" (1 to 6, default 2),
+                calls; default "all_calls"). TOOL_SEQUENCES: "min_length" (1 to 6, default 1),
                 "max_length" (default 4, at most 6), "min_support" (sessions, 2 or more, default
                 3). COST_ANALYSIS: "model" (text: its events only), "bucket" ("hour", "day" or
                 "week"; default by the range). PERFORMANCE_TRENDS: "bucket" (as above).

@@ -66,12 +66,14 @@ def reflect(
 ) -> None:
     """Show patterns in what agents did.
 
-    error_patterns: which errors recur, and what comes before them.
+    error_patterns: which errors recur, what comes before them, how their sessions end, and what
+    followed where a session succeeded all the same.
     tool_sequences: which sequences of tools are common, and which come before errors, failure and
     success.
     cost_analysis: what was spent, on what, and whether it rises.
     performance_trends: whether success rate, latency and throughput change.
-    session_comparison: how recent sessions differ from earlier ones.
+    session_comparison: how recent sessions differ from earlier ones; success by task, tag, project,
+    agent and user.
 
     "2.3× (1.4–3.8)" is how much likelier something is, with its 95 % interval; q is the share of
     false findings to expect among those as sure as this one.
@@ -92,10 +94,12 @@ def reflect(
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    from mneme.cli.reflect_tables import show
+    from mneme.cli.reflect_tables import show_result
 
     cli.out.line(_looked_at(answer))
-    show(cli.out, answer)
+    show_result(cli.out, answer)
+    if answer.caveat:
+        cli.out.remark(cells.preview(answer.caveat))
     for note in answer.metadata.notes:
         cli.out.remark(f"Note: {cells.preview(note)}")
 

@@ -102,10 +102,11 @@ class ReflectMetadata(_message.Message):
     def __init__(self, sessions_analyzed: _Optional[int] = ..., events_analyzed: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., truncated: _Optional[bool] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ReflectResponse(_message.Message):
-    __slots__ = ("analysis", "insights", "metadata", "error_patterns", "tool_sequences", "cost_analysis", "performance_trends", "session_comparison")
+    __slots__ = ("analysis", "insights", "metadata", "caveat", "error_patterns", "tool_sequences", "cost_analysis", "performance_trends", "session_comparison")
     ANALYSIS_FIELD_NUMBER: _ClassVar[int]
     INSIGHTS_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
+    CAVEAT_FIELD_NUMBER: _ClassVar[int]
     ERROR_PATTERNS_FIELD_NUMBER: _ClassVar[int]
     TOOL_SEQUENCES_FIELD_NUMBER: _ClassVar[int]
     COST_ANALYSIS_FIELD_NUMBER: _ClassVar[int]
@@ -114,15 +115,16 @@ class ReflectResponse(_message.Message):
     analysis: Analysis
     insights: _containers.RepeatedCompositeFieldContainer[Insight]
     metadata: ReflectMetadata
+    caveat: str
     error_patterns: ErrorPatterns
     tool_sequences: ToolSequences
     cost_analysis: CostAnalysis
     performance_trends: PerformanceTrends
     session_comparison: SessionComparison
-    def __init__(self, analysis: _Optional[_Union[Analysis, str]] = ..., insights: _Optional[_Iterable[_Union[Insight, _Mapping]]] = ..., metadata: _Optional[_Union[ReflectMetadata, _Mapping]] = ..., error_patterns: _Optional[_Union[ErrorPatterns, _Mapping]] = ..., tool_sequences: _Optional[_Union[ToolSequences, _Mapping]] = ..., cost_analysis: _Optional[_Union[CostAnalysis, _Mapping]] = ..., performance_trends: _Optional[_Union[PerformanceTrends, _Mapping]] = ..., session_comparison: _Optional[_Union[SessionComparison, _Mapping]] = ...) -> None: ...
+    def __init__(self, analysis: _Optional[_Union[Analysis, str]] = ..., insights: _Optional[_Iterable[_Union[Insight, _Mapping]]] = ..., metadata: _Optional[_Union[ReflectMetadata, _Mapping]] = ..., caveat: _Optional[str] = ..., error_patterns: _Optional[_Union[ErrorPatterns, _Mapping]] = ..., tool_sequences: _Optional[_Union[ToolSequences, _Mapping]] = ..., cost_analysis: _Optional[_Union[CostAnalysis, _Mapping]] = ..., performance_trends: _Optional[_Union[PerformanceTrends, _Mapping]] = ..., session_comparison: _Optional[_Union[SessionComparison, _Mapping]] = ...) -> None: ...
 
 class SequenceEffect(_message.Message):
-    __slots__ = ("tools", "count", "effect_count", "lift", "lift_interval", "q_value", "session_ids", "effect", "base_rate", "tested")
+    __slots__ = ("tools", "count", "effect_count", "lift", "lift_interval", "q_value", "session_ids", "effect", "base_rate", "tested", "base_count", "base_effect_count", "sure")
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     EFFECT_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +135,9 @@ class SequenceEffect(_message.Message):
     EFFECT_FIELD_NUMBER: _ClassVar[int]
     BASE_RATE_FIELD_NUMBER: _ClassVar[int]
     TESTED_FIELD_NUMBER: _ClassVar[int]
+    BASE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    BASE_EFFECT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SURE_FIELD_NUMBER: _ClassVar[int]
     tools: _containers.RepeatedScalarFieldContainer[str]
     count: int
     effect_count: int
@@ -143,7 +148,74 @@ class SequenceEffect(_message.Message):
     effect: str
     base_rate: float
     tested: bool
-    def __init__(self, tools: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ..., effect_count: _Optional[int] = ..., lift: _Optional[float] = ..., lift_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., session_ids: _Optional[_Iterable[str]] = ..., effect: _Optional[str] = ..., base_rate: _Optional[float] = ..., tested: _Optional[bool] = ...) -> None: ...
+    base_count: int
+    base_effect_count: int
+    sure: bool
+    def __init__(self, tools: _Optional[_Iterable[str]] = ..., count: _Optional[int] = ..., effect_count: _Optional[int] = ..., lift: _Optional[float] = ..., lift_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., session_ids: _Optional[_Iterable[str]] = ..., effect: _Optional[str] = ..., base_rate: _Optional[float] = ..., tested: _Optional[bool] = ..., base_count: _Optional[int] = ..., base_effect_count: _Optional[int] = ..., sure: _Optional[bool] = ...) -> None: ...
+
+class OutcomeSplit(_message.Message):
+    __slots__ = ("sessions", "successes", "success_interval", "other_sessions", "other_successes", "other_success_interval", "difference_interval", "q_value", "tested", "sure")
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    SUCCESSES_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    OTHER_SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    OTHER_SUCCESSES_FIELD_NUMBER: _ClassVar[int]
+    OTHER_SUCCESS_INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCE_INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    Q_VALUE_FIELD_NUMBER: _ClassVar[int]
+    TESTED_FIELD_NUMBER: _ClassVar[int]
+    SURE_FIELD_NUMBER: _ClassVar[int]
+    sessions: int
+    successes: int
+    success_interval: Interval
+    other_sessions: int
+    other_successes: int
+    other_success_interval: Interval
+    difference_interval: Interval
+    q_value: float
+    tested: bool
+    sure: bool
+    def __init__(self, sessions: _Optional[int] = ..., successes: _Optional[int] = ..., success_interval: _Optional[_Union[Interval, _Mapping]] = ..., other_sessions: _Optional[int] = ..., other_successes: _Optional[int] = ..., other_success_interval: _Optional[_Union[Interval, _Mapping]] = ..., difference_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., tested: _Optional[bool] = ..., sure: _Optional[bool] = ...) -> None: ...
+
+class Recovery(_message.Message):
+    __slots__ = ("kind", "tools", "sessions", "session_ids", "error_event_id", "event_id")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    tools: _containers.RepeatedScalarFieldContainer[str]
+    sessions: int
+    session_ids: _containers.RepeatedScalarFieldContainer[str]
+    error_event_id: str
+    event_id: str
+    def __init__(self, kind: _Optional[str] = ..., tools: _Optional[_Iterable[str]] = ..., sessions: _Optional[int] = ..., session_ids: _Optional[_Iterable[str]] = ..., error_event_id: _Optional[str] = ..., event_id: _Optional[str] = ...) -> None: ...
+
+class OutcomeGroup(_message.Message):
+    __slots__ = ("key", "outcome", "session_ids")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    outcome: OutcomeSplit
+    session_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, key: _Optional[str] = ..., outcome: _Optional[_Union[OutcomeSplit, _Mapping]] = ..., session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class OutcomeBy(_message.Message):
+    __slots__ = ("dimension", "groups", "group_count", "q_value", "tested")
+    DIMENSION_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    GROUP_COUNT_FIELD_NUMBER: _ClassVar[int]
+    Q_VALUE_FIELD_NUMBER: _ClassVar[int]
+    TESTED_FIELD_NUMBER: _ClassVar[int]
+    dimension: str
+    groups: _containers.RepeatedCompositeFieldContainer[OutcomeGroup]
+    group_count: int
+    q_value: float
+    tested: bool
+    def __init__(self, dimension: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[OutcomeGroup, _Mapping]]] = ..., group_count: _Optional[int] = ..., q_value: _Optional[float] = ..., tested: _Optional[bool] = ...) -> None: ...
 
 class ErrorExample(_message.Message):
     __slots__ = ("event_id", "session_id", "message", "timestamp")
@@ -158,7 +230,7 @@ class ErrorExample(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., session_id: _Optional[str] = ..., message: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ErrorPattern(_message.Message):
-    __slots__ = ("template", "tool_name", "count", "sessions_affected", "first_seen", "last_seen", "rate", "preceding", "examples")
+    __slots__ = ("template", "tool_name", "count", "sessions_affected", "first_seen", "last_seen", "rate", "preceding", "examples", "outcome", "recoveries")
     TEMPLATE_FIELD_NUMBER: _ClassVar[int]
     TOOL_NAME_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -168,6 +240,8 @@ class ErrorPattern(_message.Message):
     RATE_FIELD_NUMBER: _ClassVar[int]
     PRECEDING_FIELD_NUMBER: _ClassVar[int]
     EXAMPLES_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    RECOVERIES_FIELD_NUMBER: _ClassVar[int]
     template: str
     tool_name: str
     count: int
@@ -177,17 +251,21 @@ class ErrorPattern(_message.Message):
     rate: float
     preceding: _containers.RepeatedCompositeFieldContainer[SequenceEffect]
     examples: _containers.RepeatedCompositeFieldContainer[ErrorExample]
-    def __init__(self, template: _Optional[str] = ..., tool_name: _Optional[str] = ..., count: _Optional[int] = ..., sessions_affected: _Optional[int] = ..., first_seen: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_seen: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., rate: _Optional[float] = ..., preceding: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., examples: _Optional[_Iterable[_Union[ErrorExample, _Mapping]]] = ...) -> None: ...
+    outcome: OutcomeSplit
+    recoveries: _containers.RepeatedCompositeFieldContainer[Recovery]
+    def __init__(self, template: _Optional[str] = ..., tool_name: _Optional[str] = ..., count: _Optional[int] = ..., sessions_affected: _Optional[int] = ..., first_seen: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_seen: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., rate: _Optional[float] = ..., preceding: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., examples: _Optional[_Iterable[_Union[ErrorExample, _Mapping]]] = ..., outcome: _Optional[_Union[OutcomeSplit, _Mapping]] = ..., recoveries: _Optional[_Iterable[_Union[Recovery, _Mapping]]] = ...) -> None: ...
 
 class ErrorPatterns(_message.Message):
-    __slots__ = ("patterns", "pattern_count", "error_count")
+    __slots__ = ("patterns", "pattern_count", "error_count", "outcome")
     PATTERNS_FIELD_NUMBER: _ClassVar[int]
     PATTERN_COUNT_FIELD_NUMBER: _ClassVar[int]
     ERROR_COUNT_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
     patterns: _containers.RepeatedCompositeFieldContainer[ErrorPattern]
     pattern_count: int
     error_count: int
-    def __init__(self, patterns: _Optional[_Iterable[_Union[ErrorPattern, _Mapping]]] = ..., pattern_count: _Optional[int] = ..., error_count: _Optional[int] = ...) -> None: ...
+    outcome: OutcomeSplit
+    def __init__(self, patterns: _Optional[_Iterable[_Union[ErrorPattern, _Mapping]]] = ..., pattern_count: _Optional[int] = ..., error_count: _Optional[int] = ..., outcome: _Optional[_Union[OutcomeSplit, _Mapping]] = ...) -> None: ...
 
 class SequenceCount(_message.Message):
     __slots__ = ("tools", "count", "sessions", "support")
@@ -215,8 +293,20 @@ class ToolLoop(_message.Message):
     session_ids: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, tool: _Optional[str] = ..., arguments: _Optional[str] = ..., longest_run: _Optional[int] = ..., runs: _Optional[int] = ..., session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class ToolUse(_message.Message):
+    __slots__ = ("tool", "count", "sessions", "failed")
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    tool: str
+    count: int
+    sessions: int
+    failed: int
+    def __init__(self, tool: _Optional[str] = ..., count: _Optional[int] = ..., sessions: _Optional[int] = ..., failed: _Optional[int] = ...) -> None: ...
+
 class ToolSequences(_message.Message):
-    __slots__ = ("common", "before_errors", "before_success", "before_failure", "average_length", "loops", "sequence_count")
+    __slots__ = ("common", "before_errors", "before_success", "before_failure", "average_length", "loops", "sequence_count", "tools")
     COMMON_FIELD_NUMBER: _ClassVar[int]
     BEFORE_ERRORS_FIELD_NUMBER: _ClassVar[int]
     BEFORE_SUCCESS_FIELD_NUMBER: _ClassVar[int]
@@ -224,6 +314,7 @@ class ToolSequences(_message.Message):
     AVERAGE_LENGTH_FIELD_NUMBER: _ClassVar[int]
     LOOPS_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
     common: _containers.RepeatedCompositeFieldContainer[SequenceCount]
     before_errors: _containers.RepeatedCompositeFieldContainer[SequenceEffect]
     before_success: _containers.RepeatedCompositeFieldContainer[SequenceEffect]
@@ -231,7 +322,8 @@ class ToolSequences(_message.Message):
     average_length: float
     loops: _containers.RepeatedCompositeFieldContainer[ToolLoop]
     sequence_count: int
-    def __init__(self, common: _Optional[_Iterable[_Union[SequenceCount, _Mapping]]] = ..., before_errors: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., before_success: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., before_failure: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., average_length: _Optional[float] = ..., loops: _Optional[_Iterable[_Union[ToolLoop, _Mapping]]] = ..., sequence_count: _Optional[int] = ...) -> None: ...
+    tools: _containers.RepeatedCompositeFieldContainer[ToolUse]
+    def __init__(self, common: _Optional[_Iterable[_Union[SequenceCount, _Mapping]]] = ..., before_errors: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., before_success: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., before_failure: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., average_length: _Optional[float] = ..., loops: _Optional[_Iterable[_Union[ToolLoop, _Mapping]]] = ..., sequence_count: _Optional[int] = ..., tools: _Optional[_Iterable[_Union[ToolUse, _Mapping]]] = ...) -> None: ...
 
 class CostShare(_message.Message):
     __slots__ = ("key", "cost_usd", "share", "input_tokens", "output_tokens", "event_count")
@@ -276,21 +368,25 @@ class CostlyOperation(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., session_id: _Optional[str] = ..., description: _Optional[str] = ..., cost_usd: _Optional[float] = ..., model: _Optional[str] = ...) -> None: ...
 
 class TrendTest(_message.Message):
-    __slots__ = ("trend", "slope_per_day", "slope_interval", "q_value", "points")
+    __slots__ = ("trend", "slope_per_day", "slope_interval", "q_value", "points", "change", "days")
     TREND_FIELD_NUMBER: _ClassVar[int]
     SLOPE_PER_DAY_FIELD_NUMBER: _ClassVar[int]
     SLOPE_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     Q_VALUE_FIELD_NUMBER: _ClassVar[int]
     POINTS_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    DAYS_FIELD_NUMBER: _ClassVar[int]
     trend: Trend
     slope_per_day: float
     slope_interval: Interval
     q_value: float
     points: int
-    def __init__(self, trend: _Optional[_Union[Trend, str]] = ..., slope_per_day: _Optional[float] = ..., slope_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., points: _Optional[int] = ...) -> None: ...
+    change: float
+    days: float
+    def __init__(self, trend: _Optional[_Union[Trend, str]] = ..., slope_per_day: _Optional[float] = ..., slope_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., points: _Optional[int] = ..., change: _Optional[float] = ..., days: _Optional[float] = ...) -> None: ...
 
 class CostAnalysis(_message.Message):
-    __slots__ = ("total_cost_usd", "estimated_cost_usd", "average_cost_per_session", "total_input_tokens", "total_output_tokens", "by_model", "by_tag", "by_tool", "by_agent", "over_time", "cost_per_session", "most_expensive", "unpriced_events", "bucket_seconds")
+    __slots__ = ("total_cost_usd", "estimated_cost_usd", "average_cost_per_session", "total_input_tokens", "total_output_tokens", "by_model", "by_tag", "by_tool", "by_agent", "over_time", "cost_per_session", "most_expensive", "unpriced_events", "bucket_seconds", "costed_sessions")
     TOTAL_COST_USD_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_COST_USD_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_COST_PER_SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -305,6 +401,7 @@ class CostAnalysis(_message.Message):
     MOST_EXPENSIVE_FIELD_NUMBER: _ClassVar[int]
     UNPRICED_EVENTS_FIELD_NUMBER: _ClassVar[int]
     BUCKET_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    COSTED_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     total_cost_usd: float
     estimated_cost_usd: float
     average_cost_per_session: float
@@ -319,7 +416,8 @@ class CostAnalysis(_message.Message):
     most_expensive: _containers.RepeatedCompositeFieldContainer[CostlyOperation]
     unpriced_events: int
     bucket_seconds: int
-    def __init__(self, total_cost_usd: _Optional[float] = ..., estimated_cost_usd: _Optional[float] = ..., average_cost_per_session: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., by_model: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tag: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tool: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_agent: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., over_time: _Optional[_Iterable[_Union[CostPoint, _Mapping]]] = ..., cost_per_session: _Optional[_Union[TrendTest, _Mapping]] = ..., most_expensive: _Optional[_Iterable[_Union[CostlyOperation, _Mapping]]] = ..., unpriced_events: _Optional[int] = ..., bucket_seconds: _Optional[int] = ...) -> None: ...
+    costed_sessions: int
+    def __init__(self, total_cost_usd: _Optional[float] = ..., estimated_cost_usd: _Optional[float] = ..., average_cost_per_session: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., by_model: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tag: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tool: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_agent: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., over_time: _Optional[_Iterable[_Union[CostPoint, _Mapping]]] = ..., cost_per_session: _Optional[_Union[TrendTest, _Mapping]] = ..., most_expensive: _Optional[_Iterable[_Union[CostlyOperation, _Mapping]]] = ..., unpriced_events: _Optional[int] = ..., bucket_seconds: _Optional[int] = ..., costed_sessions: _Optional[int] = ...) -> None: ...
 
 class PerformancePoint(_message.Message):
     __slots__ = ("start_time", "session_count", "success_rate", "errors_per_session", "latency_p50_ms", "latency_p95_ms", "sessions_per_hour", "latency_mean_ms")
@@ -360,7 +458,7 @@ class PerformanceTrends(_message.Message):
     def __init__(self, points: _Optional[_Iterable[_Union[PerformancePoint, _Mapping]]] = ..., success_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., latency: _Optional[_Union[TrendTest, _Mapping]] = ..., throughput: _Optional[_Union[TrendTest, _Mapping]] = ..., error_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., bucket_seconds: _Optional[int] = ..., latency_p95: _Optional[_Union[TrendTest, _Mapping]] = ...) -> None: ...
 
 class Comparison(_message.Message):
-    __slots__ = ("measure", "recent_mean", "earlier_mean", "difference", "difference_interval", "effect_size", "q_value", "trend", "recent_count", "earlier_count")
+    __slots__ = ("measure", "recent_mean", "earlier_mean", "difference", "difference_interval", "effect_size", "q_value", "trend", "recent_count", "earlier_count", "differs")
     MEASURE_FIELD_NUMBER: _ClassVar[int]
     RECENT_MEAN_FIELD_NUMBER: _ClassVar[int]
     EARLIER_MEAN_FIELD_NUMBER: _ClassVar[int]
@@ -371,6 +469,7 @@ class Comparison(_message.Message):
     TREND_FIELD_NUMBER: _ClassVar[int]
     RECENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     EARLIER_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DIFFERS_FIELD_NUMBER: _ClassVar[int]
     measure: str
     recent_mean: float
     earlier_mean: float
@@ -381,7 +480,8 @@ class Comparison(_message.Message):
     trend: Trend
     recent_count: int
     earlier_count: int
-    def __init__(self, measure: _Optional[str] = ..., recent_mean: _Optional[float] = ..., earlier_mean: _Optional[float] = ..., difference: _Optional[float] = ..., difference_interval: _Optional[_Union[Interval, _Mapping]] = ..., effect_size: _Optional[float] = ..., q_value: _Optional[float] = ..., trend: _Optional[_Union[Trend, str]] = ..., recent_count: _Optional[int] = ..., earlier_count: _Optional[int] = ...) -> None: ...
+    differs: bool
+    def __init__(self, measure: _Optional[str] = ..., recent_mean: _Optional[float] = ..., earlier_mean: _Optional[float] = ..., difference: _Optional[float] = ..., difference_interval: _Optional[_Union[Interval, _Mapping]] = ..., effect_size: _Optional[float] = ..., q_value: _Optional[float] = ..., trend: _Optional[_Union[Trend, str]] = ..., recent_count: _Optional[int] = ..., earlier_count: _Optional[int] = ..., differs: _Optional[bool] = ...) -> None: ...
 
 class ErrorChange(_message.Message):
     __slots__ = ("template", "tool_name", "sessions", "q_value")
@@ -396,17 +496,19 @@ class ErrorChange(_message.Message):
     def __init__(self, template: _Optional[str] = ..., tool_name: _Optional[str] = ..., sessions: _Optional[int] = ..., q_value: _Optional[float] = ...) -> None: ...
 
 class SessionComparison(_message.Message):
-    __slots__ = ("recent_count", "earlier_count", "split_time", "comparisons", "new_errors", "gone_errors")
+    __slots__ = ("recent_count", "earlier_count", "split_time", "comparisons", "new_errors", "gone_errors", "outcomes")
     RECENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     EARLIER_COUNT_FIELD_NUMBER: _ClassVar[int]
     SPLIT_TIME_FIELD_NUMBER: _ClassVar[int]
     COMPARISONS_FIELD_NUMBER: _ClassVar[int]
     NEW_ERRORS_FIELD_NUMBER: _ClassVar[int]
     GONE_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     recent_count: int
     earlier_count: int
     split_time: _timestamp_pb2.Timestamp
     comparisons: _containers.RepeatedCompositeFieldContainer[Comparison]
     new_errors: _containers.RepeatedCompositeFieldContainer[ErrorChange]
     gone_errors: _containers.RepeatedCompositeFieldContainer[ErrorChange]
-    def __init__(self, recent_count: _Optional[int] = ..., earlier_count: _Optional[int] = ..., split_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., comparisons: _Optional[_Iterable[_Union[Comparison, _Mapping]]] = ..., new_errors: _Optional[_Iterable[_Union[ErrorChange, _Mapping]]] = ..., gone_errors: _Optional[_Iterable[_Union[ErrorChange, _Mapping]]] = ...) -> None: ...
+    outcomes: _containers.RepeatedCompositeFieldContainer[OutcomeBy]
+    def __init__(self, recent_count: _Optional[int] = ..., earlier_count: _Optional[int] = ..., split_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., comparisons: _Optional[_Iterable[_Union[Comparison, _Mapping]]] = ..., new_errors: _Optional[_Iterable[_Union[ErrorChange, _Mapping]]] = ..., gone_errors: _Optional[_Iterable[_Union[ErrorChange, _Mapping]]] = ..., outcomes: _Optional[_Iterable[_Union[OutcomeBy, _Mapping]]] = ...) -> None: ...

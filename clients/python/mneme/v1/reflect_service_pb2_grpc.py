@@ -31,8 +31,9 @@ class ReflectServiceStub:
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -56,8 +57,9 @@ class ReflectServiceServicer:
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -101,8 +103,9 @@ class ReflectService:
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """

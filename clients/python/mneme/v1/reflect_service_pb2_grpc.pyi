@@ -32,8 +32,9 @@ class ReflectServiceStub:
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -63,8 +64,9 @@ class ReflectServiceAsyncStub(ReflectServiceStub):
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -90,8 +92,9 @@ class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
     figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
-    analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
-    most one in twenty is expected to be chance.
+    same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+    up to 0.05, at most one in twenty is expected to be chance. Sequences of
+    tools, outcomes of sessions, and measures are such kinds.
 
     Every call acts on the tenant of the caller's API key.
     """

@@ -9,7 +9,7 @@ from typing import cast
 from mneme.v1 import reflect_service_pb2 as pb
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.reflect import model
+from mneme_server.reflect import compared, model
 from mneme_server.reflect.ports import HistoryFilter
 from mneme_server.transport.convert.json import METADATA_BYTES, json_of, struct_of_object
 from mneme_server.transport.convert.time import time_range, to_timestamp
@@ -47,6 +47,7 @@ def reflect_response(reflection: model.Reflection) -> pb.ReflectResponse:
             truncated=scope.truncated,
             notes=scope.notes,
         ),
+        caveat=reflection.caveat,
     )
     _set_result(reflection.result, message)
     return message
@@ -68,7 +69,7 @@ def _insight(insight: model.Insight) -> pb.Insight:
     )
 
 
-def _interval(interval: model.Interval) -> pb.Interval | None:
+def _interval(interval: compared.Interval) -> pb.Interval | None:
     """Return an interval; None where there is none."""
     if not math.isfinite(interval.low + interval.high):
         return None
@@ -82,21 +83,70 @@ def _trend(test: model.TrendTest) -> pb.TrendTest:
         slope_interval=_interval(test.slope_interval),
         q_value=test.q_value,
         points=test.points,
+        change=test.change,
+        days=test.days,
     )
 
 
-def _effect(effect: model.SequenceEffect) -> pb.SequenceEffect:
+def _effect(effect: compared.SequenceEffect) -> pb.SequenceEffect:
     return pb.SequenceEffect(
         tools=effect.tools,
         count=effect.count,
         effect_count=effect.effect_count,
-        lift=effect.lift,
-        lift_interval=_interval(effect.lift_interval),
+        lift=effect.lift if effect.has_ratio else 0.0,
+        lift_interval=_interval(effect.lift_interval) if effect.has_ratio else None,
         q_value=effect.q_value,
         session_ids=effect.session_ids,
         effect=effect.effect,
         base_rate=effect.base_rate,
         tested=effect.tested,
+        base_count=effect.base_count,
+        base_effect_count=effect.base_effect_count,
+        sure=effect.is_sure,
+    )
+
+
+def _split(split: compared.OutcomeSplit | None) -> pb.OutcomeSplit | None:
+    if split is None:
+        return None
+    return pb.OutcomeSplit(
+        sessions=split.sessions,
+        successes=split.successes,
+        success_interval=_interval(split.interval),
+        other_sessions=split.other_sessions,
+        other_successes=split.other_successes,
+        other_success_interval=_interval(split.other_interval),
+        difference_interval=_interval(split.difference),
+        q_value=split.q_value if split.tested else 1.0,
+        tested=split.tested,
+        sure=split.is_sure,
+    )
+
+
+def _recovery(way: model.Recovery) -> pb.Recovery:
+    return pb.Recovery(
+        kind=way.kind,
+        tools=way.tools,
+        sessions=way.sessions,
+        session_ids=way.session_ids,
+        error_event_id=way.error_event_id,
+        event_id=way.event_id,
+    )
+
+
+def _outcome_by(by: compared.OutcomeBy) -> pb.OutcomeBy:
+    tested = not math.isnan(by.q_value)
+    return pb.OutcomeBy(
+        dimension=by.dimension,
+        groups=[
+            pb.OutcomeGroup(
+                key=group.key, outcome=_split(group.split), session_ids=group.session_ids
+            )
+            for group in by.groups
+        ],
+        group_count=by.group_count,
+        q_value=by.q_value if tested else 1.0,
+        tested=tested,
     )
 
 
@@ -107,6 +157,7 @@ def _(result: model.ErrorPatterns, message: pb.ReflectResponse) -> None:
             patterns=[_pattern(pattern) for pattern in result.patterns],
             pattern_count=result.pattern_count,
             error_count=result.error_count,
+            outcome=_split(result.outcome),
         )
     )
 
@@ -130,6 +181,8 @@ def _pattern(pattern: model.ErrorPattern) -> pb.ErrorPattern:
             )
             for example in pattern.examples
         ],
+        outcome=_split(pattern.outcome),
+        recoveries=map(_recovery, pattern.recoveries),
     )
 
 
@@ -161,6 +214,10 @@ def _(result: model.ToolSequences, message: pb.ReflectResponse) -> None:
                 for loop in result.loops
             ],
             sequence_count=result.sequence_count,
+            tools=[
+                pb.ToolUse(tool=use.tool, count=use.count, sessions=use.sessions, failed=use.failed)
+                for use in result.tools
+            ],
         )
     )
 
@@ -200,6 +257,7 @@ def _(result: model.CostAnalysis, message: pb.ReflectResponse) -> None:
             ],
             unpriced_events=result.unpriced_events,
             bucket_seconds=result.bucket_seconds,
+            costed_sessions=result.costed_sessions,
         )
     )
 
@@ -252,6 +310,7 @@ def _(result: model.SessionComparison, message: pb.ReflectResponse) -> None:
             comparisons=[_comparison(comparison) for comparison in result.comparisons],
             new_errors=map(_change, result.new_errors),
             gone_errors=map(_change, result.gone_errors),
+            outcomes=map(_outcome_by, result.outcomes),
         )
     )
 
@@ -268,6 +327,7 @@ def _comparison(comparison: model.Comparison) -> pb.Comparison:
         trend=cast("pb.Trend", comparison.trend),
         recent_count=comparison.recent_count,
         earlier_count=comparison.earlier_count,
+        differs=comparison.differs,
     )
 
 

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/reflect_service.proto.
  */
 export const file_mneme_v1_reflect_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIqkDCg5SZWZsZWN0UmVxdWVzdBIwCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgq6SAeCAQQQASAAEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcGFyYW1zGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIYCgVsaW1pdBgGIAEoBUIJukgGGgQYZCgAEi4KB3Byb2plY3QYByABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYCCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYCSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQiJQoISW50ZXJ2YWwSCwoDbG93GAEgASgBEgwKBGhpZ2gYAiABKAEiiwEKB0luc2lnaHQSDAoEdHlwZRgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEiUKBGRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCmNvbmZpZGVuY2UYBCABKAESEwoLc2Vzc2lvbl9pZHMYBSADKAkSEQoJZXZlbnRfaWRzGAYgAygJIsUBCg9SZWZsZWN0TWV0YWRhdGESGQoRc2Vzc2lvbnNfYW5hbHl6ZWQYASABKAMSFwoPZXZlbnRzX2FuYWx5emVkGAIgASgDEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgl0cnVuY2F0ZWQYBSABKAgSDQoFbm90ZXMYBiADKAkioAMKD1JlZmxlY3RSZXNwb25zZRIkCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzEiMKCGluc2lnaHRzGAIgAygLMhEubW5lbWUudjEuSW5zaWdodBIrCghtZXRhZGF0YRgDIAEoCzIZLm1uZW1lLnYxLlJlZmxlY3RNZXRhZGF0YRIxCg5lcnJvcl9wYXR0ZXJucxgKIAEoCzIXLm1uZW1lLnYxLkVycm9yUGF0dGVybnNIABIxCg50b29sX3NlcXVlbmNlcxgLIAEoCzIXLm1uZW1lLnYxLlRvb2xTZXF1ZW5jZXNIABIvCg1jb3N0X2FuYWx5c2lzGAwgASgLMhYubW5lbWUudjEuQ29zdEFuYWx5c2lzSAASOQoScGVyZm9ybWFuY2VfdHJlbmRzGA0gASgLMhsubW5lbWUudjEuUGVyZm9ybWFuY2VUcmVuZHNIABI5ChJzZXNzaW9uX2NvbXBhcmlzb24YDiABKAsyGy5tbmVtZS52MS5TZXNzaW9uQ29tcGFyaXNvbkgAQggKBnJlc3VsdCLWAQoOU2VxdWVuY2VFZmZlY3QSDQoFdG9vbHMYASADKAkSDQoFY291bnQYAiABKAMSFAoMZWZmZWN0X2NvdW50GAMgASgDEgwKBGxpZnQYBCABKAESKQoNbGlmdF9pbnRlcnZhbBgFIAEoCzISLm1uZW1lLnYxLkludGVydmFsEg8KB3FfdmFsdWUYBiABKAESEwoLc2Vzc2lvbl9pZHMYByADKAkSDgoGZWZmZWN0GAggASgJEhEKCWJhc2VfcmF0ZRgJIAEoARIOCgZ0ZXN0ZWQYCiABKAgidAoMRXJyb3JFeGFtcGxlEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqECCgxFcnJvclBhdHRlcm4SEAoIdGVtcGxhdGUYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEg0KBWNvdW50GAMgASgDEhkKEXNlc3Npb25zX2FmZmVjdGVkGAQgASgDEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEcmF0ZRgHIAEoARIrCglwcmVjZWRpbmcYCCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIoCghleGFtcGxlcxgJIAMoCzIWLm1uZW1lLnYxLkVycm9yRXhhbXBsZSJlCg1FcnJvclBhdHRlcm5zEigKCHBhdHRlcm5zGAEgAygLMhYubW5lbWUudjEuRXJyb3JQYXR0ZXJuEhUKDXBhdHRlcm5fY291bnQYAiABKAMSEwoLZXJyb3JfY291bnQYAyABKAMiUAoNU2VxdWVuY2VDb3VudBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIQCghzZXNzaW9ucxgDIAEoAxIPCgdzdXBwb3J0GAQgASgBImMKCFRvb2xMb29wEgwKBHRvb2wYASABKAkSEQoJYXJndW1lbnRzGAIgASgJEhMKC2xvbmdlc3RfcnVuGAMgASgDEgwKBHJ1bnMYBCABKAMSEwoLc2Vzc2lvbl9pZHMYBSADKAkioAIKDVRvb2xTZXF1ZW5jZXMSJwoGY29tbW9uGAEgAygLMhcubW5lbWUudjEuU2VxdWVuY2VDb3VudBIvCg1iZWZvcmVfZXJyb3JzGAIgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSMAoOYmVmb3JlX3N1Y2Nlc3MYAyADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIwCg5iZWZvcmVfZmFpbHVyZRgEIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EhYKDmF2ZXJhZ2VfbGVuZ3RoGAUgASgBEiEKBWxvb3BzGAYgAygLMhIubW5lbWUudjEuVG9vbExvb3ASFgoOc2VxdWVuY2VfY291bnQYByABKAMiewoJQ29zdFNoYXJlEgsKA2tleRgBIAEoCRIQCghjb3N0X3VzZBgCIAEoARINCgVzaGFyZRgDIAEoARIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxITCgtldmVudF9jb3VudBgGIAEoAyKYAQoJQ29zdFBvaW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvc3RfdXNkGAIgASgBEhUKDXNlc3Npb25fY291bnQYAyABKAMSHQoQY29zdF9wZXJfc2Vzc2lvbhgEIAEoAUgAiAEBQhMKEV9jb3N0X3Blcl9zZXNzaW9uIm0KD0Nvc3RseU9wZXJhdGlvbhIQCghldmVudF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCGNvc3RfdXNkGAQgASgBEg0KBW1vZGVsGAUgASgJIo8BCglUcmVuZFRlc3QSHgoFdHJlbmQYASABKA4yDy5tbmVtZS52MS5UcmVuZBIVCg1zbG9wZV9wZXJfZGF5GAIgASgBEioKDnNsb3BlX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgEIAEoARIOCgZwb2ludHMYBSABKAMi8QMKDENvc3RBbmFseXNpcxIWCg50b3RhbF9jb3N0X3VzZBgBIAEoARIaChJlc3RpbWF0ZWRfY29zdF91c2QYAiABKAESIAoYYXZlcmFnZV9jb3N0X3Blcl9zZXNzaW9uGAMgASgBEhoKEnRvdGFsX2lucHV0X3Rva2VucxgEIAEoAxIbChN0b3RhbF9vdXRwdXRfdG9rZW5zGAUgASgDEiUKCGJ5X21vZGVsGAYgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiMKBmJ5X3RhZxgHIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRIkCgdieV90b29sGAggAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiUKCGJ5X2FnZW50GAkgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiYKCW92ZXJfdGltZRgKIAMoCzITLm1uZW1lLnYxLkNvc3RQb2ludBItChBjb3N0X3Blcl9zZXNzaW9uGAsgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EjEKDm1vc3RfZXhwZW5zaXZlGAwgAygLMhkubW5lbWUudjEuQ29zdGx5T3BlcmF0aW9uEhcKD3VucHJpY2VkX2V2ZW50cxgNIAEoAxIWCg5idWNrZXRfc2Vjb25kcxgOIAEoAyLOAgoQUGVyZm9ybWFuY2VQb2ludBIuCgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1zZXNzaW9uX2NvdW50GAIgASgDEhkKDHN1Y2Nlc3NfcmF0ZRgDIAEoAUgAiAEBEhoKEmVycm9yc19wZXJfc2Vzc2lvbhgEIAEoARIbCg5sYXRlbmN5X3A1MF9tcxgFIAEoAUgBiAEBEhsKDmxhdGVuY3lfcDk1X21zGAYgASgBSAKIAQESGQoRc2Vzc2lvbnNfcGVyX2hvdXIYByABKAESHAoPbGF0ZW5jeV9tZWFuX21zGAggASgBSAOIAQFCDwoNX3N1Y2Nlc3NfcmF0ZUIRCg9fbGF0ZW5jeV9wNTBfbXNCEQoPX2xhdGVuY3lfcDk1X21zQhIKEF9sYXRlbmN5X21lYW5fbXMipAIKEVBlcmZvcm1hbmNlVHJlbmRzEioKBnBvaW50cxgBIAMoCzIaLm1uZW1lLnYxLlBlcmZvcm1hbmNlUG9pbnQSKQoMc3VjY2Vzc19yYXRlGAIgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EiQKB2xhdGVuY3kYAyABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJwoKdGhyb3VnaHB1dBgEIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBInCgplcnJvcl9yYXRlGAUgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EhYKDmJ1Y2tldF9zZWNvbmRzGAYgASgDEigKC2xhdGVuY3lfcDk1GAcgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0IoACCgpDb21wYXJpc29uEg8KB21lYXN1cmUYASABKAkSEwoLcmVjZW50X21lYW4YAiABKAESFAoMZWFybGllcl9tZWFuGAMgASgBEhIKCmRpZmZlcmVuY2UYBCABKAESLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgFIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhMKC2VmZmVjdF9zaXplGAYgASgBEg8KB3FfdmFsdWUYByABKAESHgoFdHJlbmQYCCABKA4yDy5tbmVtZS52MS5UcmVuZBIUCgxyZWNlbnRfY291bnQYCSABKAMSFQoNZWFybGllcl9jb3VudBgKIAEoAyJVCgtFcnJvckNoYW5nZRIQCgh0ZW1wbGF0ZRgBIAEoCRIRCgl0b29sX25hbWUYAiABKAkSEAoIc2Vzc2lvbnMYAyABKAMSDwoHcV92YWx1ZRgEIAEoASLyAQoRU2Vzc2lvbkNvbXBhcmlzb24SFAoMcmVjZW50X2NvdW50GAEgASgDEhUKDWVhcmxpZXJfY291bnQYAiABKAMSLgoKc3BsaXRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoLY29tcGFyaXNvbnMYBCADKAsyFC5tbmVtZS52MS5Db21wYXJpc29uEikKCm5ld19lcnJvcnMYBSADKAsyFS5tbmVtZS52MS5FcnJvckNoYW5nZRIqCgtnb25lX2Vycm9ycxgGIAMoCzIVLm1uZW1lLnYxLkVycm9yQ2hhbmdlKrwBCghBbmFseXNpcxIYChRBTkFMWVNJU19VTlNQRUNJRklFRBAAEhsKF0FOQUxZU0lTX0VSUk9SX1BBVFRFUk5TEAESGwoXQU5BTFlTSVNfVE9PTF9TRVFVRU5DRVMQAhIaChZBTkFMWVNJU19DT1NUX0FOQUxZU0lTEAMSHwobQU5BTFlTSVNfUEVSRk9STUFOQ0VfVFJFTkRTEAQSHwobQU5BTFlTSVNfU0VTU0lPTl9DT01QQVJJU09OEAUqWgoFVHJlbmQSFQoRVFJFTkRfVU5TUEVDSUZJRUQQABITCg9UUkVORF9JTVBST1ZJTkcQARIQCgxUUkVORF9TVEFCTEUQAhITCg9UUkVORF9ERUdSQURJTkcQAzJWCg5SZWZsZWN0U2VydmljZRJECgdSZWZsZWN0EhgubW5lbWUudjEuUmVmbGVjdFJlcXVlc3QaGS5tbmVtZS52MS5SZWZsZWN0UmVzcG9uc2UiBLjkJgFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_auth]);
+  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIqkDCg5SZWZsZWN0UmVxdWVzdBIwCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgq6SAeCAQQQASAAEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcGFyYW1zGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIYCgVsaW1pdBgGIAEoBUIJukgGGgQYZCgAEi4KB3Byb2plY3QYByABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYCCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYCSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQiJQoISW50ZXJ2YWwSCwoDbG93GAEgASgBEgwKBGhpZ2gYAiABKAEiiwEKB0luc2lnaHQSDAoEdHlwZRgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEiUKBGRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCmNvbmZpZGVuY2UYBCABKAESEwoLc2Vzc2lvbl9pZHMYBSADKAkSEQoJZXZlbnRfaWRzGAYgAygJIsUBCg9SZWZsZWN0TWV0YWRhdGESGQoRc2Vzc2lvbnNfYW5hbHl6ZWQYASABKAMSFwoPZXZlbnRzX2FuYWx5emVkGAIgASgDEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgl0cnVuY2F0ZWQYBSABKAgSDQoFbm90ZXMYBiADKAkisAMKD1JlZmxlY3RSZXNwb25zZRIkCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzEiMKCGluc2lnaHRzGAIgAygLMhEubW5lbWUudjEuSW5zaWdodBIrCghtZXRhZGF0YRgDIAEoCzIZLm1uZW1lLnYxLlJlZmxlY3RNZXRhZGF0YRIOCgZjYXZlYXQYBCABKAkSMQoOZXJyb3JfcGF0dGVybnMYCiABKAsyFy5tbmVtZS52MS5FcnJvclBhdHRlcm5zSAASMQoOdG9vbF9zZXF1ZW5jZXMYCyABKAsyFy5tbmVtZS52MS5Ub29sU2VxdWVuY2VzSAASLwoNY29zdF9hbmFseXNpcxgMIAEoCzIWLm1uZW1lLnYxLkNvc3RBbmFseXNpc0gAEjkKEnBlcmZvcm1hbmNlX3RyZW5kcxgNIAEoCzIbLm1uZW1lLnYxLlBlcmZvcm1hbmNlVHJlbmRzSAASOQoSc2Vzc2lvbl9jb21wYXJpc29uGA4gASgLMhsubW5lbWUudjEuU2Vzc2lvbkNvbXBhcmlzb25IAEIICgZyZXN1bHQikwIKDlNlcXVlbmNlRWZmZWN0Eg0KBXRvb2xzGAEgAygJEg0KBWNvdW50GAIgASgDEhQKDGVmZmVjdF9jb3VudBgDIAEoAxIMCgRsaWZ0GAQgASgBEikKDWxpZnRfaW50ZXJ2YWwYBSABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBIPCgdxX3ZhbHVlGAYgASgBEhMKC3Nlc3Npb25faWRzGAcgAygJEg4KBmVmZmVjdBgIIAEoCRIRCgliYXNlX3JhdGUYCSABKAESDgoGdGVzdGVkGAogASgIEhIKCmJhc2VfY291bnQYCyABKAMSGQoRYmFzZV9lZmZlY3RfY291bnQYDCABKAMSDAoEc3VyZRgNIAEoCCKmAgoMT3V0Y29tZVNwbGl0EhAKCHNlc3Npb25zGAEgASgDEhEKCXN1Y2Nlc3NlcxgCIAEoAxIsChBzdWNjZXNzX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSFgoOb3RoZXJfc2Vzc2lvbnMYBCABKAMSFwoPb3RoZXJfc3VjY2Vzc2VzGAUgASgDEjIKFm90aGVyX3N1Y2Nlc3NfaW50ZXJ2YWwYBiABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBIvChNkaWZmZXJlbmNlX2ludGVydmFsGAcgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgIIAEoARIOCgZ0ZXN0ZWQYCSABKAgSDAoEc3VyZRgKIAEoCCJ4CghSZWNvdmVyeRIMCgRraW5kGAEgASgJEg0KBXRvb2xzGAIgAygJEhAKCHNlc3Npb25zGAMgASgDEhMKC3Nlc3Npb25faWRzGAQgAygJEhYKDmVycm9yX2V2ZW50X2lkGAUgASgJEhAKCGV2ZW50X2lkGAYgASgJIlkKDE91dGNvbWVHcm91cBILCgNrZXkYASABKAkSJwoHb3V0Y29tZRgCIAEoCzIWLm1uZW1lLnYxLk91dGNvbWVTcGxpdBITCgtzZXNzaW9uX2lkcxgDIAMoCSJ8CglPdXRjb21lQnkSEQoJZGltZW5zaW9uGAEgASgJEiYKBmdyb3VwcxgCIAMoCzIWLm1uZW1lLnYxLk91dGNvbWVHcm91cBITCgtncm91cF9jb3VudBgDIAEoAxIPCgdxX3ZhbHVlGAQgASgBEg4KBnRlc3RlZBgFIAEoCCJ0CgxFcnJvckV4YW1wbGUSEAoIZXZlbnRfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi8gIKDEVycm9yUGF0dGVybhIQCgh0ZW1wbGF0ZRgBIAEoCRIRCgl0b29sX25hbWUYAiABKAkSDQoFY291bnQYAyABKAMSGQoRc2Vzc2lvbnNfYWZmZWN0ZWQYBCABKAMSLgoKZmlyc3Rfc2VlbhgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZWVuGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRyYXRlGAcgASgBEisKCXByZWNlZGluZxgIIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EigKCGV4YW1wbGVzGAkgAygLMhYubW5lbWUudjEuRXJyb3JFeGFtcGxlEicKB291dGNvbWUYCiABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQSJgoKcmVjb3ZlcmllcxgLIAMoCzISLm1uZW1lLnYxLlJlY292ZXJ5Io4BCg1FcnJvclBhdHRlcm5zEigKCHBhdHRlcm5zGAEgAygLMhYubW5lbWUudjEuRXJyb3JQYXR0ZXJuEhUKDXBhdHRlcm5fY291bnQYAiABKAMSEwoLZXJyb3JfY291bnQYAyABKAMSJwoHb3V0Y29tZRgEIAEoCzIWLm1uZW1lLnYxLk91dGNvbWVTcGxpdCJQCg1TZXF1ZW5jZUNvdW50Eg0KBXRvb2xzGAEgAygJEg0KBWNvdW50GAIgASgDEhAKCHNlc3Npb25zGAMgASgDEg8KB3N1cHBvcnQYBCABKAEiYwoIVG9vbExvb3ASDAoEdG9vbBgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkSEwoLbG9uZ2VzdF9ydW4YAyABKAMSDAoEcnVucxgEIAEoAxITCgtzZXNzaW9uX2lkcxgFIAMoCSJICgdUb29sVXNlEgwKBHRvb2wYASABKAkSDQoFY291bnQYAiABKAMSEAoIc2Vzc2lvbnMYAyABKAMSDgoGZmFpbGVkGAQgASgDIsICCg1Ub29sU2VxdWVuY2VzEicKBmNvbW1vbhgBIAMoCzIXLm1uZW1lLnYxLlNlcXVlbmNlQ291bnQSLwoNYmVmb3JlX2Vycm9ycxgCIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EjAKDmJlZm9yZV9zdWNjZXNzGAMgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSMAoOYmVmb3JlX2ZhaWx1cmUYBCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIWCg5hdmVyYWdlX2xlbmd0aBgFIAEoARIhCgVsb29wcxgGIAMoCzISLm1uZW1lLnYxLlRvb2xMb29wEhYKDnNlcXVlbmNlX2NvdW50GAcgASgDEiAKBXRvb2xzGAggAygLMhEubW5lbWUudjEuVG9vbFVzZSJ7CglDb3N0U2hhcmUSCwoDa2V5GAEgASgJEhAKCGNvc3RfdXNkGAIgASgBEg0KBXNoYXJlGAMgASgBEhQKDGlucHV0X3Rva2VucxgEIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAUgASgDEhMKC2V2ZW50X2NvdW50GAYgASgDIpgBCglDb3N0UG9pbnQSLgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIY29zdF91c2QYAiABKAESFQoNc2Vzc2lvbl9jb3VudBgDIAEoAxIdChBjb3N0X3Blcl9zZXNzaW9uGAQgASgBSACIAQFCEwoRX2Nvc3RfcGVyX3Nlc3Npb24ibQoPQ29zdGx5T3BlcmF0aW9uEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEAoIY29zdF91c2QYBCABKAESDQoFbW9kZWwYBSABKAkirQEKCVRyZW5kVGVzdBIeCgV0cmVuZBgBIAEoDjIPLm1uZW1lLnYxLlRyZW5kEhUKDXNsb3BlX3Blcl9kYXkYAiABKAESKgoOc2xvcGVfaW50ZXJ2YWwYAyABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBIPCgdxX3ZhbHVlGAQgASgBEg4KBnBvaW50cxgFIAEoAxIOCgZjaGFuZ2UYBiABKAESDAoEZGF5cxgHIAEoASKKBAoMQ29zdEFuYWx5c2lzEhYKDnRvdGFsX2Nvc3RfdXNkGAEgASgBEhoKEmVzdGltYXRlZF9jb3N0X3VzZBgCIAEoARIgChhhdmVyYWdlX2Nvc3RfcGVyX3Nlc3Npb24YAyABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGAQgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYBSABKAMSJQoIYnlfbW9kZWwYBiADKAsyEy5tbmVtZS52MS5Db3N0U2hhcmUSIwoGYnlfdGFnGAcgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiQKB2J5X3Rvb2wYCCADKAsyEy5tbmVtZS52MS5Db3N0U2hhcmUSJQoIYnlfYWdlbnQYCSADKAsyEy5tbmVtZS52MS5Db3N0U2hhcmUSJgoJb3Zlcl90aW1lGAogAygLMhMubW5lbWUudjEuQ29zdFBvaW50Ei0KEGNvc3RfcGVyX3Nlc3Npb24YCyABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSMQoObW9zdF9leHBlbnNpdmUYDCADKAsyGS5tbmVtZS52MS5Db3N0bHlPcGVyYXRpb24SFwoPdW5wcmljZWRfZXZlbnRzGA0gASgDEhYKDmJ1Y2tldF9zZWNvbmRzGA4gASgDEhcKD2Nvc3RlZF9zZXNzaW9ucxgPIAEoAyLOAgoQUGVyZm9ybWFuY2VQb2ludBIuCgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1zZXNzaW9uX2NvdW50GAIgASgDEhkKDHN1Y2Nlc3NfcmF0ZRgDIAEoAUgAiAEBEhoKEmVycm9yc19wZXJfc2Vzc2lvbhgEIAEoARIbCg5sYXRlbmN5X3A1MF9tcxgFIAEoAUgBiAEBEhsKDmxhdGVuY3lfcDk1X21zGAYgASgBSAKIAQESGQoRc2Vzc2lvbnNfcGVyX2hvdXIYByABKAESHAoPbGF0ZW5jeV9tZWFuX21zGAggASgBSAOIAQFCDwoNX3N1Y2Nlc3NfcmF0ZUIRCg9fbGF0ZW5jeV9wNTBfbXNCEQoPX2xhdGVuY3lfcDk1X21zQhIKEF9sYXRlbmN5X21lYW5fbXMipAIKEVBlcmZvcm1hbmNlVHJlbmRzEioKBnBvaW50cxgBIAMoCzIaLm1uZW1lLnYxLlBlcmZvcm1hbmNlUG9pbnQSKQoMc3VjY2Vzc19yYXRlGAIgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EiQKB2xhdGVuY3kYAyABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJwoKdGhyb3VnaHB1dBgEIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBInCgplcnJvcl9yYXRlGAUgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EhYKDmJ1Y2tldF9zZWNvbmRzGAYgASgDEigKC2xhdGVuY3lfcDk1GAcgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0IpECCgpDb21wYXJpc29uEg8KB21lYXN1cmUYASABKAkSEwoLcmVjZW50X21lYW4YAiABKAESFAoMZWFybGllcl9tZWFuGAMgASgBEhIKCmRpZmZlcmVuY2UYBCABKAESLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgFIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhMKC2VmZmVjdF9zaXplGAYgASgBEg8KB3FfdmFsdWUYByABKAESHgoFdHJlbmQYCCABKA4yDy5tbmVtZS52MS5UcmVuZBIUCgxyZWNlbnRfY291bnQYCSABKAMSFQoNZWFybGllcl9jb3VudBgKIAEoAxIPCgdkaWZmZXJzGAsgASgIIlUKC0Vycm9yQ2hhbmdlEhAKCHRlbXBsYXRlGAEgASgJEhEKCXRvb2xfbmFtZRgCIAEoCRIQCghzZXNzaW9ucxgDIAEoAxIPCgdxX3ZhbHVlGAQgASgBIpkCChFTZXNzaW9uQ29tcGFyaXNvbhIUCgxyZWNlbnRfY291bnQYASABKAMSFQoNZWFybGllcl9jb3VudBgCIAEoAxIuCgpzcGxpdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgtjb21wYXJpc29ucxgEIAMoCzIULm1uZW1lLnYxLkNvbXBhcmlzb24SKQoKbmV3X2Vycm9ycxgFIAMoCzIVLm1uZW1lLnYxLkVycm9yQ2hhbmdlEioKC2dvbmVfZXJyb3JzGAYgAygLMhUubW5lbWUudjEuRXJyb3JDaGFuZ2USJQoIb3V0Y29tZXMYByADKAsyEy5tbmVtZS52MS5PdXRjb21lQnkqvAEKCEFuYWx5c2lzEhgKFEFOQUxZU0lTX1VOU1BFQ0lGSUVEEAASGwoXQU5BTFlTSVNfRVJST1JfUEFUVEVSTlMQARIbChdBTkFMWVNJU19UT09MX1NFUVVFTkNFUxACEhoKFkFOQUxZU0lTX0NPU1RfQU5BTFlTSVMQAxIfChtBTkFMWVNJU19QRVJGT1JNQU5DRV9UUkVORFMQBBIfChtBTkFMWVNJU19TRVNTSU9OX0NPTVBBUklTT04QBSpaCgVUcmVuZBIVChFUUkVORF9VTlNQRUNJRklFRBAAEhMKD1RSRU5EX0lNUFJPVklORxABEhAKDFRSRU5EX1NUQUJMRRACEhMKD1RSRU5EX0RFR1JBRElORxADMlYKDlJlZmxlY3RTZXJ2aWNlEkQKB1JlZmxlY3QSGC5tbmVtZS52MS5SZWZsZWN0UmVxdWVzdBoZLm1uZW1lLnYxLlJlZmxlY3RSZXNwb25zZSIEuOQmAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_auth]);
 
 /**
  * A request to reflect. Filters left empty do not filter; given ones must all
@@ -59,7 +59,7 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
    *   "window" (calls looked at before an error, 1 to 5, default 3), "examples"
    *   (0 to 10, default 3), "baseline" ("all_calls" compares with every other
    *   moment, "same_tool" with the tool's other calls; default "all_calls").
-   * TOOL_SEQUENCES: "min_length" (1 to 6, default 2), "max_length" (default 4,
+   * TOOL_SEQUENCES: "min_length" (1 to 6, default 1), "max_length" (default 4,
    *   at most 6), "min_support" (sessions, 2 or more, default 3).
    * COST_ANALYSIS: "model" (text: its events only), "bucket" ("hour", "day" or
    *   "week"; default by the range).
@@ -265,7 +265,8 @@ export type ReflectResponse = Message<"mneme.v1.ReflectResponse"> & {
   analysis: Analysis;
 
   /**
-   * The findings in words, the most telling first.
+   * The findings in words, the strongest first: those that bear on the most
+   * errors, calls or sessions, at the cautious end of their intervals.
    *
    * @generated from field: repeated mneme.v1.Insight insights = 2;
    */
@@ -277,6 +278,14 @@ export type ReflectResponse = Message<"mneme.v1.ReflectResponse"> & {
    * @generated from field: mneme.v1.ReflectMetadata metadata = 3;
    */
   metadata?: ReflectMetadata;
+
+  /**
+   * One line for whoever reads the findings: that things go together does not
+   * show that one causes the other. Empty without findings.
+   *
+   * @generated from field: string caveat = 4;
+   */
+  caveat: string;
 
   /**
    * The analysis' own result.
@@ -362,15 +371,17 @@ export type SequenceEffect = Message<"mneme.v1.SequenceEffect"> & {
 
   /**
    * The rate after the sequence over the rate where it was not seen; 1 is no
-   * difference. Where one of the two is 0, 0.5 is added to every count.
+   * difference. 0 where one of the two is 0: then there is no ratio to speak
+   * of, and the counts say all there is.
    *
    * @generated from field: double lift = 4;
    */
   lift: number;
 
   /**
-   * Of the lift (Katz's log interval; where calls are counted, widened by how
-   * much the calls of one session are alike).
+   * Of the lift, from the Wilson intervals of both rates (MOVER; where calls are
+   * counted, widened by how much the calls of one session are alike). Unset
+   * where there is no ratio.
    *
    * @generated from field: mneme.v1.Interval lift_interval = 5;
    */
@@ -413,6 +424,29 @@ export type SequenceEffect = Message<"mneme.v1.SequenceEffect"> & {
    * @generated from field: bool tested = 10;
    */
   tested: boolean;
+
+  /**
+   * How often the effect could follow where the sequence was not seen.
+   *
+   * @generated from field: int64 base_count = 11;
+   */
+  baseCount: bigint;
+
+  /**
+   * How often it followed there.
+   *
+   * @generated from field: int64 base_effect_count = 12;
+   */
+  baseEffectCount: bigint;
+
+  /**
+   * Whether the effect is a finding: told from chance (q_value up to 0.05), at
+   * least 1.1 times as often or as rare, and not by its interval's narrowest
+   * margin.
+   *
+   * @generated from field: bool sure = 13;
+   */
+  sure: boolean;
 };
 
 /**
@@ -421,6 +455,244 @@ export type SequenceEffect = Message<"mneme.v1.SequenceEffect"> & {
  */
 export const SequenceEffectSchema: GenMessage<SequenceEffect> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 5);
+
+/**
+ * OutcomeSplit compares how some sessions ended with how the others did. Only
+ * sessions with a known outcome count.
+ *
+ * @generated from message mneme.v1.OutcomeSplit
+ */
+export type OutcomeSplit = Message<"mneme.v1.OutcomeSplit"> & {
+  /**
+   * The sessions.
+   *
+   * @generated from field: int64 sessions = 1;
+   */
+  sessions: bigint;
+
+  /**
+   * Those that succeeded.
+   *
+   * @generated from field: int64 successes = 2;
+   */
+  successes: bigint;
+
+  /**
+   * Of the share that succeeded (Wilson).
+   *
+   * @generated from field: mneme.v1.Interval success_interval = 3;
+   */
+  successInterval?: Interval;
+
+  /**
+   * The other sessions.
+   *
+   * @generated from field: int64 other_sessions = 4;
+   */
+  otherSessions: bigint;
+
+  /**
+   * Those of the others that succeeded.
+   *
+   * @generated from field: int64 other_successes = 5;
+   */
+  otherSuccesses: bigint;
+
+  /**
+   * Of the others' share that succeeded (Wilson).
+   *
+   * @generated from field: mneme.v1.Interval other_success_interval = 6;
+   */
+  otherSuccessInterval?: Interval;
+
+  /**
+   * Of the difference of the shares (Newcombe).
+   *
+   * @generated from field: mneme.v1.Interval difference_interval = 7;
+   */
+  differenceInterval?: Interval;
+
+  /**
+   * Fisher's exact test, two-sided, adjusted for all tests of outcomes in the
+   * analysis. 1 where either side has fewer than three sessions: it was not
+   * tested.
+   *
+   * @generated from field: double q_value = 8;
+   */
+  qValue: number;
+
+  /**
+   * Whether there were enough sessions to test.
+   *
+   * @generated from field: bool tested = 9;
+   */
+  tested: boolean;
+
+  /**
+   * Whether the difference is a finding: told from chance.
+   *
+   * @generated from field: bool sure = 10;
+   */
+  sure: boolean;
+};
+
+/**
+ * Describes the message mneme.v1.OutcomeSplit.
+ * Use `create(OutcomeSplitSchema)` to create a new message.
+ */
+export const OutcomeSplitSchema: GenMessage<OutcomeSplit> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 6);
+
+/**
+ * Recovery is what followed an error in sessions that succeeded all the same.
+ * Of each session the last such error counts.
+ *
+ * @generated from message mneme.v1.Recovery
+ */
+export type Recovery = Message<"mneme.v1.Recovery"> & {
+  /**
+   * What followed: "same_call" (the same call, with the same arguments, went
+   * through), "other_arguments" (the same tool went through with others),
+   * "other_tool" (the tool was not used again, or did not work; another did),
+   * "no_call" (no further call went through).
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The calls up to the one that went through, those that failed and repeated
+   * ones left out; at most the last 3. Of another tool, the first that worked.
+   *
+   * @generated from field: repeated string tools = 2;
+   */
+  tools: string[];
+
+  /**
+   * Sessions that went on so.
+   *
+   * @generated from field: int64 sessions = 3;
+   */
+  sessions: bigint;
+
+  /**
+   * The newest of them; at most 10.
+   *
+   * @generated from field: repeated string session_ids = 4;
+   */
+  sessionIds: string[];
+
+  /**
+   * The error in the newest of them.
+   *
+   * @generated from field: string error_event_id = 5;
+   */
+  errorEventId: string;
+
+  /**
+   * The call that went through there; empty without one.
+   *
+   * @generated from field: string event_id = 6;
+   */
+  eventId: string;
+};
+
+/**
+ * Describes the message mneme.v1.Recovery.
+ * Use `create(RecoverySchema)` to create a new message.
+ */
+export const RecoverySchema: GenMessage<Recovery> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 7);
+
+/**
+ * OutcomeGroup is sessions that have something in common, and how they ended.
+ *
+ * @generated from message mneme.v1.OutcomeGroup
+ */
+export type OutcomeGroup = Message<"mneme.v1.OutcomeGroup"> & {
+  /**
+   * What they have in common, e.g. the task.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * How they ended, and how the others did.
+   *
+   * @generated from field: mneme.v1.OutcomeSplit outcome = 2;
+   */
+  outcome?: OutcomeSplit;
+
+  /**
+   * The newest of them; at most 10.
+   *
+   * @generated from field: repeated string session_ids = 3;
+   */
+  sessionIds: string[];
+};
+
+/**
+ * Describes the message mneme.v1.OutcomeGroup.
+ * Use `create(OutcomeGroupSchema)` to create a new message.
+ */
+export const OutcomeGroupSchema: GenMessage<OutcomeGroup> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 8);
+
+/**
+ * OutcomeBy is how sessions end, by something that tells them apart.
+ *
+ * @generated from message mneme.v1.OutcomeBy
+ */
+export type OutcomeBy = Message<"mneme.v1.OutcomeBy"> & {
+  /**
+   * "task" (the session's metadata "task_id" or "task", else its label
+   * "task:…"), "tag", "project", "agent" or "user". Labels that say how the
+   * session ended ("reward:1") are left out.
+   *
+   * @generated from field: string dimension = 1;
+   */
+  dimension: string;
+
+  /**
+   * Groups of at least three sessions with a known outcome, those that differ
+   * most from the others first, up to the limit.
+   *
+   * @generated from field: repeated mneme.v1.OutcomeGroup groups = 2;
+   */
+  groups: OutcomeGroup[];
+
+  /**
+   * Groups of that size, also those beyond the limit.
+   *
+   * @generated from field: int64 group_count = 3;
+   */
+  groupCount: bigint;
+
+  /**
+   * Whether the outcome differs between the groups at all (chi-squared
+   * statistic, its distribution drawn with the same sizes; fixed seed), adjusted
+   * for all tests of outcomes in the analysis. 1 where it was not tested: for one group, and
+   * for labels, of which a session may have several.
+   *
+   * @generated from field: double q_value = 4;
+   */
+  qValue: number;
+
+  /**
+   * Whether it was tested.
+   *
+   * @generated from field: bool tested = 5;
+   */
+  tested: boolean;
+};
+
+/**
+ * Describes the message mneme.v1.OutcomeBy.
+ * Use `create(OutcomeBySchema)` to create a new message.
+ */
+export const OutcomeBySchema: GenMessage<OutcomeBy> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 9);
 
 /**
  * ErrorExample is one occurrence.
@@ -462,7 +734,7 @@ export type ErrorExample = Message<"mneme.v1.ErrorExample"> & {
  * Use `create(ErrorExampleSchema)` to create a new message.
  */
 export const ErrorExampleSchema: GenMessage<ErrorExample> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 6);
+  messageDesc(file_mneme_v1_reflect_service, 10);
 
 /**
  * ErrorPattern is a group of errors with one template.
@@ -534,6 +806,21 @@ export type ErrorPattern = Message<"mneme.v1.ErrorPattern"> & {
    * @generated from field: repeated mneme.v1.ErrorExample examples = 9;
    */
   examples: ErrorExample[];
+
+  /**
+   * How the sessions with it ended, and how all others did.
+   *
+   * @generated from field: mneme.v1.OutcomeSplit outcome = 10;
+   */
+  outcome?: OutcomeSplit;
+
+  /**
+   * What followed it in the sessions that succeeded all the same, the most
+   * frequent first; at most 5.
+   *
+   * @generated from field: repeated mneme.v1.Recovery recoveries = 11;
+   */
+  recoveries: Recovery[];
 };
 
 /**
@@ -541,7 +828,7 @@ export type ErrorPattern = Message<"mneme.v1.ErrorPattern"> & {
  * Use `create(ErrorPatternSchema)` to create a new message.
  */
 export const ErrorPatternSchema: GenMessage<ErrorPattern> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 7);
+  messageDesc(file_mneme_v1_reflect_service, 11);
 
 /**
  * ErrorPatterns is the result of ERROR_PATTERNS.
@@ -569,6 +856,13 @@ export type ErrorPatterns = Message<"mneme.v1.ErrorPatterns"> & {
    * @generated from field: int64 error_count = 3;
    */
   errorCount: bigint;
+
+  /**
+   * How the sessions with any error ended, and how those without did.
+   *
+   * @generated from field: mneme.v1.OutcomeSplit outcome = 4;
+   */
+  outcome?: OutcomeSplit;
 };
 
 /**
@@ -576,7 +870,7 @@ export type ErrorPatterns = Message<"mneme.v1.ErrorPatterns"> & {
  * Use `create(ErrorPatternsSchema)` to create a new message.
  */
 export const ErrorPatternsSchema: GenMessage<ErrorPatterns> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 8);
+  messageDesc(file_mneme_v1_reflect_service, 12);
 
 /**
  * SequenceCount is a sequence of tools and how often it occurs.
@@ -618,7 +912,7 @@ export type SequenceCount = Message<"mneme.v1.SequenceCount"> & {
  * Use `create(SequenceCountSchema)` to create a new message.
  */
 export const SequenceCountSchema: GenMessage<SequenceCount> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 9);
+  messageDesc(file_mneme_v1_reflect_service, 13);
 
 /**
  * ToolLoop is the same call made again and again.
@@ -667,16 +961,60 @@ export type ToolLoop = Message<"mneme.v1.ToolLoop"> & {
  * Use `create(ToolLoopSchema)` to create a new message.
  */
 export const ToolLoopSchema: GenMessage<ToolLoop> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 10);
+  messageDesc(file_mneme_v1_reflect_service, 14);
 
 /**
- * ToolSequences is the result of TOOL_SEQUENCES.
+ * ToolUse is a tool and how it fares.
+ *
+ * @generated from message mneme.v1.ToolUse
+ */
+export type ToolUse = Message<"mneme.v1.ToolUse"> & {
+  /**
+   * The tool.
+   *
+   * @generated from field: string tool = 1;
+   */
+  tool: string;
+
+  /**
+   * Its calls.
+   *
+   * @generated from field: int64 count = 2;
+   */
+  count: bigint;
+
+  /**
+   * Sessions that called it.
+   *
+   * @generated from field: int64 sessions = 3;
+   */
+  sessions: bigint;
+
+  /**
+   * Calls that failed.
+   *
+   * @generated from field: int64 failed = 4;
+   */
+  failed: bigint;
+};
+
+/**
+ * Describes the message mneme.v1.ToolUse.
+ * Use `create(ToolUseSchema)` to create a new message.
+ */
+export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 15);
+
+/**
+ * ToolSequences is the result of TOOL_SEQUENCES. Sequences have from
+ * "min_length" to "max_length" tools: by default single tools, too.
  *
  * @generated from message mneme.v1.ToolSequences
  */
 export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
   /**
-   * The most common sequences first.
+   * The most common sequences of two tools or more first (of single tools with
+   * "max_length" 1).
    *
    * @generated from field: repeated mneme.v1.SequenceCount common = 1;
    */
@@ -684,23 +1022,24 @@ export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
 
   /**
    * Sequences after which the next call fails more or less often than elsewhere,
-   * or an error outside tools follows, the surest first.
+   * or an error outside tools follows: those that are sure first, the strongest
+   * at the top, then the others by q_value.
    *
    * @generated from field: repeated mneme.v1.SequenceEffect before_errors = 2;
    */
   beforeErrors: SequenceEffect[];
 
   /**
-   * Sequences of sessions that succeed more or less often than others, the
-   * surest first: `effect` is success.
+   * Sequences of sessions that succeed more or less often than others, in the
+   * same order: `effect` is success.
    *
    * @generated from field: repeated mneme.v1.SequenceEffect before_success = 3;
    */
   beforeSuccess: SequenceEffect[];
 
   /**
-   * Sequences of sessions that fail more or less often than others, the surest
-   * first: `effect` is failure.
+   * Sequences of sessions that fail more or less often than others, in the same
+   * order: `effect` is failure.
    *
    * @generated from field: repeated mneme.v1.SequenceEffect before_failure = 4;
    */
@@ -721,11 +1060,18 @@ export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
   loops: ToolLoop[];
 
   /**
-   * Different sequences found.
+   * Different sequences found, single tools included.
    *
    * @generated from field: int64 sequence_count = 7;
    */
   sequenceCount: bigint;
+
+  /**
+   * The tools, the most called first.
+   *
+   * @generated from field: repeated mneme.v1.ToolUse tools = 8;
+   */
+  tools: ToolUse[];
 };
 
 /**
@@ -733,7 +1079,7 @@ export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
  * Use `create(ToolSequencesSchema)` to create a new message.
  */
 export const ToolSequencesSchema: GenMessage<ToolSequences> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 11);
+  messageDesc(file_mneme_v1_reflect_service, 16);
 
 /**
  * CostShare is a part of the cost.
@@ -789,7 +1135,7 @@ export type CostShare = Message<"mneme.v1.CostShare"> & {
  * Use `create(CostShareSchema)` to create a new message.
  */
 export const CostShareSchema: GenMessage<CostShare> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 12);
+  messageDesc(file_mneme_v1_reflect_service, 17);
 
 /**
  * CostPoint is the cost of a span of time.
@@ -831,7 +1177,7 @@ export type CostPoint = Message<"mneme.v1.CostPoint"> & {
  * Use `create(CostPointSchema)` to create a new message.
  */
 export const CostPointSchema: GenMessage<CostPoint> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 13);
+  messageDesc(file_mneme_v1_reflect_service, 18);
 
 /**
  * CostlyOperation is one of the most expensive events.
@@ -880,7 +1226,7 @@ export type CostlyOperation = Message<"mneme.v1.CostlyOperation"> & {
  * Use `create(CostlyOperationSchema)` to create a new message.
  */
 export const CostlyOperationSchema: GenMessage<CostlyOperation> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 14);
+  messageDesc(file_mneme_v1_reflect_service, 19);
 
 /**
  * TrendTest is the test of a series over time.
@@ -890,7 +1236,9 @@ export const CostlyOperationSchema: GenMessage<CostlyOperation> = /*@__PURE__*/
 export type TrendTest = Message<"mneme.v1.TrendTest"> & {
   /**
    * Where it is going: better or worse as the measure is meant. STABLE when
-   * q_value is above 0.05, UNSPECIFIED with fewer than 5 points.
+   * q_value is above 0.05, when the slope's interval includes 0, or when the
+   * change over the range is less than 5 % of the measure's mean (of a rate: of
+   * its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
    *
    * @generated from field: mneme.v1.Trend trend = 1;
    */
@@ -923,6 +1271,20 @@ export type TrendTest = Message<"mneme.v1.TrendTest"> & {
    * @generated from field: int64 points = 5;
    */
   points: bigint;
+
+  /**
+   * What the slope makes of the whole range, in the measure's unit.
+   *
+   * @generated from field: double change = 6;
+   */
+  change: number;
+
+  /**
+   * The range in days, from the first point to the last.
+   *
+   * @generated from field: double days = 7;
+   */
+  days: number;
 };
 
 /**
@@ -930,7 +1292,7 @@ export type TrendTest = Message<"mneme.v1.TrendTest"> & {
  * Use `create(TrendTestSchema)` to create a new message.
  */
 export const TrendTestSchema: GenMessage<TrendTest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 15);
+  messageDesc(file_mneme_v1_reflect_service, 20);
 
 /**
  * CostAnalysis is the result of COST_ANALYSIS.
@@ -954,7 +1316,7 @@ export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
   estimatedCostUsd: number;
 
   /**
-   * Cost over the sessions looked at.
+   * Mean cost of the sessions whose cost is known (`costed_sessions`).
    *
    * @generated from field: double average_cost_per_session = 3;
    */
@@ -1036,6 +1398,14 @@ export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
    * @generated from field: int64 bucket_seconds = 14;
    */
   bucketSeconds: bigint;
+
+  /**
+   * Sessions whose cost is known: they carry a cost, or tokens of models with a
+   * price. What others cost is not known, so they are no cheap ones.
+   *
+   * @generated from field: int64 costed_sessions = 15;
+   */
+  costedSessions: bigint;
 };
 
 /**
@@ -1043,7 +1413,7 @@ export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
  * Use `create(CostAnalysisSchema)` to create a new message.
  */
 export const CostAnalysisSchema: GenMessage<CostAnalysis> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 16);
+  messageDesc(file_mneme_v1_reflect_service, 21);
 
 /**
  * PerformancePoint is the performance in a span of time.
@@ -1095,7 +1465,7 @@ export type PerformancePoint = Message<"mneme.v1.PerformancePoint"> & {
 
   /**
    * Sessions an hour, over the part of the span between the first and the last
-   * event looked at, but at least over half of it.
+   * event looked at, but at least over half of it; over all of the only span.
    *
    * @generated from field: double sessions_per_hour = 7;
    */
@@ -1114,7 +1484,7 @@ export type PerformancePoint = Message<"mneme.v1.PerformancePoint"> & {
  * Use `create(PerformancePointSchema)` to create a new message.
  */
 export const PerformancePointSchema: GenMessage<PerformancePoint> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 17);
+  messageDesc(file_mneme_v1_reflect_service, 22);
 
 /**
  * PerformanceTrends is the result of PERFORMANCE_TRENDS.
@@ -1177,7 +1547,7 @@ export type PerformanceTrends = Message<"mneme.v1.PerformanceTrends"> & {
  * Use `create(PerformanceTrendsSchema)` to create a new message.
  */
 export const PerformanceTrendsSchema: GenMessage<PerformanceTrends> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 18);
+  messageDesc(file_mneme_v1_reflect_service, 23);
 
 /**
  * Comparison is one measure in recent and earlier sessions.
@@ -1236,9 +1606,9 @@ export type Comparison = Message<"mneme.v1.Comparison"> & {
   qValue: number;
 
   /**
-   * Whether recent sessions are better, as the measure is meant: STABLE when
-   * q_value is above 0.05; UNSPECIFIED with too few sessions, or for a measure
-   * that is neither good nor bad.
+   * Whether recent sessions are better, as the measure is meant: STABLE when no
+   * difference was shown (`differs` is false); UNSPECIFIED with too few sessions,
+   * or for a measure that is neither good nor bad.
    *
    * @generated from field: mneme.v1.Trend trend = 8;
    */
@@ -1257,6 +1627,15 @@ export type Comparison = Message<"mneme.v1.Comparison"> & {
    * @generated from field: int64 earlier_count = 10;
    */
   earlierCount: bigint;
+
+  /**
+   * Whether a difference was shown: q_value is up to 0.05, Cliff's delta at
+   * least 0.147 (of the success rate 0.02), the interval leaves out 0, and the
+   * means differ in the same direction by at least 1 %.
+   *
+   * @generated from field: bool differs = 11;
+   */
+  differs: boolean;
 };
 
 /**
@@ -1264,7 +1643,7 @@ export type Comparison = Message<"mneme.v1.Comparison"> & {
  * Use `create(ComparisonSchema)` to create a new message.
  */
 export const ComparisonSchema: GenMessage<Comparison> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 19);
+  messageDesc(file_mneme_v1_reflect_service, 24);
 
 /**
  * ErrorChange is an error that sessions on one side have, and on the other not.
@@ -1307,7 +1686,7 @@ export type ErrorChange = Message<"mneme.v1.ErrorChange"> & {
  * Use `create(ErrorChangeSchema)` to create a new message.
  */
 export const ErrorChangeSchema: GenMessage<ErrorChange> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 20);
+  messageDesc(file_mneme_v1_reflect_service, 25);
 
 /**
  * SessionComparison is the result of SESSION_COMPARISON.
@@ -1356,6 +1735,14 @@ export type SessionComparison = Message<"mneme.v1.SessionComparison"> & {
    * @generated from field: repeated mneme.v1.ErrorChange gone_errors = 6;
    */
   goneErrors: ErrorChange[];
+
+  /**
+   * How sessions end, recent and earlier ones alike, by task, label, project,
+   * agent and user.
+   *
+   * @generated from field: repeated mneme.v1.OutcomeBy outcomes = 7;
+   */
+  outcomes: OutcomeBy[];
 };
 
 /**
@@ -1363,7 +1750,7 @@ export type SessionComparison = Message<"mneme.v1.SessionComparison"> & {
  * Use `create(SessionComparisonSchema)` to create a new message.
  */
 export const SessionComparisonSchema: GenMessage<SessionComparison> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 21);
+  messageDesc(file_mneme_v1_reflect_service, 26);
 
 /**
  * Analysis is a question about the agent's record.
@@ -1442,7 +1829,8 @@ export enum Trend {
   IMPROVING = 1,
 
   /**
-   * No change that the test can tell from chance.
+   * No change that the test can tell from chance, or one that is too small to
+   * be worth telling.
    *
    * @generated from enum value: TREND_STABLE = 2;
    */
@@ -1468,8 +1856,9 @@ export const TrendSchema: GenEnum<Trend> = /*@__PURE__*/
  * figure is computed.
  *
  * Tests are two-sided, and their p-values are adjusted for all tests of the
- * analysis (Benjamini-Hochberg): of the findings with a q-value up to 0.05, at
- * most one in twenty is expected to be chance.
+ * same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
+ * up to 0.05, at most one in twenty is expected to be chance. Sequences of
+ * tools, outcomes of sessions, and measures are such kinds.
  *
  * Every call acts on the tenant of the caller's API key.
  *

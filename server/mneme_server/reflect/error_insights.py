@@ -1,0 +1,184 @@
+"""The findings of ERROR_PATTERNS in words."""
+
+from __future__ import annotations
+
+from mneme_server.common.canonical import Json, JsonObject
+from mneme_server.reflect.compared import OutcomeSplit, SequenceEffect
+from mneme_server.reflect.model import EVIDENCE, ErrorPattern, ErrorPatterns, Insight, Recovery
+from mneme_server.reflect.recoveries import NO_CALL, OTHER_TOOL, SAME_CALL
+from mneme_server.reflect.wording import (
+    against,
+    day,
+    outcomes,
+    percent,
+    plural,
+    sequence,
+    sure,
+)
+
+_RECURRING = 2
+_NAMED_BEFORE = 2
+
+
+def error_insights(result: ErrorPatterns) -> list[Insight]:
+    """Return the findings, the strongest first: those that bear on the most errors or sessions."""
+    insights = [_recurring(p) for p in result.patterns if p.count >= _RECURRING]
+    for pattern in result.patterns:
+        insights += [
+            _after(effect, pattern)
+            for effect in pattern.preceding
+            if effect.is_sure and effect.is_likelier
+        ]
+        if pattern.outcome is not None and pattern.outcome.is_sure:
+            insights.append(_ended(pattern, pattern.outcome))
+        if pattern.recoveries and pattern.recoveries[0].sessions >= _RECURRING:
+            insights.append(_recovered(pattern))
+    if result.outcome is not None and result.outcome.is_sure:
+        insights.append(_with_errors(result.outcome))
+    # Stable: of equally strong ones those of the more frequent error come first.
+    return sorted(insights, key=lambda insight: -insight.strength)
+
+
+def _name(pattern: ErrorPattern) -> str:
+    return f"“{pattern.template}”{f' of {pattern.tool_name}' if pattern.tool_name else ''}"
+
+
+def _recurring(pattern: ErrorPattern) -> Insight:
+    where = f"{pattern.tool_name} fails with" if pattern.tool_name else "There is the error"
+    of_calls = f", in {percent(pattern.rate)} of its calls" if pattern.tool_name else ""
+    first, last = day(pattern.first_seen_us), day(pattern.last_seen_us)
+    seen = f"seen on {first}" if first == last else f"first seen {first}, last {last}"
+    before = [
+        f"{effect.tools[0]} ({effect.effect_count:,})"
+        for effect in pattern.preceding
+        if effect.effect_count >= _RECURRING and len(effect.tools) == 1
+    ][:_NAMED_BEFORE]
+    called = f"; called just before: {', '.join(before)}" if before else ""
+    return Insight(
+        type="recurring_error",
+        summary=(
+            f"{where} “{pattern.template}” {plural(pattern.count, 'time')} in"
+            f" {plural(pattern.sessions_affected, 'session')}{of_calls}; {seen}{called}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            "count": pattern.count,
+            "sessions_affected": pattern.sessions_affected,
+            "rate": pattern.rate,
+        },
+        session_ids=pattern.session_ids,
+        event_ids=tuple(example.event_id for example in pattern.examples[:EVIDENCE]),
+        strength=float(pattern.count),
+    )
+
+
+def _after(effect: SequenceEffect, pattern: ErrorPattern) -> Insight:
+    return Insight(
+        type="error_after_sequence",
+        summary=(
+            f"{_name(pattern)} is likelier after {sequence(effect.tools)} than elsewhere:"
+            f" {against(effect)}; {sure(effect.q_value)}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            **effect_data(effect),
+        },
+        confidence=1 - effect.q_value,
+        session_ids=effect.session_ids,
+        strength=effect.strength,
+    )
+
+
+def effect_data(effect: SequenceEffect) -> dict[str, Json]:
+    """Return the figures behind an effect; a ratio only where there is one."""
+    data: dict[str, Json] = {
+        "tools": list(effect.tools),
+        "effect": effect.effect,
+        "count": effect.count,
+        "effect_count": effect.effect_count,
+        "base_count": effect.base_count,
+        "base_effect_count": effect.base_effect_count,
+        "base_rate": effect.base_rate,
+        "q_value": effect.q_value,
+    }
+    if effect.has_ratio:
+        low, high = effect.lift_interval
+        data.update(lift=effect.lift, lift_low=low, lift_high=high)
+    return data
+
+
+def split_data(split: OutcomeSplit) -> JsonObject:
+    """Return the figures behind a comparison of outcomes."""
+    return {
+        "sessions": split.sessions,
+        "successes": split.successes,
+        "success_low": split.interval.low,
+        "success_high": split.interval.high,
+        "other_sessions": split.other_sessions,
+        "other_successes": split.other_successes,
+        "q_value": split.q_value,
+    }
+
+
+def _ended(pattern: ErrorPattern, split: OutcomeSplit) -> Insight:
+    return Insight(
+        type="outcome_with_error",
+        summary=(
+            f"Of the sessions with {_name(pattern)}, {outcomes(split)}; {sure(split.q_value)}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            **split_data(split),
+        },
+        confidence=1 - split.q_value,
+        session_ids=pattern.session_ids,
+        strength=split.strength,
+    )
+
+
+def _with_errors(split: OutcomeSplit) -> Insight:
+    return Insight(
+        type="outcome_with_any_error",
+        summary=f"Of the sessions with an error, {outcomes(split)}; {sure(split.q_value)}.",
+        data=split_data(split),
+        confidence=1 - split.q_value,
+        strength=split.strength,
+    )
+
+
+def _recovered(pattern: ErrorPattern) -> Insight:
+    count = sum(way.sessions for way in pattern.recoveries)
+    best = pattern.recoveries[0]
+    shared = f"all {count}" if best.sessions == count else f"{best.sessions} of {count}"
+    return Insight(
+        type="error_recovery",
+        summary=(
+            f"After the last {_name(pattern)} in sessions that succeeded all the same,"
+            f" {_way(best, pattern)} in {shared}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            "sessions": count,
+            "kind": best.kind,
+            "tools": list(best.tools),
+            "sessions_so": best.sessions,
+        },
+        session_ids=best.session_ids,
+        event_ids=tuple(filter(None, (best.error_event_id, best.event_id))),
+        strength=float(best.sessions),
+    )
+
+
+def _way(way: Recovery, pattern: ErrorPattern) -> str:
+    """Return how sessions went on after an error."""
+    if way.kind == NO_CALL:
+        return "no further call went through"
+    if way.kind == OTHER_TOOL:
+        return f"the next call that went through was of {sequence(way.tools)}"
+    how = "with the same arguments" if way.kind == SAME_CALL else "with other arguments"
+    after = f", after {sequence(way.tools[:-1])}," if len(way.tools) > 1 else ""
+    return f"{pattern.tool_name} went through {how}{after}"
