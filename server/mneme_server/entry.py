@@ -15,5 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from mneme._extras import start
 
     return start(
-        "mneme-server", extra="server", module="mneme_server.command_line", arguments=arguments
+        "mneme-server",
+        extra="server",
+        module="mneme_server.command_line",
+        arguments=arguments,
+        more=" mneme_minilm-*.whl",
     )

@@ -123,6 +123,7 @@ def test_a_command_of_the_base_installation_names_its_extra(
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert f"lacks its extra `{extra}`" in done.stderr
+    assert ("mneme_minilm" in done.stderr) == (extra == "server")
 
 
 def test_the_client_of_the_base_installation_says_that_no_server_answers(

@@ -27,7 +27,7 @@ def start(
         extra: the extra that brings its libraries.
         module: where its `main` is.
         arguments: those of the command line; None: this process's.
-        more: a further wheel that the extra needs.
+        more: further wheels that the extra needs, each after a space.
     """
     try:
         main: Callable[[Sequence[str] | None], int] = import_module(module).main

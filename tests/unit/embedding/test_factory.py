@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,14 @@ def test_a_sentence_transformers_model_is_loaded_from_a_folder(tmp_path: Path) -
     assert embedder.embed([]).shape == (0, 384)
     assert str(folder) in lines[0]
     embedder.close()
+
+
+def test_without_sentence_transformers_its_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ModelUnavailable, match="extra `sentence-transformers` of mneme-grpc"):
+        build_embedder("sentence-transformers:all-MiniLM-L6-v2", tmp_path)
 
 
 def test_a_sentence_transformers_model_that_cannot_be_had_says_what_to_do(
