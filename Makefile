@@ -24,7 +24,8 @@ MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git re
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-typescript model demo picture serve test test-typescript dist lint \
-	lint-python lint-typescript lint-proto breaking generate check-generate format bench fuzz clean
+	lint-python lint-typescript lint-proto breaking generate check-generate format bench fuzz \
+	robustness clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +69,10 @@ serve: setup ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data
 test: setup ## Run every test
 	$(BIN)/python -m pytest
 	@$(MAKE) --no-print-directory test-typescript
+
+robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1000 SEED=1
+	MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(SEED) \
+		$(BIN)/python -m pytest tests/robustness -s
 
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20.3 is missing")

@@ -10,9 +10,10 @@ import pytest
 import structlog
 from hypothesis import settings as hypothesis_settings
 
-# Settings of whoever runs the tests must not change what they test; where the model lies may stay.
+# Settings of whoever runs the tests must not change what they test; where the model lies may stay,
+# and so may what is said to the tests themselves: seeds, and how long to go on.
 for _name in [name for name in os.environ if name.startswith("MNEME_")]:
-    if _name != "MNEME_MODEL_DIR":
+    if _name != "MNEME_MODEL_DIR" and not _name.startswith("MNEME_TEST_"):
         del os.environ[_name]
 # Servers that tests start find it whatever else of the environment they are given.
 os.environ.setdefault("MNEME_MODEL_DIR", str(Path(__file__).parents[1] / "model" / "mneme_minilm"))

@@ -107,6 +107,7 @@ class Application:
             self._services(files),
             self._authenticator,
             self._metrics,
+            files.damage,
         )
         self._show_gauges()
         self._endpoint: MetricsEndpoint | None = None

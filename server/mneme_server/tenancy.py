@@ -13,13 +13,15 @@ import structlog
 
 from mneme_server.admin.model import check_tenant_id
 from mneme_server.admin.ports import Backup, TenantCatalog, TenantStats
-from mneme_server.common.errors import FailedPrecondition, Reason, ResourceExhausted
+from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason, ResourceExhausted
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.registry import TenantRegistry
 from mneme_server.corpus.tenant import TenantMemory
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.storage.examination import first_damage
 from mneme_server.storage.tenant_database import (
+    FILE_NAME,
     EmbeddingModel,
     SqlTenantDatabase,
     Unit,
@@ -77,7 +79,7 @@ class TenantOpener:
         database = SqlTenantDatabase(folder, tenant_id)
         try:
             require_model(database, self._model, tenant_id)
-            index = TenantIndex.open(
+            index = TenantIndex(
                 folder,
                 database.source,
                 self._model.model_id,
@@ -164,6 +166,14 @@ class TenantFiles:
                 database.close()
         part.rename(target)
         return Backup(str(target), target.stat().st_size, file_sha256(target))
+
+    def damage(self, tenant_id: str) -> DataLoss | None:
+        """Return the first damage found in the tenant's database; None when there seems to be none.
+
+        Reads all of it, for some seconds at most.
+        """
+        database = self._root / check_tenant_id(tenant_id) / FILE_NAME
+        return first_damage(database) if database.exists() else None
 
     def remove(self, tenant_id: str) -> None:
         """Close the tenant and remove its folder; one that is gone is fine."""

@@ -67,13 +67,12 @@ class GetTimeline:
             sessions = unit.summaries.page(scope, after, limit)
             known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
+            index = memory.index
             vectors = vectors_of(unit, self.embedder, [_text(past) for past in told])
             told = [past for past in told if _text(past) in vectors]
-            found = [
-                _earlier(memory.index, past.session, vectors[_text(past)], links) for past in told
-            ]
+            found = [_earlier(index, past.session, vectors[_text(past)], links) for past in told]
             rows = np.concatenate([near for near, _ in found]) if found else _NO_ROWS
-            names = dict(zip(rows.tolist(), source_ids(unit, memory.index, rows), strict=True))
+            names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
         linked = {
             past.session.id: [
                 Link(names[row], score)

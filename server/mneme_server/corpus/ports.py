@@ -113,6 +113,11 @@ class CorpusIndex(Protocol):
         """The time of the newest document; 0 without documents."""
         ...
 
+    @property
+    def partial(self) -> bool:
+        """Whether a part failed: searches may find less than there is, until another is built."""
+        ...
+
     def select(self, filter_: DocumentFilter) -> Selection:
         """Return the rows that `filter_` lets through."""
         ...

@@ -77,10 +77,9 @@ class TenantRegistry(Generic[U]):
             with self._lock:
                 slot.leases -= 1
                 slot.last_used = time.monotonic()
-                broken = slot.memory is not None and slot.memory.broken
                 crowded = len(self._slots) > self._max_open
                 self._released.notify_all()
-            if crowded or broken:  # Closing takes a while, and this call's answer is ready.
+            if crowded:  # Closing takes a while, and this call's answer is ready.
                 self._crowded.set()
 
     def open_tenants(self) -> Sequence[TenantMemory[U]]:
@@ -174,7 +173,6 @@ class TenantRegistry(Generic[U]):
                 if slot.leases or slot.removed:
                     continue
                 stale = now - slot.last_used > self._idle_seconds
-                stale |= slot.memory is not None and slot.memory.broken
                 if everything or stale or surplus > 0:
                     chosen.append((tenant_id, slot))
                     surplus -= 1
@@ -200,7 +198,7 @@ class TenantRegistry(Generic[U]):
             return
         try:
             memory.close()
-            if memory.pending == 0 and not memory.broken:
+            if memory.pending == 0:
                 self._on_closed(tenant_id)
         except Exception:
             # What was acknowledged is in the database; the index is caught up at the next open.

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import structlog
@@ -24,7 +24,8 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.corpus.document import Document, Scope
-from mneme_server.corpus.ports import CorpusIndex, Matrix, VectorBatch
+from mneme_server.corpus.live_index import CorpusChange, LiveIndex, ManagedIndex
+from mneme_server.corpus.ports import CorpusIndex, Matrix
 
 _log = structlog.get_logger(__name__)
 
@@ -32,17 +33,6 @@ LONGEST_WAIT_S = 60.0
 """How long a caller without a deadline waits for embeddings."""
 ASSUMED_TEXTS_PER_SECOND = 500
 """How fast a queue drains, to tell a refused caller when to come back; measured on two cores."""
-
-
-@dataclass(slots=True)
-class CorpusChange:
-    """What a transaction changed, for the index."""
-
-    saved: list[Document] = field(default_factory=list)
-    removed: list[int] = field(default_factory=list)
-    vectors: list[VectorBatch] = field(default_factory=list)
-    queued: int = 0
-    """Documents that were put into the embedding queue, less those that left it."""
 
 
 class DocumentWriter(Protocol):
@@ -159,29 +149,6 @@ class TenantDatabase(Protocol[U_co]):
         ...
 
 
-class ManagedIndex(CorpusIndex, Protocol):
-    """An index with a life of its own."""
-
-    @property
-    def mode(self) -> str:
-        """How vectors are searched: "exact" or "hnsw"."""
-        ...
-
-    @property
-    def document_count(self) -> int:
-        """Documents that can be found."""
-        ...
-
-    @property
-    def vector_count(self) -> int:
-        """Vectors that are searched."""
-        ...
-
-    def close(self) -> None:
-        """Write what must be kept and free the rest."""
-        ...
-
-
 class TenantMemory(Generic[U_co]):
     """An open tenant.
 
@@ -203,18 +170,21 @@ class TenantMemory(Generic[U_co]):
         wake: Callable[[str], None],
     ) -> None:
         self.tenant_id = tenant_id
-        self.index: CorpusIndex = index
         self._database = database
-        self._managed_index = index
+        self._index = LiveIndex(tenant_id, index)
         self._queue_limit = queue_limit
         self._wake = wake
         self._write_lock = threading.Lock()
         self._committed = threading.Condition()
         self._commits = 0
         self._leaving = False
-        self._broken = False
         with database.read() as unit:
             self._pending = unit.queue.depth()
+
+    @property
+    def index(self) -> CorpusIndex:
+        """The index in use, for one call: another may take its place, with other rows."""
+        return self._index.current
 
     @property
     def pending(self) -> int:
@@ -224,17 +194,17 @@ class TenantMemory(Generic[U_co]):
     @property
     def index_mode(self) -> str:
         """How vectors are searched: "exact" or "hnsw"."""
-        return self._managed_index.mode
+        return self._index.current.mode
 
     @property
     def document_count(self) -> int:
         """Documents that can be found."""
-        return self._managed_index.document_count
+        return self._index.current.document_count
 
     @property
     def vector_count(self) -> int:
         """Vectors that are searched."""
-        return self._managed_index.vector_count
+        return self._index.current.vector_count
 
     def read(self) -> AbstractContextManager[U_co]:
         """Open a read transaction: one consistent snapshot."""
@@ -246,7 +216,9 @@ class TenantMemory(Generic[U_co]):
         with self._write_lock:
             with self._database.write() as unit:
                 yield unit
-            self._apply(unit.documents.changes)
+            changes = unit.documents.changes
+            self._pending += changes.queued
+            self._index.apply(changes)
         with self._committed:
             self._commits += 1
             self._committed.notify_all()
@@ -301,11 +273,6 @@ class TenantMemory(Generic[U_co]):
         with self._committed:
             self._leaving = False
 
-    @property
-    def broken(self) -> bool:
-        """Whether the index missed a change: the memory must be closed and opened again."""
-        return self._broken
-
     def wait_for_commit(self, seen: int, timeout_s: float) -> int:
         """Wait until more than `seen` transactions are committed; return how many are.
 
@@ -347,30 +314,8 @@ class TenantMemory(Generic[U_co]):
     def close(self) -> None:
         """Close the index and the database. Nobody may use the memory any more."""
         with self._write_lock:
-            self._managed_index.close()
+            self._index.close()
             self._database.close()
-
-    def _apply(self, change: CorpusChange) -> None:
-        """Change the index as the database was changed.
-
-        The change is committed, so nothing may fail here any more: an index that does, is opened
-        anew and caught up from the database.
-        """
-        self._pending += change.queued
-        try:
-            self._change_index(change)
-        except Exception:
-            self._broken = True
-            _log.exception("the index missed a change, opening it anew", tenant=self.tenant_id)
-
-    def _change_index(self, change: CorpusChange) -> None:
-        if change.saved:
-            self.index.add_documents(change.saved)
-        for batch in change.vectors:
-            self.index.add_vectors(batch)
-        # Last, so that what was replaced is there at every moment: as it was, or as it is.
-        if change.removed:
-            self.index.remove(change.removed)
 
 
 class Tenants(Protocol[U_co]):

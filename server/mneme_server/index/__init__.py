@@ -4,7 +4,8 @@
 be rebuilt from the database; the files under `index/` only make opening fast.
 """
 
+from mneme_server.index.parts import IndexStats
 from mneme_server.index.settings import IndexSettings
-from mneme_server.index.tenant_index import IndexStats, TenantIndex
+from mneme_server.index.tenant_index import TenantIndex
 
 __all__ = ["IndexSettings", "IndexStats", "TenantIndex"]

@@ -45,9 +45,3 @@ def sync_folder(folder: Path) -> None:
 def digest(data: Data) -> str:
     """Return the SHA-256 of `data` in hexadecimal."""
     return hashlib.sha256(_bytes(data)).hexdigest()
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +13,12 @@ import tantivy
 from numpy.typing import NDArray
 from tantivy import FieldType, Occur, Query
 
+from mneme_server.common.panics import is_failure
 from mneme_server.corpus.document import Document
-from mneme_server.index.checksums import Checksums
+from mneme_server.index import scratch
 from mneme_server.index.fields import ANALYZER, WORDS_OF, Field, analyzer, spaced
 from mneme_server.index.log import Log, NoLog
+from mneme_server.index.saved import SavedWords
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.waiting import Statistics, WaitingDocument, score
 
@@ -26,7 +27,7 @@ DocIds = NDArray[np.int64]
 _ID = "doc_id"
 _SESSION = "session"
 _SCOPE = "scope"
-LAYOUT = f"2:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _SCOPE])
+LAYOUT = f"3:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _SCOPE])
 """Names what the files hold; an index of another layout is built again when it is opened."""
 
 _LONGEST_QUERY = 100_000
@@ -63,23 +64,24 @@ class ParsedQuery(NamedTuple):
 
 
 class LexicalDamaged(Exception):
-    """The files cannot be used; the index must be rebuilt."""
+    """The copy on the disk cannot be used; the index must be built again."""
 
 
 class LexicalIndex:
-    """One tenant's words, in a folder of their own. Thread-safe; searches wait for nobody.
+    """One tenant's words. Thread-safe; searches wait for nobody.
 
     What is added waits in memory until it is committed: by `commit`, or when much has come
-    together. Searches see it at once. What was not committed is gone after a crash; the owner
+    together. Searches see it at once. tantivy works in a folder of the process (see `scratch`);
+    `release_writer` writes a copy. What came after the last copy is gone after a crash; the owner
     compares `holds_exactly` and `doc_ids` with the database at opening.
 
     Args:
-        folder: where the index lives; made when it does not exist.
+        folder: where the copy lies; made when it does not exist.
         settings: see `IndexSettings`.
         log: told of commits that failed; what they would have written keeps waiting.
 
     Raises:
-        LexicalDamaged: the folder holds something that cannot be read.
+        LexicalDamaged: the copy is not what was written.
     """
 
     def __init__(self, folder: Path, settings: IndexSettings, log: Log | None = None) -> None:
@@ -90,17 +92,19 @@ class LexicalIndex:
         self._removed: set[int] = set()
         self._touched = time.monotonic()
         self._writer: tantivy.IndexWriter | None = None
-        self._checksums = Checksums(folder, LAYOUT)
+        self._uncopied = 0
+        self._saved = SavedWords(folder, LAYOUT)
         self._words = analyzer()
         self._query_words = analyzer(stop=True)
         self._schema = _schema()
-        self._index = self._open(folder)
+        self._folder = scratch.new_folder(self._saved.bytes)
+        self._index = self._open()
         self._view = self._viewed({})
 
     @staticmethod
     def destroy(folder: Path) -> None:
-        """Delete the index in `folder`."""
-        shutil.rmtree(folder, ignore_errors=True)
+        """Delete the copy in `folder`."""
+        SavedWords(folder, LAYOUT).destroy()
 
     @property
     def waiting(self) -> int:
@@ -156,10 +160,11 @@ class LexicalIndex:
                 return
             try:
                 self._write(batch.values(), removed)
-            except ValueError:
+            except BaseException:
                 self._writer = None  # With it goes what it had taken but not committed.
                 raise
             self._index.reload()
+            self._uncopied += len(batch) + len(removed)
             with self._changing:
                 now = self._view.waiting
                 left = {i: w for i, w in now.items() if w is not batch.get(i)}
@@ -168,8 +173,17 @@ class LexicalIndex:
                 self._removed = (self._removed - removed) | stale
                 self._view = self._viewed(left)
 
+    @property
+    def wants_copy(self) -> bool:
+        """Whether so much was committed since the last copy that the next one is due."""
+        return self._uncopied >= self._settings.snapshot_after
+
     def release_writer(self) -> None:
-        """Commit, give the writer's memory back and note the files' checksums."""
+        """Commit, give the writer's memory back and write the copy.
+
+        Raises:
+            OSError: the copy cannot be written; the one before stays.
+        """
         with self._committing:
             self.commit()
             if self._writer is not None:
@@ -178,11 +192,22 @@ class LexicalIndex:
                 self._index.reload()
                 with self._changing:
                     self._view = self._viewed(self._view.waiting)
-                self._checksums.write()
+            if self._uncopied:
+                self._saved.save(self._folder)
+                self._uncopied = 0
 
     def close(self) -> None:
-        """Commit and release everything."""
-        self.release_writer()
+        """Commit, write the copy and release everything."""
+        try:
+            self.release_writer()
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Release everything; searches that are under way may end."""
+        with self._committing:
+            self._writer = None
+            scratch.remove(self._folder)
 
     def holds_exactly(self, doc_ids: DocIds) -> bool:
         """Whether the committed index holds these documents and no others.
@@ -311,16 +336,15 @@ class LexicalIndex:
         query = Query.term_query(self._schema, field.value, term, "freq")
         return query if weight == 1.0 else Query.boost_query(query, weight)
 
-    def _open(self, folder: Path) -> tantivy.Index:
+    def _open(self) -> tantivy.Index:
         try:
-            self._checksums.verify()
-            index = tantivy.Index(self._schema, path=str(folder))
+            self._saved.restore(self._folder)
+            index = tantivy.Index(self._schema, path=str(self._folder))
             index.register_tokenizer(ANALYZER, self._words)
             index.searcher().aggregate(Query.all_query(), {"n": {"stats": {"field": _ID}}})
-        except (ValueError, OSError) as error:
-            raise LexicalDamaged(str(error)) from error
         except BaseException as error:
-            if type(error).__name__ == "PanicException":  # Not an Exception, and not exported.
+            scratch.remove(self._folder)
+            if is_failure(error):
                 raise LexicalDamaged(str(error)) from error
             raise
         return index

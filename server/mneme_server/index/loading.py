@@ -67,10 +67,16 @@ def load_documents(source: CorpusSource, table: DocumentTable) -> None:
 
 
 def load_vectors(
-    folder: Path, source: CorpusSource, table: DocumentTable, dense: DenseIndex, log: Log
+    folder: Path,
+    source: CorpusSource,
+    table: DocumentTable,
+    dense: DenseIndex,
+    log: Log,
+    *,
+    anew: bool = False,
 ) -> Loaded:
-    """Fill `dense` from the snapshot and from what the database has beyond it."""
-    state = _read_snapshot(folder, log)
+    """Fill `dense` from the snapshot, unless `anew`, and from what the database has beyond it."""
+    state = None if anew else _read_snapshot(folder, log)
     last_seq = 0
     if state is not None:
         last_seq = state.last_seq
@@ -102,9 +108,17 @@ def put_vectors(batch: VectorBatch, table: DocumentTable, dense: DenseIndex) -> 
 
 
 def open_lexical(
-    folder: Path, source: CorpusSource, table: DocumentTable, settings: IndexSettings, log: Log
+    folder: Path,
+    source: CorpusSource,
+    table: DocumentTable,
+    settings: IndexSettings,
+    log: Log,
+    *,
+    anew: bool = False,
 ) -> LexicalIndex:
-    """Open the words and make them hold exactly the documents of `table`."""
+    """Open the words, `anew` without the copy, and make them hold exactly what `table` holds."""
+    if anew:
+        LexicalIndex.destroy(folder)
     try:
         lexical = LexicalIndex(folder, settings, log)
     except LexicalDamaged as error:

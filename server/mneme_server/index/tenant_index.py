@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from mneme_server.common.errors import MnemeError
+from mneme_server.common.panics import is_failure
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import (
     CorpusColumns,
@@ -25,7 +26,7 @@ from mneme_server.index.columns import DocumentTable
 from mneme_server.index.dense import NO_ROW, DenseIndex
 from mneme_server.index.fields import Field
 from mneme_server.index.graph import inner_products
-from mneme_server.index.lexical import Match
+from mneme_server.index.lexical import LexicalIndex, Match
 from mneme_server.index.loading import (
     check_model,
     load_documents,
@@ -36,6 +37,7 @@ from mneme_server.index.loading import (
 )
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.narrowing import narrow
+from mneme_server.index.parts import IndexStats, Part
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.upkeep import Upkeep
 from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
@@ -48,92 +50,73 @@ _TIES = 1_000
 _SAVED_AT_OPEN = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStats:
-    """How large an index is. `rows` counts removed documents too; `mode` is "exact" or "hnsw"."""
+_NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.float32))
 
-    documents: int
-    rows: int
-    vectors: int
-    mode: str
-    lexical_waiting: int
-    lexical_writer: bool
-    bytes: int
+
+def _nobody() -> None:
+    """Tell nobody."""
 
 
 class TenantIndex:
-    """Implements `CorpusIndex`. Open it with `TenantIndex.open`; close it when done.
+    """Implements `ManagedIndex`: opens the index under `folder`/index, catching up with `source`.
 
     Searches take no lock and never wait for additions, but for the commit of documents that were
     added before them.
+
+    Who writes to the tenant while it opens applies the same changes here afterwards. What is
+    damaged is reported to `log` and built again from `source`, and so is what is made `anew`.
+
+    Raises:
+        FailedPrecondition: the vectors are those of another model (DIMENSION_MISMATCH).
     """
 
     def __init__(
         self,
-        *,
-        folder: Path,
-        source: CorpusSource,
-        model_id: str,
-        dimensions: int,
-        settings: IndexSettings,
-        log: Log,
-        worker: BackgroundWorker,
-    ) -> None:
-        self._folder = folder / "index"
-        self._source = source
-        self._model_id = model_id
-        self._dimensions = dimensions
-        self._settings = settings
-        self._lock = threading.Lock()
-        self._table = DocumentTable()
-        self._dense = DenseIndex(dimensions, settings, self._lock)
-        check_model(self._folder, model_id, dimensions)
-        load_documents(source, self._table)
-        loaded = load_vectors(self._folder, source, self._table, self._dense, log)
-        self._last_seq, self._unsaved = loaded.last_seq, loaded.unsaved
-        self._lexical = open_lexical(self._folder / "lexical", source, self._table, settings, log)
-        self._upkeep = Upkeep(
-            snapshot=self.snapshot,
-            dense=self._dense,
-            lexical=self._lexical,
-            settings=settings,
-            log=log,
-            worker=worker,
-        )
-        if loaded.new and self._unsaved <= _SAVED_AT_OPEN:
-            self._upkeep.save()  # From now on the folder knows its model.
-        self._upkeep.vectors_changed(self._unsaved)
-
-    @classmethod
-    def open(
-        cls,
         folder: Path,
         source: CorpusSource,
         model_id: str,
         dimensions: int,
         *,
         settings: IndexSettings | None = None,
+        anew: Collection[Part] = (),
         log: Log | None = None,
         worker: BackgroundWorker = SHARED_WORKER,
-    ) -> TenantIndex:
-        """Open the index under `folder`/index, catching up with `source`.
-
-        Nobody may write to the tenant meanwhile. What is damaged is reported to `log` and
-        built again from `source`.
-
-        Raises:
-            FailedPrecondition: the vectors are those of another model (DIMENSION_MISMATCH).
-        """
-        settings = settings or IndexSettings()
-        return cls(
-            folder=folder,
-            source=source,
-            model_id=model_id,
-            dimensions=dimensions,
+    ) -> None:
+        settings, log = settings or IndexSettings(), log or NoLog()
+        self._tenant_folder = folder
+        self._folder = folder / "index"
+        self._source = source
+        self._model_id = model_id
+        self._dimensions = dimensions
+        self._settings = settings
+        self._log = log
+        self._worker = worker
+        self._lock = threading.Lock()
+        self._failed_parts: set[Part] = set()
+        self._failed: Callable[[], object] = _nobody
+        self._table = DocumentTable()
+        self._dense = DenseIndex(dimensions, settings, self._lock)
+        check_model(self._folder, model_id, dimensions)
+        load_documents(source, self._table)
+        loaded = load_vectors(
+            self._folder, source, self._table, self._dense, log, anew=Part.VECTORS in anew
+        )
+        self._last_seq, self._unsaved = loaded.last_seq, loaded.unsaved
+        self._lexical = open_lexical(
+            self._folder / "lexical", source, self._table, settings, log, anew=Part.WORDS in anew
+        )
+        self._upkeep = Upkeep(
+            snapshot=self.snapshot,
+            dense=self._dense,
+            lexical=self._lexical,
             settings=settings,
-            log=log or NoLog(),
+            failed=lambda error: self._note_failure(Part.WORDS, error),
+            log=log,
             worker=worker,
         )
+        if loaded.new and self._unsaved <= _SAVED_AT_OPEN:
+            self._upkeep.save()  # From now on the folder knows its model.
+        self._upkeep.vectors_changed(self._unsaved)
 
     @property
     def columns(self) -> CorpusColumns:
@@ -160,6 +143,20 @@ class TenantIndex:
         """Vectors that are searched."""
         return len(self._dense)
 
+    @property
+    def partial(self) -> bool:
+        """Whether a part failed: it may find less than there is until the index is built again."""
+        return bool(self._failed_parts)
+
+    @property
+    def failed_parts(self) -> frozenset[Part]:
+        """The parts that failed."""
+        return frozenset(self._failed_parts)
+
+    def on_failure(self, told: Callable[[], object]) -> None:
+        """Have `told` called, on any thread, whenever a part fails. It must not wait."""
+        self._failed = told
+
     def select(self, filter_: DocumentFilter) -> Selection:
         """Return the rows that `filter_` lets through. The mask must not be written to."""
         return self._table.select(filter_)
@@ -171,9 +168,16 @@ class TenantIndex:
 
         Scores are cosines. Those of a large index come from 8-bit codes (error below 0.01);
         with `exact` the best `IndexSettings.rescore` are computed from the vectors as stored,
-        which takes a query of the database.
+        which takes a query of the database. Nothing is found when the vectors fail; see `partial`.
         """
         query = self._checked(query)
+        try:
+            return self._search_dense(query, k, selection, exact=exact)
+        except BaseException as error:
+            self._note_failure(Part.VECTORS, error)
+            return _NO_HITS
+
+    def _search_dense(self, query: Matrix, k: int, selection: Selection, *, exact: bool) -> Hits:
         rows, scores, approximate = self._dense.search(query, k, selection)
         if exact and approximate.size and self._settings.rescore:
             self._rescore(query, rows, scores, approximate.size)
@@ -186,11 +190,21 @@ class TenantIndex:
 
         The score is BM25 over the text plus `context_weight` times BM25 over the text together
         with the document's context, each field with its own statistics. A query of more than
-        `IndexSettings.query_terms` distinct terms is searched by the rarest of them.
+        `IndexSettings.query_terms` distinct terms is searched by the rarest of them. Nothing is
+        found when the words fail; see `partial`.
         """
+        try:
+            return self._search_lexical(query, k, selection, context_weight)
+        except BaseException as error:
+            self._note_failure(Part.WORDS, error)
+            return _NO_HITS
+
+    def _search_lexical(
+        self, query: str, k: int, selection: Selection, context_weight: float
+    ) -> Hits:
         parsed = self._lexical.parse(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
         if parsed is None or k < 1 or not selection.count:
-            return Hits(np.empty(0, np.int64), np.empty(0, np.float32))
+            return _NO_HITS
         rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
         narrowing = narrow(selection, self._table, self._lexical)
         share = selection.count / max(narrowing.universe, selection.count)
@@ -286,8 +300,57 @@ class TenantIndex:
         )
 
     def close(self) -> None:
-        """Stop background work, write what is not on the disk yet and release everything."""
-        self._upkeep.close()
+        """Stop background work, write what is not on the disk yet and release everything.
+
+        Of an index that failed nothing is kept: it is built again when it is opened.
+        """
+        if not self._failed_parts:
+            self._upkeep.close()
+            return
+        self.abandon()
+        self.discard()
+        if Part.WORDS in self._failed_parts:
+            LexicalIndex.destroy(self._folder / "lexical")
+
+    def abandon(self) -> None:
+        """Stop background work and write nothing more: another index takes over the files.
+
+        It may be searched and added to until it is discarded.
+        """
+        self._upkeep.abandon()
+
+    def rebuilt(self) -> TenantIndex:
+        """Open another index, whose failed parts are built anew; this one must be abandoned."""
+        return TenantIndex(
+            self._tenant_folder,
+            self._source,
+            self._model_id,
+            self._dimensions,
+            settings=self._settings,
+            anew=self.failed_parts,
+            log=self._log,
+            worker=self._worker,
+        )
+
+    def discard(self) -> None:
+        """Release everything of an abandoned index; searches that are under way may end."""
+        self._lexical.discard()
+
+    def missed(self, error: BaseException) -> None:
+        """Note that a change could not be applied.
+
+        Raises:
+            BaseException: `error`, when it is no failure but tells the interpreter to stop.
+        """
+        self._note_failure(Part.WORDS, error)
+
+    def _note_failure(self, part: Part, error: BaseException) -> None:
+        """Note that a part failed and have the owner told, or raise what is no failure of it."""
+        if isinstance(error, MnemeError) or not is_failure(error):
+            raise error
+        self._failed_parts.add(part)
+        self._log.warning("an index failed", part=part.value, error=repr(error))
+        self._failed()
 
     def _checked(self, query: Matrix) -> Matrix:
         if query.shape != (self._dimensions,):

@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable
 
+from mneme_server.common.panics import is_failure, is_panic
 from mneme_server.index.dense import DenseIndex
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.log import Log
@@ -24,6 +25,7 @@ class Upkeep:
         dense: the vectors.
         lexical: the words.
         settings: when to do what.
+        failed: told when a library panicked: what it works on cannot be relied on any more.
         log: told of builds, and of what went wrong.
         worker: the thread that does it.
     """
@@ -35,6 +37,7 @@ class Upkeep:
         dense: DenseIndex,
         lexical: LexicalIndex,
         settings: IndexSettings,
+        failed: Callable[[BaseException], object],
         log: Log,
         worker: BackgroundWorker,
     ) -> None:
@@ -42,6 +45,7 @@ class Upkeep:
         self._dense = dense
         self._lexical = lexical
         self._settings = settings
+        self._failed = failed
         self._log = log
         self._worker = worker
         self._stop = threading.Event()
@@ -88,7 +92,17 @@ class Upkeep:
         with self._running:
             self._attempt(self._snapshot)
             self._attempt(self._lexical.close)
-            self._snapshot = _nothing  # It refers back to the owner, whose memory is large.
+            self._forget_owner()
+
+    def abandon(self) -> None:
+        """End background work and write nothing more to the disk: another index does that now."""
+        self._stop.set()
+        with self._running:
+            self._forget_owner()
+
+    def _forget_owner(self) -> None:
+        self._snapshot = _nothing  # It refers back to the owner, whose memory is large.
+        self._failed = _ignored
 
     def _schedule(self, delay_s: float, method: weakref.WeakMethod[Callable[[], None]]) -> None:
         """Run `method` later, unless the index is closed or gone by then."""
@@ -132,7 +146,8 @@ class Upkeep:
         with self._running:
             self._commit_due = False
             if not self._stop.is_set():
-                self._attempt(self._lexical.commit)
+                lexical = self._lexical
+                self._attempt(lexical.release_writer if lexical.wants_copy else lexical.commit)
 
     def _tidy_words(self) -> None:
         """Commit the few that wait; when nothing has come for long, release the writer."""
@@ -152,10 +167,19 @@ class Upkeep:
     def _attempt(self, task: Callable[[], None]) -> None:
         try:
             task()
-        except Exception as error:  # The database still has everything; the log says what failed.
+        except BaseException as error:
+            # The database still has everything; the log says what failed.
+            if not is_failure(error):
+                raise
             self._not_before = time.monotonic() + _RETRY_S
             self._log.warning("index upkeep failed", error=repr(error))
+            if is_panic(error):
+                self._failed(error)
 
 
 def _nothing() -> None:
+    """Do nothing."""
+
+
+def _ignored(_error: BaseException) -> None:
     """Do nothing."""

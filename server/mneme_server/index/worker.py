@@ -12,7 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 
+import structlog
+
 _IDLE_S = 60.0
+
+_log = structlog.get_logger(__name__)
 
 
 class BackgroundWorker:
@@ -45,7 +49,10 @@ class BackgroundWorker:
                 if run is None:
                     self._thread = None
                     return
-            run()
+            try:
+                run()
+            except BaseException:  # One task's fault must not end the work of all tenants.
+                _log.exception("work in the background failed")
 
     def _next(self) -> Callable[[], None] | None:
         idle_until = time.monotonic() + _IDLE_S

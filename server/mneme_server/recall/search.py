@@ -195,7 +195,7 @@ def _answer(
         pending_count=pending,
         capped=candidates.capped,
         words_only=query.mode == Mode.HYBRID and candidates.words_only,
-        partial=lost > 0,
+        partial=lost > 0 or index.partial,
     )
 
 

@@ -26,8 +26,9 @@ from sqlalchemy import (
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads, require_times
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, SPOKEN, Document, Scope
+from mneme_server.corpus.live_index import CorpusChange
 from mneme_server.corpus.ports import Matrix, VectorBatch
-from mneme_server.corpus.tenant import CorpusChange, QueuedText
+from mneme_server.corpus.tenant import QueuedText
 from mneme_server.storage.engine import Database
 from mneme_server.storage.reading import all_rows, read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, unindexed

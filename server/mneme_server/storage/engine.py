@@ -38,6 +38,8 @@ READERS = 4
 _DISK_FULL_RETRY_S = 30.0
 _BUSY_RETRY_S = 0.5
 _IO_RETRY_S = 5.0
+_CUT_OFF = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+"""Errors of reading that trying again does not help against: the file is shorter than it was."""
 _NO_SPACE_BYTES = 256 * 1024
 _WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 
@@ -128,7 +130,7 @@ def _engine(
     path: Path, *, begin: str, read_only: bool, size: int, overflow: int, busy_timeout_s: float
 ) -> Engine:
     engine = create_engine(
-        URL.create("sqlite", database=_address(path), query={"uri": "true"}),
+        URL.create("sqlite", database=address_of(path), query={"uri": "true"}),
         pool_size=size,
         max_overflow=overflow,
         pool_timeout=busy_timeout_s,
@@ -166,7 +168,7 @@ def _engine(
     return engine
 
 
-def _address(path: Path) -> str:
+def address_of(path: Path) -> str:
     """Return the URI of a database that belongs to this process alone while it is open.
 
     Other processes would share SQLite's index of the write-ahead log as a mapped file beside the
@@ -199,7 +201,7 @@ def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeE
             reason=Reason.TRANSACTION_FAILED,
             retry_after_s=_BUSY_RETRY_S,
         )
-    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code in _CUT_OFF:
         return DataLoss(
             f"the database file {_short(path)} is damaged or not a database ({error});"
             " restore it from a backup"

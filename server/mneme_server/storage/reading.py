@@ -107,14 +107,15 @@ def _leniently(connection: Connection) -> Iterator[None]:
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     before = driver.text_factory
-    driver.text_factory = _text
+    driver.text_factory = lenient_text
     try:
         yield
     finally:
         driver.text_factory = before
 
 
-def _text(raw: bytes) -> str | bytes:
+def lenient_text(raw: bytes) -> str | bytes:
+    """Return a stored text, as `Undecodable` when it is not UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:

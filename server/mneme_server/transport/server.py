@@ -21,7 +21,7 @@ from mneme_server.common.address import is_unix, join_host_port, split_host_port
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication
-from mneme_server.transport.interceptors.errors import map_errors
+from mneme_server.transport.interceptors.errors import Diagnose, map_errors
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
 from mneme_server.transport.interceptors.running import RunningCalls
 from mneme_server.transport.interceptors.streams import StreamSlots, stopping_error
@@ -109,6 +109,7 @@ class GrpcServer:
         services: Sequence[Service],
         authenticator: Authenticator,
         metrics: Metrics,
+        diagnose: Diagnose = lambda _tenant: None,
     ) -> None:
         self._options = options
         names = [service.descriptor.full_name for service in services]
@@ -122,7 +123,7 @@ class GrpcServer:
                 self._running.layer,
                 telemetry(metrics),
                 skip_abandoned,
-                map_errors,
+                map_errors(diagnose),
                 authentication(authenticator, required=options.auth_required),
                 rate_limit(TokenBuckets()),
                 self.streams.layer,

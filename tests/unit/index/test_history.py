@@ -102,7 +102,7 @@ class History:
             index.close()
 
     def _open(self) -> TenantIndex:
-        return TenantIndex.open(
+        return TenantIndex(
             self._folder, self.source, "m", DIMENSIONS, log=self.log, worker=BackgroundWorker()
         )
 

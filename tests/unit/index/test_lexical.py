@@ -320,7 +320,7 @@ def test_a_damaged_segment_is_noticed_when_opened(
         opened(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["meta.json", "mneme-checksums.json"])
+@pytest.mark.parametrize("name", ["manifest.json"])
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe"])
 def test_a_damaged_description_is_noticed_when_opened(
     tmp_path: Path, name: str, content: bytes

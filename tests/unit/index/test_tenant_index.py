@@ -46,7 +46,7 @@ class Home:
     def open(
         self, settings: IndexSettings | None = None, *, model: str = "m", folder: Path | None = None
     ) -> TenantIndex:
-        index = TenantIndex.open(
+        index = TenantIndex(
             folder or self.folder,
             self.source,
             model,
@@ -198,7 +198,7 @@ def test_a_damaged_manifest_is_reported_and_written_again(home: Home, content: b
     assert len(home.log.warnings) == 1
 
 
-@pytest.mark.parametrize("pattern", ["*.idx", "*.term", "*.fast", "meta.json"])
+@pytest.mark.parametrize("pattern", ["*.idx", "*.term", "*.fast", "manifest.json"])
 def test_a_damaged_lexical_index_is_reported_and_built_again(home: Home, pattern: str) -> None:
     index = home.open()
     home.record(index, 50)

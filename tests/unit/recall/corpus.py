@@ -45,7 +45,7 @@ class Corpus:
     def __init__(self, folder: Path) -> None:
         self._source = MemorySource(DIMENSIONS)
         self._embedder = WordCounts()
-        self.index = TenantIndex.open(folder, self._source, "words", DIMENSIONS)
+        self.index = TenantIndex(folder, self._source, "words", DIMENSIONS)
         self.memories = self
 
     def say(self, session: str, *texts: str, category: str = "message", **more: Any) -> list[int]:

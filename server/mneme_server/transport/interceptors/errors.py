@@ -3,50 +3,76 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import grpc
 import structlog
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
-from mneme_server.common.errors import DataLoss
+from mneme_server.common.errors import DataLoss, MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.transport.call import Call
-from mneme_server.transport.errors import DETAILS_KEY, internal_outcome, outcome_of
+from mneme_server.transport.errors import DETAILS_KEY, Outcome, internal_outcome, outcome_of
+from mneme_server.transport.pipeline import Layer
 
 _log = structlog.get_logger()
 
 
-@contextmanager
-def map_errors(call: Call) -> Iterator[None]:
-    """Turn what the call raises into its status."""
-    try:
-        yield
-    except BaseException as error:
-        # A broken request stream: the caller is gone and nobody hears an answer. And what is meant
-        # for the interpreter. A panic in a library written in Rust is neither, and no `Exception`.
-        if isinstance(error, grpc.RpcError | GeneratorExit | KeyboardInterrupt | SystemExit):
-            raise
-        if isinstance(error, EmbeddingError) and error.detail:
-            # Where the backend is, is no business of the tenants'.
-            _log.warning("embedding failed", error=str(error), request_id=call.request_id)
-        if isinstance(error, DataLoss):
-            _log.warning("stored data are damaged", tenant=call.tenant_id, error=str(error))
-        outcome = outcome_of(error, call.request_id)
-        if outcome is None:
-            call.error_id = secrets.token_hex(8)
-            _log.exception(
-                "internal error",
-                error_id=call.error_id,
-                request_id=call.request_id,
-                method=call.method.path,
-                tenant=call.tenant_id,
-            )
-            outcome = internal_outcome(call.error_id, call.request_id)
-        call.code = outcome.code
-        call.reason = outcome.reason
-        _abort(call.context, outcome.code, outcome.status)
+Diagnose = Callable[[str], MnemeError | None]
+"""Tells, by the tenant, what is wrong with its data; None when they seem to be sound."""
+
+
+def map_errors(diagnose: Diagnose = lambda _tenant: None) -> Layer:
+    """Return the layer that turns what a call raises into its status.
+
+    Args:
+        diagnose: asked when a call fails without saying why: damaged data are no bug.
+    """
+
+    @contextmanager
+    def mapped(call: Call) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            # A broken request stream: the caller is gone and nobody hears an answer. And what is
+            # meant for the interpreter. A panic in a library written in Rust is neither, and no
+            # `Exception`.
+            if isinstance(error, grpc.RpcError | GeneratorExit | KeyboardInterrupt | SystemExit):
+                raise
+            outcome = _outcome_of(call, error, diagnose)
+            call.code = outcome.code
+            call.reason = outcome.reason
+            _abort(call.context, outcome.code, outcome.status)
+
+    return mapped
+
+
+def _outcome_of(call: Call, error: BaseException, diagnose: Diagnose) -> Outcome:
+    if isinstance(error, EmbeddingError) and error.detail:
+        # Where the backend is, is no business of the tenants'.
+        _log.warning("embedding failed", error=str(error), request_id=call.request_id)
+    if isinstance(error, DataLoss):
+        _log.warning("stored data are damaged", tenant=call.tenant_id, error=str(error))
+    outcome = outcome_of(error, call.request_id)
+    if outcome is not None:
+        return outcome
+    damage = diagnose(call.tenant_id) if call.tenant_id else None
+    if damage is not None and (told := outcome_of(damage, call.request_id)) is not None:
+        _log.warning(
+            "stored data are damaged", tenant=call.tenant_id, error=str(damage),
+            method=call.method.path, exc_info=True,
+        )  # fmt: skip
+        return told
+    call.error_id = secrets.token_hex(8)
+    _log.exception(
+        "internal error",
+        error_id=call.error_id,
+        request_id=call.request_id,
+        method=call.method.path,
+        tenant=call.tenant_id,
+    )
+    return internal_outcome(call.error_id, call.request_id)
 
 
 def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, status: Status) -> None:

@@ -1,0 +1,111 @@
+"""The copy of the words' index in the tenant's folder.
+
+    index/lexical/manifest.json   the layout, tantivy's own lists, and the SHA-256 of each file
+    index/lexical/<segment>.*     tantivy's files; a segment never changes once it is written
+
+It is written file by file, then the manifest is replaced, then what is not in it goes: whenever the
+process dies, the manifest names files that are whole. It is read, and never mapped.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mneme_server.index.files import digest, sync_folder, write_atomically, write_durably
+
+_MANIFEST = "manifest.json"
+_LISTS = ("meta.json", ".managed.json")
+"""tantivy's files that name the others. They are replaced as a whole: the manifest holds them."""
+
+
+class SavedWords:
+    """The copy in `folder`. `layout` tells which code wrote it: another one's cannot be used."""
+
+    def __init__(self, folder: Path, layout: str) -> None:
+        self._folder = folder
+        self._layout = layout
+        self._known: dict[str, str] = {}
+
+    @property
+    def bytes(self) -> int:
+        """The size of the copy; 0 when there is none."""
+        if not self._folder.is_dir():
+            return 0
+        return sum(file.stat().st_size for file in self._folder.iterdir() if file.is_file())
+
+    def restore(self, target: Path) -> None:
+        """Copy the files into the empty folder `target`; nothing when there is no copy.
+
+        Raises:
+            ValueError: a file is missing or is not what was written, or the manifest is not; the
+                message says which. What is in `target` then cannot be used.
+            OSError: a file cannot be read, or `target` has no room.
+        """
+        if not self._folder.is_dir() or not any(self._folder.iterdir()):
+            return
+        manifest = self._manifest()
+        for name, expected in manifest["files"].items():
+            file = self._folder / name
+            if file.parent != self._folder:
+                raise ValueError(f"{self._folder / _MANIFEST} names a file elsewhere")
+            data = file.read_bytes()
+            if digest(data) != expected:
+                raise ValueError(f"{file} does not have its checksum")
+            (target / name).write_bytes(data)
+        for name in _LISTS:
+            (target / name).write_text(manifest["lists"][name])
+        self._known = dict(manifest["files"])
+
+    def save(self, source: Path) -> None:
+        """Make the copy that of `source`, which nobody changes meanwhile.
+
+        Raises:
+            OSError: the disk is full or cannot be written; the copy before stays.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lists = {name: (source / name).read_text() for name in _LISTS}
+        files: dict[str, str] = {}
+        for file in _segment_files(source, json.loads(lists[_LISTS[0]])):
+            known = self._known.get(file.name)
+            if known is None or not (self._folder / file.name).exists():
+                data = file.read_bytes()
+                write_durably(self._folder / file.name, data)
+                known = digest(data)
+            files[file.name] = known
+        sync_folder(self._folder)
+        manifest = {"layout": self._layout, "files": files, "lists": lists}
+        content = json.dumps(manifest, indent=1).encode()
+        sealed = {"sha256": digest(content), "manifest": content.decode()}
+        write_atomically(self._folder / _MANIFEST, json.dumps(sealed).encode())
+        self._known = files
+        for file in self._folder.iterdir():
+            if file.is_file() and file.name not in files and file.name != _MANIFEST:
+                file.unlink()
+
+    def destroy(self) -> None:
+        """Delete the copy."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._known = {}
+
+    def _manifest(self) -> dict[str, Any]:
+        path = self._folder / _MANIFEST
+        try:
+            sealed = json.loads(path.read_bytes())
+            content = sealed["manifest"].encode()
+            if digest(content) != sealed["sha256"]:
+                raise ValueError(f"{path} does not have its checksum")
+            manifest: dict[str, Any] = json.loads(content)
+            if manifest["layout"] != self._layout:
+                raise ValueError(f"{path} names another layout than {self._layout}")
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} is not what was written there") from error
+        return manifest
+
+
+def _segment_files(folder: Path, meta: dict[str, Any]) -> list[Path]:
+    """Return the files of the segments that `meta` names; merged ones may still lie beside them."""
+    used = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
+    return sorted(file for file in folder.iterdir() if file.name.partition(".")[0] in used)
