@@ -51,7 +51,8 @@ def test_a_damaged_file_is_never_an_internal_error_a_hang_or_the_end(tmp_path: P
                 assert server.process.poll() is None, "the server ended"
             except Exception as error:
                 raise AssertionError(f"{what}: {error}\n{server.log[-6_000:]}") from error
-    print(f"{_SEED}={seed}: {ROUNDS} damaged files, answered with {dict(seen)}")
+            if (number + 1) % 20 == 0 or number + 1 == ROUNDS:
+                print(f"{_SEED}={seed}: {number + 1} damaged files, answered with {dict(seen)}")
 
 
 def _round(victim: Api, folder: Path, rng: random.Random, what: str, seen: Counter[str]) -> str:

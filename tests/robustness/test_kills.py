@@ -1,0 +1,209 @@
+"""SIGKILL at random moments under mixed load: nothing acknowledged is lost, nothing is there twice.
+
+    MNEME_TEST_KILLS=500 MNEME_TEST_SEED=1 pytest tests/robustness/test_kills.py
+
+Several tenants write at once: batches of events with ids of the caller's, lessons, knowledge,
+handovers; and ask. After each kill the next server must have all that was acknowledged; every few
+kills everything is compared, chains are verified, and a new data folder begins.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import knowledge_pb2
+from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import recall_service_pb2 as recall_pb
+from support.api import Api
+from support.making import event, ids_of, lesson, list_events, recall, record, stream, verify
+from support.server import ServerProcess
+
+KILLS = int(os.environ.get("MNEME_TEST_KILLS") or 5)
+KILLS_A_FOLDER = 10
+TENANTS = 3
+_SEED = "MNEME_TEST_SEED"
+_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+_PAUSE_S = 0.03
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Ledger:
+    """What one tenant's writers sent, and what was acknowledged, by kind and id."""
+
+    secret: str
+    tenant_id: str
+    sent: dict[str, set[str]] = field(default_factory=lambda: {kind: set() for kind in KINDS})
+    acknowledged: dict[str, set[str]] = field(
+        default_factory=lambda: {kind: set() for kind in KINDS}
+    )
+
+
+class Worker(threading.Thread):
+    """Does one thing again and again until the server is gone."""
+
+    def __init__(self, kind: str, api: Api, ledger: Ledger, rng: random.Random) -> None:
+        super().__init__(name=f"{kind}-{ledger.tenant_id}", daemon=True)
+        self._kind, self._api, self._ledger, self._rng = kind, api, ledger, rng
+        self.unexpected: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while True:
+                self._step()
+                time.sleep(self._rng.uniform(0, _PAUSE_S))
+        except grpc.RpcError as error:
+            if error.code() not in _GONE:
+                self.unexpected = error
+        except BaseException as error:
+            self.unexpected = error
+
+    def _step(self) -> None:
+        ids = [f"{self._kind}-{next(_numbers)}" for _ in range(self._rng.randint(1, 20))]
+        ids = ids if self._kind in ("event", "streamed") else ids[:1]
+        self._ledger.sent[self._kind].update(ids)
+        KINDS[self._kind](self._api, ids, self._rng)
+        self._ledger.acknowledged[self._kind].update(ids)
+
+
+def _record(api: Api, ids: list[str], rng: random.Random) -> None:
+    record(api, *_events(ids, rng), wait=rng.random() < 0.05)
+
+
+def _stream(api: Api, ids: list[str], rng: random.Random) -> None:
+    stream(api, _events(ids, rng))
+
+
+def _events(ids: list[str], rng: random.Random) -> list[events_pb.NewEvent]:
+    return [
+        event(f"word{name.replace('-', '')} was said", f"session-{rng.randrange(4)}", id=name,
+              agent_id="ann", at=n, cost_usd=0.25)
+        for n, name in enumerate(ids)
+    ]  # fmt: skip
+
+
+def _teach(api: Api, ids: list[str], _rng: random.Random) -> None:
+    lesson(api, ids[0], f"about word{ids[0].replace('-', '')}", lesson_id=ids[0])
+
+
+def _log(api: Api, ids: list[str], _rng: random.Random) -> None:
+    api.learn.LogKnowledge(
+        knowledge_pb2.LogKnowledgeRequest(
+            repo="r", type=1, context=f"word{ids[0].replace('-', '')}", lesson="l", entry_id=ids[0]
+        )
+    )
+
+
+def _sleep(api: Api, ids: list[str], _rng: random.Random) -> None:
+    api.events.StartSession(events_pb.StartSessionRequest(session_id=ids[0], project="p"))
+    api.context.Sleep(context_pb.SleepRequest(session_id=ids[0], progress=[ids[0]]))
+
+
+def _ask(api: Api, _ids: list[str], rng: random.Random) -> None:
+    recall(api, rng.choice(["what was said?", "word", "a lesson about words"]))
+    api.events.ListSessions(events_pb.ListSessionsRequest())
+
+
+KINDS: dict[str, Callable[[Api, list[str], random.Random], None]] = {
+    "event": _record,
+    "streamed": _stream,
+    "lesson": _teach,
+    "entry": _log,
+    "slept": _sleep,
+    "asked": _ask,
+}
+
+
+def test_a_server_killed_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    seed = int(os.environ.get(_SEED) or random.randrange(10**9))
+    rng, totals = random.Random(seed), Counter[str]()
+    for first in range(0, KILLS, KILLS_A_FOLDER):
+        kills = min(KILLS_A_FOLDER, KILLS - first)
+        ledgers: list[Ledger] = []
+        data = tmp_path / f"data-{first}"
+        for number in range(first, first + kills):
+            try:
+                _round(data, ledgers, rng)
+            except Exception as error:
+                raise AssertionError(f"{_SEED}={seed}, kill {number}: {error}") from error
+        server = ServerProcess(data)
+        try:
+            for ledger in ledgers:
+                _check(server.keys.api(ledger.secret, ledger.tenant_id), ledger, rng)
+                for kind, ids in ledger.acknowledged.items():
+                    totals[kind] += len(ids)
+            assert "internal error" not in server.log, server.log[-5_000:]
+        except AssertionError as error:
+            raise AssertionError(f"{_SEED}={seed}, after kill {first + kills}: {error}") from error
+        finally:
+            server.kill()
+        print(f"{_SEED}={seed}: {first + kills} kills; acknowledged so far: {dict(totals)}")
+
+
+def _round(data: Path, ledgers: list[Ledger], rng: random.Random) -> None:
+    """Start a server, have everyone write, and kill it."""
+    server = ServerProcess(data)
+    try:
+        for _ in range(TENANTS - len(ledgers)):
+            made = server.keys.tenant("kill")
+            ledgers.append(Ledger(str(made.secret), made.tenant_id))
+        workers = [
+            Worker(kind, server.keys.api(ledger.secret, ledger.tenant_id), ledger,
+                   random.Random(rng.random()))
+            for ledger in ledgers for kind in KINDS
+        ]  # fmt: skip
+        moment_s = rng.uniform(0, 0.6)
+        before = sum(len(ledger.acknowledged["event"]) for ledger in ledgers)
+        for worker in workers:
+            worker.start()
+        for _ in range(2_000):  # Until something was written in this round.
+            if sum(len(ledger.acknowledged["event"]) for ledger in ledgers) > before:
+                break
+            time.sleep(0.01)
+        time.sleep(moment_s)
+        assert server.process.poll() is None, f"it ended by itself:\n{server.log[-5_000:]}"
+    finally:
+        server.kill()
+    for worker in workers:
+        worker.join(timeout=60)
+        assert worker.unexpected is None, f"{worker.name}: {worker.unexpected}"
+
+
+def _check(api: Api, ledger: Ledger, rng: random.Random) -> None:
+    """Compare everything with what was sent and what was acknowledged."""
+    stored = list_events(api, page_size=1000)
+    ids = Counter(found.id for found in stored if found.id.startswith(("event-", "streamed-")))
+    assert not [one for one, count in ids.items() if count > 1], "an event is there twice"
+    for kind in ("event", "streamed"):
+        mine = {one for one in ids if one.startswith(f"{kind}-")}
+        assert ledger.acknowledged[kind] <= mine, "an acknowledged event is lost"
+        assert mine <= ledger.sent[kind]
+    verified = verify(api)
+    assert verified.valid, verified
+    assert verified.events_checked == len(stored)
+    answers = api.learn.ExportLessons(learn_pb.ExportLessonsRequest())
+    lessons = Counter(answer.lesson.id for answer in answers)
+    assert set(lessons.values()) <= {1}
+    assert ledger.acknowledged["lesson"] <= lessons.keys() <= ledger.sent["lesson"]
+    slept = sorted(ledger.acknowledged["slept"])
+    for one in rng.sample(slept, min(5, len(slept))):
+        session = api.events.GetSession(events_pb.GetSessionRequest(session_id=one)).session
+        assert session.id == one
+    lexical = recall_pb.RECALL_MODE_LEXICAL
+    for kind in ("event", "streamed", "lesson", "entry"):
+        known = sorted(ledger.acknowledged[kind])
+        for one in rng.sample(known, min(10, len(known))):
+            found = recall(api, f"word{one.replace('-', '')}", mode=lexical, limit=1)
+            assert ids_of(found) == [one], f"{one} is not found by its word"
