@@ -44,7 +44,7 @@ def test_a_new_key_s_secret_is_all_that_standard_output_holds(served: ScriptedSe
     answer = CreateApiKeyResponse(api_key=ApiKey(id="k1"), secret="mn_secret")
     served.on("CreateApiKey", answer)
     result = mneme(
-        *["admin", "keys", "create", "acme", "--name", "ci", "--scope", "read"],
+        *["admin", "keys", "create", "--tenant", "acme", "--name", "ci", "--scope", "read"],
         *["--scope", "Learn", "--rate-limit", "60"],
     )
     assert result.out == "mn_secret\n"

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+import trustme
 import typer
 from mneme.cli.main import build
 from unit.cli.command import mneme
@@ -175,6 +177,89 @@ def test_wrong_usage_ends_with_2_before_anything_is_sent(
     assert result.code == 2
     assert result.err
     assert served.seen == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["recall", "q", "--limit", "1000"], "--limit: must be at most 100"),
+        (["recall", "q", "--limit", "many"], "--limit: is no whole number"),
+        (["recall"], "QUERY: is required"),
+        (["lessons", "create", "--title", "t"], "--content: is required"),
+        (["recall", "q", "--mode", "nonsense"], "--mode: 'nonsense' is not one of"),
+        (["recall", "q", "--nope"], "--nope"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said_in_words_of_its_own(
+    line: list[str], said: str, served: ScriptedServer
+) -> None:
+    result = mneme(*line)
+    assert result.code == 2
+    assert result.err.startswith("mneme: ")
+    assert said in result.err
+    assert "--help` lists what it takes" in result.err
+    for library in ("Value error", "Input should", "Traceback", "╭"):
+        assert library not in result.err
+
+
+def test_wrong_usage_is_json_where_json_is_wanted(served: ScriptedServer) -> None:
+    result = mneme("recall", "q", "--limit", "1000", "--json")
+    error = json.loads(result.err)["error"]
+    assert error["exit_code"] == 2
+    assert "--limit: must be at most 100" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--success-rate", "11/10"], "success_rate '11/10' is not X/Y"),
+        (["--repo", "my app"], "repo 'my app' is no name"),
+        (["--context", ""], "context is missing"),
+    ],
+)
+def test_an_entry_of_the_log_that_cannot_be_used_is_refused_in_words(
+    options: list[str], said: str, tmp_path: Path
+) -> None:
+    line = ["--repo", "r", "--type", "error", "--context", "c", "--lesson", "l"]
+    result = mneme("log", *line, *options, "--folder", str(tmp_path))
+    assert result.code == 2
+    assert said in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("a file where a folder belongs")
+    line = ["--repo", "r", "--type", "error", "--context", "c", "--lesson", "l"]
+    result = mneme("log", *line, "--folder", str(tmp_path))
+    assert result.code == 1
+    assert f"{tmp_path / 'logs'}: " in result.err
+
+
+def test_a_server_without_tls_says_so_where_tls_is_spoken_to_it(served: ScriptedServer) -> None:
+    result = mneme("recall", "q", "--tls")
+    assert result.code == 3
+    assert "it does not speak TLS: connect without TLS" in result.err
+    assert "SSL" not in result.err
+
+
+def test_a_server_with_tls_is_suspected_where_plaintext_is_ended(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("localhost")
+    credentials = grpc.ssl_server_credentials(
+        [(certificate.private_key_pem.bytes(), certificate.cert_chain_pems[0].bytes())]
+    )
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    server = ScriptedServer().start(credentials)
+    try:
+        plain = mneme("recall", "q", "--address", server.address)
+        assert "does it want TLS?" in plain.err
+        foreign = mneme("recall", "q", "--address", server.address, "--tls")
+        assert "its certificate is not trusted" in foreign.err
+        other = mneme("recall", "q", "--address", server.address, "--ca", str(tmp_path / "ca.pem"))
+        assert "its certificate is for another name" in other.err
+    finally:
+        server.stop()
 
 
 def test_a_bug_is_not_dressed_up_as_an_error(

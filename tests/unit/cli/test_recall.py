@@ -128,17 +128,30 @@ def test_memories_without_embeddings_yet_are_mentioned_beside_the_table(
 def test_on_a_narrow_terminal_columns_give_way_and_the_score_stays_whole(
     served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("COLUMNS", "46")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     served.on("Recall", FOUND)
     out = mneme("recall", "q", terminal=True).out
     lines = re.sub(r"\x1b\[\d*m", "", out).splitlines()
-    assert all(len(line) <= 60 for line in lines)
+    assert all(len(line) <= 46 for line in lines)
     assert sum("0.83 █████" in line for line in lines) == 1
     assert "When" not in lines[0]
     assert "Refresh tokens Refresh" in out
     assert "\x1b[36m" not in out
+
+
+def test_eighty_columns_show_the_ids_and_the_whole_text_below(
+    served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    found = {"source_id": "01K9ZJ6V1W3Q8Y5T2R7N4M6B0C", "score": 0.5, "text": "word " * 30}
+    served.on("Recall", answer(outcome="found", results=[found]))
+    lines = mneme("recall", "q", terminal=True).out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "01K9ZJ6V1W3Q8Y5T2R7N4M6B0C" in lines[2]
+    assert " ".join(lines[3:]).split() == ["word"] * 30
 
 
 def test_on_a_terminal_colours_are_used_unless_no_color_is_set(

@@ -88,7 +88,7 @@ def test_ending_a_session_says_how_it_went(served: ScriptedServer) -> None:
     served.on("EndSession", EndSessionResponse(session=SESSION))
     assert mneme("sessions", "end", "task-1").out == ("ended task-1 after 1,234 events, 3 errors\n")
     assert served.last("EndSession").status == SessionStatus.SESSION_STATUS_COMPLETED
-    mneme("sessions", "end", "task-1", "--failed")
+    mneme("sessions", "end", "task-1", "--status", "error")
     assert served.last("EndSession").status == SessionStatus.SESSION_STATUS_ERROR
 
 

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 from grpc import ChannelConnectivity, RpcError, StatusCode
 
+from mneme._core.unreachable import why
 from mneme.errors import BY_CODE, FieldViolation, MnemeError, UnknownError
 
 DETAILS_KEY = "grpc-status-details-bin"
@@ -34,9 +35,9 @@ def error_of(failure: RpcError, address: str, is_down: Callable[[], bool]) -> Mn
     request = details.get(error_details_pb2.BadRequest)
     retry = details.get(error_details_pb2.RetryInfo)
     if info is None and code is StatusCode.DEADLINE_EXCEEDED and is_down():
-        code, message = StatusCode.UNAVAILABLE, "no connection within the call's timeout"
+        code, message = StatusCode.UNAVAILABLE, "timeout"
     if info is None and code is StatusCode.UNAVAILABLE:
-        message = f"{_NO_SERVER.format(address=address)}: {message}"
+        message = f"{_NO_SERVER.format(address=address)}: {why(message)}"
     return BY_CODE.get(code, UnknownError)(
         message,
         code=code,

@@ -83,7 +83,7 @@ def delete_tenant(cli: Cli, tenant_id: TenantId, yes: Yes = False) -> None:
 def list_keys(
     cli: Cli,
     *,
-    tenant: Annotated[str | None, typer.Option(help="Of this tenant.")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="ID", help="Of this tenant.")] = None,
     revoked: Annotated[bool, typer.Option("--revoked", help="Revoked keys too.")] = False,
     limit: Limit = 50,
 ) -> None:
@@ -116,7 +116,7 @@ def list_keys(
 def create_key(
     cli: Cli,
     *,
-    tenant_id: TenantId,
+    tenant: Annotated[str, typer.Option(metavar="ID", help="The tenant that it opens.")],
     name: Annotated[str, typer.Option(help="A name for people.")],
     scope: Annotated[
         list[Any] | None,
@@ -132,11 +132,9 @@ def create_key(
 ) -> None:
     """Create an API key, and print its secret, which is shown only now."""
     with cli.connect() as client:
-        answer = client.create_api_key(tenant_id, name, scopes=scope, rate_limit=rate_limit)
+        answer = client.create_api_key(tenant, name, scopes=scope, rate_limit=rate_limit)
     if not cli.out.as_json:
-        cli.out.remark(
-            f"Key {answer.api_key.id} of tenant {tenant_id}. Its secret, shown only now:"
-        )
+        cli.out.remark(f"Key {answer.api_key.id} of tenant {tenant}. Its secret, shown only now:")
     cli.out.done(answer.secret, answer)
 
 
@@ -154,7 +152,9 @@ def revoke_key(
 def backup(
     cli: Cli,
     *,
-    tenant: Annotated[str | None, typer.Option(help="The tenant; default the key's own.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
+    ] = None,
 ) -> None:
     """Back up a tenant's database into the server's backup folder."""
     with cli.connect() as client:

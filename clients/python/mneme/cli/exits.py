@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from mneme.errors import MnemeError
@@ -23,14 +26,27 @@ HELP = (
 )
 
 
+# How pydantic says through typer what a value must be, and how we say it.
+_WORDS = (
+    (r"^Value error, ", ""),
+    (r"Input should be (?:less|greater) than or equal to (\S+)", r"must be at {bound} \1"),
+    (r"Input should be (?:less|greater) than (\S+)", r"must be {side} \1"),
+    (r"Input should be a valid integer\b.*", "is no whole number"),
+    (r"Input should be a valid number\b.*", "is no number"),
+    (r"Input should be a valid boolean\b.*", "is neither true nor false"),
+)
+
+
 class InputError(ValueError):
     """What the user gave cannot be used; the message says why."""
 
 
 def code_of(error: Exception) -> int | None:
     """The exit code for an error; None for a bug."""
-    if isinstance(error, InputError):
+    if isinstance(error, InputError | typer.TyperException):
         return USAGE
+    if isinstance(error, OSError):
+        return FAILED
     if "mneme.errors" not in sys.modules:
         return None
     from mneme import errors
@@ -52,11 +68,17 @@ def code_of(error: Exception) -> int | None:
 
 def explain(error: Exception) -> str:
     """An error in words, with what helps."""
-    if isinstance(error, ValueError):
-        return str(error)
+    if isinstance(error, typer.TyperException):
+        return usage(error)
+    if isinstance(error, OSError):
+        return _system(error)
+    return str(error) if isinstance(error, ValueError) else _refusal(error)
+
+
+def _refusal(error: Exception) -> str:
     from mneme import errors
 
-    if isinstance(error, errors.UnavailableError) and not error.reason:
+    if isinstance(error, errors.UnavailableError) and not error.reason and _is_not_there(error):
         return (
             f"{error.message}\n"
             "Start a server with `make serve` or `mneme-server serve`, or say where one is "
@@ -69,10 +91,45 @@ def explain(error: Exception) -> str:
     return str(error)
 
 
+def _is_not_there(error: MnemeError) -> bool:
+    """Whether to start a server would help: one that is there may only be spoken to wrongly."""
+    return not any(word in error.message for word in ("TLS", "certificate"))
+
+
+def usage(error: typer.TyperException) -> str:
+    """What is wrong with the line, and where its options are explained."""
+    parameter, context = getattr(error, "param", None), getattr(error, "ctx", None)
+    text = plain(error.format_message())
+    if parameter is not None:
+        name = max(parameter.opts, key=len)
+        name = name if name.startswith("-") else name.upper()
+        said = "" if "Missing" in text else plain(str(getattr(error, "message", "")))
+        text = f"{name}: {said or 'is required'}"
+    if context is None:
+        return text
+    return f"{text}\n`{context.command_path} --help` lists what it takes."
+
+
+def plain(text: str) -> str:
+    """A message of the option parser's in our own words."""
+    bound = "least" if "greater" in text else "most"
+    side = "more than" if "greater" in text else "less than"
+    for pattern, words in _WORDS:
+        text = re.sub(pattern, words.format(bound=bound, side=side), text)
+    return text
+
+
+def _system(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{(error.strerror or str(error)).lower()}"
+
+
 def as_json(error: Exception, code: int) -> str:
     """An error for machines, on one line."""
-    document: dict[str, Any] = {"message": str(error), "exit_code": code}
-    if not isinstance(error, ValueError):
+    document: dict[str, Any] = {"message": explain(error), "exit_code": code}
+    if code_of(error) is not None and not isinstance(
+        error, ValueError | OSError | typer.TyperException
+    ):
         document |= _facts(error)
     return json.dumps({"error": document}, ensure_ascii=False)
 

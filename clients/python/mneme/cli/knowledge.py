@@ -12,7 +12,7 @@ import typer
 from mneme._generated.choices import KnowledgeTypeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.exits import FAILED
+from mneme.cli.exits import FAILED, InputError
 from mneme.cli.options import Tags
 from mneme.cli.output import Column
 
@@ -68,16 +68,19 @@ def log(
     """
     from mneme.knowledge_log import append, entry_of
 
-    entry = entry_of(
-        repo=repo,
-        event_type=type_,
-        context=context,
-        lesson=lesson,
-        command=command,
-        success_rate=success_rate,
-        tags=[tag.strip() for tag in tags.split(",") if tag.strip()],
-        agent_id=agent,
-    )
+    try:
+        entry = entry_of(
+            repo=repo,
+            event_type=type_,
+            context=context,
+            lesson=lesson,
+            command=command,
+            success_rate=success_rate,
+            tags=[tag.strip() for tag in tags.split(",") if tag.strip()],
+            agent_id=agent,
+        )
+    except ValueError as error:
+        raise InputError(f"{error}; nothing was logged") from error
     path = append(folder, entry)
     cli.out.line_of(entry) if cli.out.as_json else cli.out.line(f"logged to {path}")
 

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+import typer
+from typer.main import get_command
+
 from mneme.cli import (
     admin,
     agents,
@@ -58,11 +61,16 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    # What a connection failed of is in our own message; gRPC would write its words beside it.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
-        build()(args=given, prog_name="mneme")
+        code = get_command(build()).main(args=given, prog_name="mneme", standalone_mode=False)
+    except typer.Abort:
+        print("mneme: stopped; nothing was done", file=sys.stderr)
+        sys.exit(exits.FAILED)
     except Exception as error:
         sys.exit(_report(error, as_json="--json" in given))
-    sys.exit(exits.OK)
+    sys.exit(code or exits.OK)
 
 
 def _report(error: Exception, *, as_json: bool) -> int:

@@ -36,6 +36,7 @@ class Column:
         lines: the lines over which a flexible column's text may run on a terminal.
         optional: on a terminal without room for all, columns are left out, the largest number
             first; 0 stays.
+        below: on a terminal its text stands on lines of its own, below the row.
         right: its values are numbers, and stand to the right.
         style: rich's style of its values.
     """
@@ -45,6 +46,7 @@ class Column:
     least: int = 12
     lines: int = 1
     optional: int = 0
+    below: bool = False
     right: bool = False
     style: str = ""
 
@@ -119,16 +121,30 @@ def _plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> No
 
 def _terminal_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     console = terminal()
-    table = [[column.title for column in columns], *rows]
-    shown = _shown(console.width, columns, _natural_widths(table))
-    columns = [columns[i] for i in shown]
+    inline = [i for i, column in enumerate(columns) if not column.below]
+    below = [i for i, column in enumerate(columns) if column.below]
+    table = [[columns[i].title for i in inline], *([row[i] for i in inline] for row in rows)]
+    beside = [columns[i] for i in inline]
+    shown = _shown(console.width, beside, _natural_widths(table))
+    beside = [beside[i] for i in shown]
     table = [[row[i] for i in shown] for row in table]
-    widths = _widths_within(console.width, columns, _natural_widths(table))
-    for number, row in enumerate(table):
-        _print_row(console, columns, row, widths, is_head=number == 0)
-        if number == 0:
-            rule = "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
-            console.print(rule, style="dim", crop=False, overflow="ignore", no_wrap=True)
+    widths = _widths_within(console.width, beside, _natural_widths(table))
+    _print_row(console, beside, table[0], widths, is_head=True)
+    rule = "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
+    console.print(rule, style="dim", crop=False, overflow="ignore", no_wrap=True)
+    for row, whole in zip(table[1:], rows, strict=True):
+        _print_row(console, beside, row, widths, is_head=False)
+        for i in below:
+            _print_below(console, columns[i], whole[i])
+
+
+def _print_below(console: Console, column: Column, text: str) -> None:
+    from rich.text import Text
+
+    for line in _wrapped(text, console.width - len(_GAP), column.lines) if text else ():
+        console.print(
+            Text(f"{_GAP}{line}", column.style), crop=False, overflow="ignore", no_wrap=True
+        )
 
 
 def _print_row(

@@ -21,10 +21,10 @@ _COLUMNS = (
     Column("Score", style="cyan"),
     Column("Source"),
     Column("When", optional=1, style="dim"),
-    Column("Id", optional=2, style="dim"),
-    Column("Text", flexible=True, least=40, lines=3),
+    Column("Id", style="dim"),
+    Column("Text", below=True, lines=3),
 )
-_TERMS = Column("Terms of the score", flexible=True, least=28, lines=6, style="dim")
+_TERMS = Column("Terms of the score", below=True, lines=6, style="dim")
 
 
 def register(app: App) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +19,8 @@ from mneme.cli.values import json_object
 
 if TYPE_CHECKING:
     from mneme.types import Session
+
+EndStatus = Literal["completed", "error"]
 
 app = App(help="What agents did, run by run.")
 
@@ -135,11 +137,13 @@ def end(
     cli: Cli,
     *,
     session_id: SessionId,
-    failed: Annotated[bool, typer.Option("--failed", help="It ended in failure.")] = False,
+    status: Annotated[
+        EndStatus, typer.Option(case_sensitive=False, help="How it ended.")
+    ] = "completed",
 ) -> None:
     """End a session."""
     with cli.connect() as client:
-        answer = client.end_session(session_id, status="error" if failed else "completed")
+        answer = client.end_session(session_id, status=status)
     session = answer.session
     cli.out.done(
         f"ended {session_id} after {cells.plural(session.event_count, 'event')}, "

@@ -12,6 +12,11 @@ import typer
 from mneme._generated.choices import ScopeChoice
 
 
+def not_json(error: json.JSONDecodeError) -> str:
+    """Where a text stops being JSON."""
+    return f"is not JSON: it goes wrong at line {error.lineno}, column {error.colno}"
+
+
 def json_object(text: str) -> dict[str, Any]:
     """A JSON object.
 
@@ -20,10 +25,10 @@ def json_object(text: str) -> dict[str, Any]:
     """
     try:
         value = json.loads(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"not JSON: {error}") from error
+    except json.JSONDecodeError as error:
+        raise typer.BadParameter(not_json(error)) from error
     if not isinstance(value, dict):
-        raise typer.BadParameter('not a JSON object; give {"key": "value", …}')
+        raise typer.BadParameter('is no JSON object; give {"key": "value", …}')
     return value
 
 
