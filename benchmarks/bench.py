@@ -22,6 +22,7 @@ from benchmarks.cases import (
     embedding,
     footprint,
     lessons,
+    neighbours,
     recall,
     recording,
     reflect,
@@ -46,6 +47,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "lessons": ("Lessons and statistics", lessons.run),
     "footprint": ("Start-up, memory, disk", footprint.run),
     "tenants": ("Many tenants", tenants.run),
+    "neighbours": ("Neighbours", neighbours.run),
     "sessions": ("Context and session memory", sessions.run),
     "reflect": ("Reflect", reflect.run),
 }

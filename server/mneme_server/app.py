@@ -108,6 +108,7 @@ class Application:
             self._authenticator,
             self._metrics,
             files.damage,
+            self.memories.foreground,
         )
         self._show_gauges()
         self._endpoint: MetricsEndpoint | None = None
@@ -188,6 +189,7 @@ class Application:
                     read=ReadEvents(registry),
                     watch_events=WatchEvents(registry),
                     verify_events=VerifyEvents(registry),
+                    foreground=foreground,
                 ),
             ),
             Service(

@@ -95,7 +95,13 @@ class Settings(BaseSettings):
         None, description="certificate authority, PEM; clients must show a certificate of it"
     )
 
-    workers: int = Field(32, ge=6, le=1024, description="threads; each serves one call at a time")
+    workers: int = Field(
+        32,
+        ge=6,
+        le=1024,
+        description="threads; each serves one call at a time, and a tenant's calls get no more than"
+        " they leave free",
+    )
     max_streams: int = Field(
         8,
         ge=1,

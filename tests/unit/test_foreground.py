@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from mneme_server.common import deadline
 from mneme_server.common.errors import Unavailable
-from mneme_server.common.foreground import Foreground
+from mneme_server.common.foreground import PART, Foreground, Size
 
 LONG_S = 20.0
 
@@ -75,6 +75,107 @@ def test_a_call_whose_caller_has_left_does_not_compute() -> None:
     assert computed == []
     with foreground.computing():
         pass
+
+
+def test_small_calls_compute_while_a_large_one_does() -> None:
+    foreground = Foreground(at_once=1)
+    small_computed = threading.Event()
+
+    def large() -> None:
+        with foreground.computing(Size.LARGE):
+            assert small_computed.wait(LONG_S)
+
+    def small() -> None:
+        with foreground.computing():
+            small_computed.set()
+
+    run_all([large, small])
+
+
+def test_large_calls_wait_for_each_other() -> None:
+    foreground = Foreground(at_once=8)
+    computing, most = 0, 0
+
+    def call() -> None:
+        nonlocal computing, most
+        with foreground.computing(Size.LARGE):
+            computing += 1
+            most = max(most, computing)
+            time.sleep(0.005)
+            computing -= 1
+
+    run_all([call] * 6)
+    assert most == 1
+
+
+def test_a_large_call_works_off_its_items_in_parts_and_in_order() -> None:
+    foreground, most_at_once = Foreground(), list[int]()
+    numbers = list(range(3 * PART + 1))
+    waited = threading.Event()
+
+    def other_large() -> None:
+        with foreground.computing(Size.LARGE):
+            waited.set()
+
+    def double(number: int) -> int:
+        if number == 0:
+            other.start()
+        most_at_once.append(number)
+        return number * 2
+
+    other = threading.Thread(target=other_large)
+    assert foreground.each(double, numbers) == [2 * number for number in numbers]
+    other.join(LONG_S)
+    assert waited.is_set()
+
+
+def test_many_items_are_given_up_between_parts_when_the_caller_leaves() -> None:
+    foreground, made = Foreground(), list[int]()
+
+    def call() -> None:
+        deadline.enter(lambda: 0.0 if made else None)
+        with pytest.raises(deadline.Abandoned):
+            foreground.each(made.append, list(range(10 * PART)))
+
+    run_all([call])
+    assert len(made) == PART
+    with foreground.computing(Size.LARGE):
+        pass
+
+
+def test_before_its_next_part_a_large_call_lets_the_small_ones_go_first() -> None:
+    foreground = Foreground()
+    small_computes, large_waits, order = threading.Event(), threading.Event(), list[str]()
+
+    def small() -> None:
+        with foreground.computing():
+            small_computes.set()
+            assert large_waits.wait(LONG_S)
+            order.append("small")
+
+    def large() -> None:
+        foreground._large_took_s = LONG_S  # It has had enough for now.
+        assert small_computes.wait(LONG_S)
+        large_waits.set()
+        with foreground.computing(Size.LARGE):
+            order.append("large")
+
+    run_all([small, large])
+    assert order == ["small", "large"]
+
+
+def test_small_calls_without_a_pause_do_not_stop_a_large_one() -> None:
+    foreground, large_is_done = Foreground(), threading.Event()
+
+    def small() -> None:
+        with foreground.computing():
+            assert large_is_done.wait(LONG_S)
+
+    def large() -> None:
+        foreground.each(lambda number: number, list(range(10 * PART)))
+        large_is_done.set()
+
+    run_all([small, large])
 
 
 def test_the_background_goes_on_at_once_while_no_call_is_at_work() -> None:

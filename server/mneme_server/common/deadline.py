@@ -1,8 +1,9 @@
 """How much time the work at hand has left.
 
-The transport says for each call how to find out. Whatever waits on the call's behalf, however deep
-below, asks here before and while it waits, so that nothing is done for a caller who has left, and
-no port needs a parameter for it. Work of the server's own has no limit.
+The transport says for each call how to find out. Whatever works or waits on the call's behalf,
+however deep below, asks here: before it begins, while it waits, and between the parts of what takes
+long, so that nothing is done for a caller who has left, and no port needs a parameter for it. Work
+of the server's own has no limit.
 """
 
 from __future__ import annotations
@@ -12,10 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from mneme_server.common.errors import Unavailable
+
 TimeLeft = Callable[[], float | None]
 """Returns the seconds left, 0 when nobody waits any more, None without a limit."""
 
 _current: ContextVar[TimeLeft] = ContextVar("mneme_time_left", default=lambda: None)
+
+
+class Abandoned(Unavailable):
+    """Nobody waits for the answer any more: the caller has left, or its deadline has passed."""
+
+    def __init__(self) -> None:
+        super().__init__("the time for the call was up before it was done")
 
 
 def enter(left: TimeLeft) -> None:
@@ -39,6 +49,27 @@ def within(seconds: float) -> Iterator[None]:
         _current.reset(token)
 
 
+def current() -> TimeLeft:
+    """Return what tells the time left of the work at hand, for threads that work on its behalf."""
+    return _current.get()
+
+
 def time_left() -> float | None:
     """Return the seconds left, 0 when nobody waits any more, None without a limit."""
     return _current.get()()
+
+
+def check() -> None:
+    """Go on only while somebody waits.
+
+    Raises:
+        Abandoned: nobody does any more.
+    """
+    if time_left() == 0:
+        raise Abandoned
+
+
+def pause(seconds: float) -> float:
+    """Return how long to wait before looking again: so many seconds, or the time that is left."""
+    left = time_left()
+    return seconds if left is None else min(seconds, left)

@@ -28,6 +28,7 @@ class Reason(Enum):
     RATE_LIMITED = auto()
     QUEUE_FULL = auto()
     TOO_MANY_STREAMS = auto()
+    TOO_MANY_CALLS = auto()
     QUOTA_EXCEEDED = auto()
     DATABASE_ERROR = auto()
     SCHEMA_ERROR = auto()

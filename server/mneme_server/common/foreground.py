@@ -1,4 +1,4 @@
-"""Calls go before work in the background, and few of them compute at once.
+"""Calls go before work in the background, small ones before large ones, and few compute at once.
 
 All threads share one interpreter, and its lock lets one of them run Python at a time. Work in the
 background that runs beside a call takes from it, whatever its threads' priorities; and of many
@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import TypeVar
 
-from mneme_server.common.deadline import time_left
-from mneme_server.common.errors import Unavailable
+from mneme_server.common import deadline
+from mneme_server.common.fairness import FairGate
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+PART = 32
+"""Items that a large call works off before it gives way; of events a few milliseconds' worth."""
+_PATIENCE = 3.0
+"""Small calls get three quarters of the time, when they could use all of it."""
+_MOST_PATIENCE_S = 0.05
 
 _QUIET_S = 0.02
 """Without a call for so long the foreground is quiet: a client that sends one call after the other
@@ -26,21 +34,43 @@ _GIVE_WAY_S = 0.25
 slow it down and do not stop it."""
 
 
+class Size(Enum):
+    """How much a call asks for, told by its request before any work is done."""
+
+    SMALL = "small"
+    LARGE = "large"
+
+
+def size_of(items: int) -> Size:
+    """Return the size of a call that asks for work on so many items."""
+    return Size.SMALL if items <= PART else Size.LARGE
+
+
 class Foreground:
     """What the calls of one process are doing. Thread-safe.
 
+    Calls are small or large. Few small ones compute at once, tenants by turns. Large ones compute
+    one at a time, tenants by turns, in parts (`each`); before each part they give way to the small
+    ones, so that these never wait for them: whoever holds the interpreter's lock for long slows
+    all others, many times over.
+
     Args:
-        at_once: calls that may compute at once; some of what they do is done in libraries, without
-            the interpreter's lock. With eight recalls in flight and no limit, a third fewer were
-            answered a second, and each took half as much processor time again.
+        at_once: small calls that may compute at once; some of what they do is done in libraries,
+            without the interpreter's lock. With eight recalls in flight and no limit, a third fewer
+            were answered a second, and each took half as much processor time again.
     """
 
     def __init__(self, at_once: int = 2) -> None:
-        self._slots = threading.Semaphore(at_once)
-        self._changing = threading.Lock()  # Guards the three below.
+        self._small = FairGate(at_once)
+        self._large = FairGate(1)
+        self._changing = threading.Condition()  # Guards what follows.
         self._active = 0
+        self._small_calls = 0  # That compute, or wait for their turn.
         self._hurrying = 0
         self._last_s = float("-inf")  # When a call was last at work.
+        # Only who has the large turn touches these.
+        self._large_began_s = 0.0
+        self._large_took_s = 0.0  # Since large calls last gave way to small ones.
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -55,26 +85,85 @@ class Foreground:
                 self._last_s = time.monotonic()
 
     @contextmanager
-    def computing(self) -> Iterator[None]:
-        """Compute for a call, once there is a free slot.
+    def computing(self, size: Size = Size.SMALL, cost: float = 1.0) -> Iterator[None]:
+        """Compute for a call, once it is its turn.
 
-        Nothing inside may wait for others, but through `wait_outside`.
+        Nothing inside may wait for others, but through `wait_outside`, nor take another turn.
+
+        Args:
+            size: SMALL for what takes a few milliseconds, LARGE for a part of what takes longer.
+            cost: what the turn counts as beside those of other tenants, of the same size.
 
         Raises:
-            Unavailable: nobody waits for the call any more.
+            Abandoned: nobody waits for the call any more.
         """
-        with self.active(), self._slots:
-            if time_left() == 0:  # To go on would only prolong the jam.
-                raise Unavailable("the time for the call was up before its turn came")
-            yield
+        with self.active():
+            self._enter(size, cost)
+            try:
+                deadline.check()  # To go on would only prolong the jam.
+                yield
+            finally:
+                self._leave(size)
 
-    def wait_outside(self, wait: Callable[[], T]) -> T:
-        """Return what `wait` returns; inside `computing`, give the slot away meanwhile."""
-        self._slots.release()
+    def each(self, make: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """Return what `make` makes of each item, computing: many of them part by part.
+
+        Raises:
+            Abandoned: nobody waits for the call any more.
+        """
+        made: list[R] = []
+        for start in range(0, len(items), PART):
+            part = items[start : start + PART]
+            with self.computing(size_of(len(items)), cost=len(part) / PART):
+                made += map(make, part)
+        return made
+
+    def wait_outside(self, wait: Callable[[], T], size: Size = Size.SMALL) -> T:
+        """Return what `wait` returns; inside `computing` a call of this size, let others compute
+        meanwhile."""
+        self._leave(size)
         try:
             return wait()
         finally:
-            self._slots.acquire()
+            # `computing` ends by leaving, so the call comes back also when nobody waits for it.
+            self._enter(size, cost=0.0, stay=True)
+
+    def _enter(self, size: Size, cost: float, *, stay: bool = False) -> None:
+        if size is Size.LARGE:
+            self._large.enter(cost, stay=stay)
+            self._let_small_go_first()
+            self._large_began_s = time.monotonic()
+            return
+        with self._changing:
+            self._small_calls += 1
+        try:
+            self._small.enter(cost, stay=stay)
+        except BaseException:
+            self._small_call_left()
+            raise
+
+    def _leave(self, size: Size) -> None:
+        if size is Size.LARGE:
+            self._large_took_s += time.monotonic() - self._large_began_s
+            self._large.leave()
+        else:
+            self._small.leave()
+            self._small_call_left()
+
+    def _small_call_left(self) -> None:
+        with self._changing:
+            self._small_calls -= 1
+            if not self._small_calls:
+                self._changing.notify_all()
+
+    def _let_small_go_first(self) -> None:
+        """Wait while small calls compute, but only in proportion to what large ones have taken:
+        small calls without a pause slow them down and do not stop them."""
+        if self._small_calls:
+            longest_s = min(_MOST_PATIENCE_S, _PATIENCE * self._large_took_s)
+            with self._changing:
+                self._changing.wait_for(lambda: not self._small_calls, longest_s)
+            self._large_took_s = 0.0
 
     @contextmanager
     def hurry(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 
 import structlog
 
+from mneme_server.common import fairness
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
 
@@ -93,6 +94,7 @@ class TenantWorker(ABC):
 
     def _run(self) -> None:
         while (tenant_id := self._next()) is not None:
+            fairness.enter(tenant_id)
             try:
                 due_us = self.step(tenant_id)
             except NotFound:

@@ -1,19 +1,21 @@
-"""Concurrent callers share the embedder's batches, and a query does not wait behind a bulk job."""
+"""Concurrent callers share the embedder's batches by turns, and a query does not wait behind a bulk
+job."""
 
 import enum
 import threading
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.deadline import time_left
+from mneme_server.common import deadline
+from mneme_server.common.fairness import on_behalf_of
 from mneme_server.embedding.errors import EmbeddingError
+from mneme_server.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
 from mneme_server.embedding.port import Embedder
 
 _RETRY_AFTER_S = 1.0
@@ -34,39 +36,22 @@ class Priority(enum.IntEnum):
     BACKGROUND = 1
 
 
-@dataclass(eq=False)
-class _Call:
-    """One caller's embed(): complete when every piece has its rows or one has failed."""
-
-    pending: int
-    done: threading.Event = field(default_factory=threading.Event)
-    error: EmbeddingError | None = None
-
-
-@dataclass(eq=False)
-class _Piece:
-    """A part of a call that fits a batch."""
-
-    call: _Call
-    texts: Sequence[str]
-    rows: NDArray[np.float32] | None = None
-
-
 class MicroBatcher:
     """An Embedder whose worker threads take whatever is queued, up to `max_batch` texts, as soon as
     they are free.
 
     There is no waiting for a batch to fill: with an idle embedder a text starts at once, under load
-    batches grow by themselves. Interactive texts go before background ones; background batches are
-    cut to `background_batch` texts and never occupy the last of several workers, so that a query
-    finds one free. The queue holds at most `max_queued` texts beyond the batches in work (one
-    larger call is accepted when it is empty); what does not fit is refused with a retryable
-    EmbeddingError.
+    batches grow by themselves. How texts wait is told in `lines`.
 
-    A caller holds a thread while it waits, so waiting is limited. A call whose `time_left` is up is
+    The queue holds at most `max_queued` texts beyond the batches in work. A tenant may have as many
+    waiting as it leaves places free; what goes beyond is refused with a retryable EmbeddingError,
+    but never a tenant's first call.
+
+    A caller holds a thread while it waits, so waiting is limited. A call whose time is up is
     withdrawn. Of the interactive ones, `max_slow_calls` may wait for longer than `patience_s`
     seconds: while that many do, the embedder is slow, and what comes beyond is refused with a
-    retryable EmbeddingError. An embedder that keeps up refuses nobody.
+    retryable EmbeddingError. As many again may wait that are the first of their tenants. An
+    embedder that keeps up refuses nobody.
 
     A batch that fails for a reason of its own (not retryable) is repeated call by call, so that one
     caller's text fails only that caller.
@@ -78,7 +63,7 @@ class MicroBatcher:
         *,
         max_batch: int = 64,
         background_batch: int = 16,
-        workers: int = 2,
+        workers: int = 3,
         max_queued: int = 10_000,
         max_slow_calls: int | None = None,
         patience_s: float = _PATIENCE_S,
@@ -90,17 +75,13 @@ class MicroBatcher:
         self._embedder = embedder
         # Some embedders can do bulk work on threads that give way to all others.
         quietly = getattr(embedder, "embed_quietly", embedder.embed)
-        self._embed_batch: tuple[_EmbedBatch, _EmbedBatch] = (embedder.embed, quietly)
-        self._batch_sizes = (max_batch, min(background_batch, max_batch))
-        self._background_workers = max(1, workers - 1)
+        self._embed_batch: tuple[_EmbedBatch, ...] = (embedder.embed, quietly, quietly)
         self._max_queued = max_queued
         self._max_slow_calls = max_slow_calls
         self._patience_s = patience_s
         self._state = threading.Condition()  # guards what follows
-        self._queues: tuple[deque[_Piece], deque[_Piece]] = (deque(), deque())
-        self._queued = 0
-        self._slow_calls = 0
-        self._background_running = 0
+        self._lines = Lines(workers, (max_batch, max_batch, min(background_batch, max_batch)))
+        self._slow_calls: Counter[str] = Counter()  # by tenant
         self._closed = False
         self._workers = [
             threading.Thread(target=self._work, name=f"embed-batch-{number}", daemon=True)
@@ -123,7 +104,7 @@ class MicroBatcher:
     def queued(self) -> int:
         """Texts that wait for a worker."""
         with self._state:
-            return self._queued
+            return self._lines.queued
 
     @property
     def background(self) -> Embedder:
@@ -140,27 +121,23 @@ class MicroBatcher:
         self, texts: Sequence[str], priority: Priority = Priority.INTERACTIVE
     ) -> Callable[[], NDArray[np.float32]]:
         """Start what `embed` does. The function returned waits for the vectors and returns them; it
-        is to be called once, by the thread that began. Both raise EmbeddingError.
+        is to be called once, by the thread that began, or not at all: what nobody waits for is not
+        embedded once the time of who began is up. Both raise EmbeddingError.
         """
-        if not texts:
-            if self._closed:
-                raise EmbeddingError("the embedder is closed")
-            return lambda: np.empty((0, self.dimensions), np.float32)
-        size = self._batch_sizes[priority]
-        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
-        call = _Call(pending=len(parts))
-        pieces = [_Piece(call, part) for part in parts]
+        line = Line.BACKGROUND if priority is Priority.BACKGROUND else line_of(texts)
+        call = EmbedCall(on_behalf_of(), line, deadline.current())
+        pieces = list(self._lines.cut(call, texts))
+        call.pending = len(pieces)
         with self._state:
-            self._admit(len(texts), priority)
-            self._queues[priority].extend(pieces)
-            self._queued += len(texts)
+            self._admit(call, len(texts))
+            for piece in pieces:
+                self._lines.push(piece)
             self._state.notify(len(pieces))
-        return partial(self._result, call, pieces, priority)
+        return partial(self._result, call, pieces)
 
-    def _result(
-        self, call: _Call, pieces: Sequence[_Piece], priority: Priority
-    ) -> NDArray[np.float32]:
-        self._wait(call, priority)
+    def _result(self, call: EmbedCall, pieces: Sequence[Piece]) -> NDArray[np.float32]:
+        if pieces:
+            self._wait(call, pieces)
         if call.error is not None:
             # A fresh exception per caller: several threads raising one object would mix their
             # tracebacks.
@@ -170,6 +147,8 @@ class MicroBatcher:
                 retryable=call.error.retryable,
                 retry_after_s=call.error.retry_after_s,
             ) from call.error
+        if not pieces:
+            return np.empty((0, self.dimensions), np.float32)
         return np.concatenate([piece.rows for piece in pieces if piece.rows is not None])
 
     def close(self) -> None:
@@ -187,65 +166,71 @@ class MicroBatcher:
         if not any(worker.is_alive() for worker in self._workers):
             self._embedder.close()
 
-    def _admit(self, count: int, priority: Priority) -> None:
+    def _admit(self, call: EmbedCall, count: int) -> None:
         if self._closed:
             raise EmbeddingError("the embedder is closed")
-        if time_left() == 0:
+        if call.time_left() == 0:
             raise _out_of_time()
-        if priority is Priority.INTERACTIVE and self._slow_seats_taken():
+        if call.line is not Line.BACKGROUND and not self._has_slow_seat(call):
             raise _too_slow()
-        if self._queued and self._queued + count > self._max_queued:
+        mine, free = self._lines.queued_of(call.tenant_id), self._max_queued - self._lines.queued
+        if mine and mine + count > free:
             raise EmbeddingError(
-                f"the embedding queue is full ({self._queued} texts wait)",
+                f"the embedding queue is full ({mine} texts wait)",
                 retryable=True,
                 retry_after_s=_RETRY_AFTER_S,
             )
 
-    def _wait(self, call: _Call, priority: Priority) -> None:
+    def _wait(self, call: EmbedCall, pieces: Sequence[Piece]) -> None:
         """Wait until the call is done; withdraw it when it may wait no longer."""
         patient_until = time.monotonic() + self._patience_s
-        may_wait = priority is Priority.BACKGROUND  # Nobody's thread: it may wait as it likes.
+        may_wait = call.line is Line.BACKGROUND  # Nobody's thread: it may wait as it likes.
         counted = False
         try:
             while not call.done.wait(self._until_next_look(may_wait, patient_until)):
-                if time_left() == 0:
-                    self._withdraw(call, _out_of_time())
+                if deadline.time_left() == 0:
+                    self._withdraw(call, pieces, _out_of_time())
                 elif not may_wait and time.monotonic() >= patient_until:
                     may_wait = True
-                    counted = self._take_slow_seat()
+                    counted = self._take_slow_seat(call)
                     if not counted:
-                        self._withdraw(call, _too_slow())
+                        self._withdraw(call, pieces, _too_slow())
         finally:
             with self._state:
-                self._slow_calls -= counted
+                if counted:
+                    self._slow_calls -= Counter([call.tenant_id])  # Forgets who has none left.
 
-    def _take_slow_seat(self) -> bool:
+    def _take_slow_seat(self, call: EmbedCall) -> bool:
         with self._state:
-            if self._slow_seats_taken():
+            if not self._has_slow_seat(call):
                 return False
-            self._slow_calls += 1
+            self._slow_calls[call.tenant_id] += 1
             return True
 
     def _until_next_look(self, may_wait: bool, patient_until: float) -> float:
         """Return how long to wait before seeing whether the call may go on waiting."""
-        left = time_left()
-        pause = _LOOK_EVERY_S if left is None else min(_LOOK_EVERY_S, left)
+        pause = deadline.pause(_LOOK_EVERY_S)
         return pause if may_wait else max(0.0, min(pause, patient_until - time.monotonic()))
 
-    def _slow_seats_taken(self) -> bool:
-        return self._max_slow_calls is not None and self._slow_calls >= self._max_slow_calls
+    def _has_slow_seat(self, call: EmbedCall) -> bool:
+        """Whether one more call of the tenant may wait for long.
 
-    def _withdraw(self, call: _Call, error: EmbeddingError) -> None:
-        """Fail a call and take what waits of it out of the queues."""
+        That others' calls do is no reason to refuse it, unless so many tenants wait that it can
+        only be the embedder.
+        """
+        if self._max_slow_calls is None:
+            return True
+        seats = self._max_slow_calls * (1 if self._slow_calls[call.tenant_id] else 2)
+        return self._slow_calls.total() < seats
+
+    def _withdraw(self, call: EmbedCall, pieces: Sequence[Piece], error: EmbeddingError) -> None:
+        """Fail a call that is not done and take what waits of it out of its line."""
         with self._state:
-            if call.done.is_set():
+            if call.done.is_set() or not pieces:
                 return
             call.error = error
-            for queue in self._queues:
-                kept = [piece for piece in queue if piece.call is not call]
-                self._queued -= sum(len(p.texts) for p in queue if p.call is call)
-                queue.clear()
-                queue.extend(kept)
+            for piece in pieces:
+                self._lines.remove(piece)
             call.done.set()
             self._state.notify_all()
 
@@ -256,55 +241,34 @@ class MicroBatcher:
         while True:
             with self._state:
                 self._state.wait_for(self._has_work_or_is_over)
-                batch, priority = self._take()
-                if priority is None:
+                line = self._lines.next()
+                if line is None:
                     return
-                self._background_running += priority is Priority.BACKGROUND
+                batch = [piece for piece in self._lines.take(line) if self._is_wanted(piece.call)]
             try:
-                self._run(batch, priority)
+                self._run(batch, line)
             finally:
-                if priority is Priority.BACKGROUND:
-                    with self._state:
-                        self._background_running -= 1
-                        self._state.notify_all()  # Another may do background work now.
+                with self._state:
+                    self._lines.done(line)
+                    if line is not Line.SHORT:
+                        self._state.notify_all()  # Another may go on with the line now.
 
     def _has_work_or_is_over(self) -> bool:
-        return self._next_priority() is not None or (self._closed and not self._queued)
+        return self._lines.next() is not None or (self._closed and not self._lines.queued)
 
-    def _next_priority(self) -> Priority | None:
-        if self._queues[Priority.INTERACTIVE]:
-            return Priority.INTERACTIVE
-        if (
-            self._queues[Priority.BACKGROUND]
-            and self._background_running < self._background_workers
-        ):
-            return Priority.BACKGROUND
-        return None
+    @staticmethod
+    def _is_wanted(call: EmbedCall) -> bool:
+        """Whether a call is worth the work: it has not failed, and somebody waits for it."""
+        if call.error is None and call.time_left() == 0:
+            call.error = _out_of_time()
+            call.done.set()
+        return call.error is None
 
-    def _take(self) -> tuple[list[_Piece], Priority | None]:
-        """Remove a batch of one priority from its queue: pieces in order, up to the batch size.
-
-        It is empty when all that was queued belongs to calls that have failed already.
-        """
-        priority = self._next_priority()
-        if priority is None:
-            return [], None
-        queue, limit = self._queues[priority], self._batch_sizes[priority]
-        batch: list[_Piece] = []
-        size = 0
-        while queue and (not batch or size + len(queue[0].texts) <= limit):
-            piece = queue.popleft()
-            self._queued -= len(piece.texts)
-            if piece.call.error is None:  # the rest of a call that failed is not worth the work
-                batch.append(piece)
-                size += len(piece.texts)
-        return batch, priority
-
-    def _run(self, batch: list[_Piece], priority: Priority) -> None:
+    def _run(self, batch: list[Piece], line: Line) -> None:
         if not batch:
             return
         try:
-            vectors = self._embed_batch[priority]([t for piece in batch for t in piece.texts])
+            vectors = self._embed_batch[line]([t for piece in batch for t in piece.texts])
         except Exception as error:
             failure = _as_embedding_error(error)
             if failure.retryable or len({id(piece.call) for piece in batch}) == 1:
@@ -312,7 +276,7 @@ class MicroBatcher:
                     self._finish(piece, error=failure)
             else:
                 for piece in batch:
-                    self._run([piece], priority)
+                    self._run([piece], line)
             return
         start = 0
         for piece in batch:
@@ -321,7 +285,7 @@ class MicroBatcher:
 
     def _finish(
         self,
-        piece: _Piece,
+        piece: Piece,
         *,
         rows: NDArray[np.float32] | None = None,
         error: EmbeddingError | None = None,

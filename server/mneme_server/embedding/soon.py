@@ -15,12 +15,15 @@ import structlog
 from numpy.typing import NDArray
 
 from mneme_server.common.deadline import time_left, within
+from mneme_server.common.fairness import on_behalf_of
 from mneme_server.embedding.cache import CachedEmbedder
 from mneme_server.embedding.errors import EmbeddingError
 
 _PER_TEXT_S = 0.01
 _PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 5.0
+_REMEMBERED = 1_000
+"""Tenants whose failures are remembered before those that are over are forgotten."""
 
 _log = structlog.get_logger(__name__)
 
@@ -33,16 +36,17 @@ class SoonEmbedder:
         patience_s: how long a call waits for one text, ten milliseconds more for each further one;
             never more than half of the time that its caller gives it.
 
-    After a failure nobody tries for two seconds, or for as long as the backend asks, five at most:
-    while it is down, one call in two seconds waits for it and the others do not. What the cache
-    holds is answered all the same.
+    After a failure its tenant does not try for two seconds, or for as long as the backend asks,
+    five at most: while it is down, one call of a tenant in two seconds waits for it and the others
+    do not. Other tenants find out for themselves: what failed may be this one's alone. What the
+    cache holds is answered all the same.
     """
 
     def __init__(self, embedder: CachedEmbedder, *, patience_s: float) -> None:
         self._embedder = embedder
         self._patience_s = patience_s
         self._lock = threading.Lock()
-        self._again_s = float("-inf")  # When to try again.
+        self._again_s: dict[str, float] = {}  # When a tenant may try again, after a failure.
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Return unit vectors (n, d); None when they are not to be had soon."""
@@ -51,7 +55,7 @@ class SoonEmbedder:
     def begin(self, texts: Sequence[str]) -> Callable[[], NDArray[np.float32] | None]:
         """Start what `embed` does. The function returned waits; it is to be called once, by the
         thread that began."""
-        if time.monotonic() < self._again_s:
+        if time.monotonic() < self._again_s.get(on_behalf_of(), 0.0):
             known = self._embedder.cached(texts)
             return lambda: known
         patience_s = self._patience_s + _PER_TEXT_S * (len(texts) - 1)
@@ -86,7 +90,9 @@ class SoonEmbedder:
         pause_s = min(error.retry_after_s or _PAUSE_S, _LONGEST_PAUSE_S)
         now = time.monotonic()
         with self._lock:
-            first = now >= self._again_s
-            self._again_s = max(self._again_s, now + pause_s)
+            if len(self._again_s) >= _REMEMBERED:
+                self._again_s = {t: again for t, again in self._again_s.items() if again > now}
+            first = now >= self._again_s.get(on_behalf_of(), 0.0)
+            self._again_s[on_behalf_of()] = now + pause_s
         if first:
             _log.warning("not embedded soon, going on without", error=str(error))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
-from mneme_server.common.foreground import Foreground
+from mneme_server.common.foreground import PART, Foreground, size_of
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.tenant import TenantMemory, Tenants
@@ -26,6 +27,9 @@ from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.summaries import SummarySchedule
 from mneme_server.events.users import user_in_json
+
+_STORED = 256
+"""Events stored in one step: each step has statements of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +61,15 @@ class RecordEvents:
             Unavailable: `wait_indexed` and the time is up; everything is recorded.
         """
         recorded_us = now_us()
-        batch = [
-            normalize(new, event_id=new.id or new_id(), now_us=recorded_us) for new in new_events
-        ]
+
+        def normalized(new: NewEvent) -> Event:
+            return normalize(new, event_id=new.id or new_id(), now_us=recorded_us)
+
         with self.tenants.open(tenant_id) as memory:
+            batch = self.foreground.each(normalized, new_events)
             _require_room(memory, new_events, batch)
             with self.foreground.active(), memory.write() as unit:
-                recording = _Recording(unit, recorded_us, self.summaries)
+                recording = _Recording(unit, recorded_us, self.summaries, self.foreground)
                 receipts = recording.record(new_events, batch)
             if recording.summary_due_us is not None:
                 self.summaries.wake(tenant_id, recording.summary_due_us)
@@ -90,12 +96,16 @@ def _require_room(
 class _Recording:
     """One batch inside its transaction."""
 
-    def __init__(self, unit: EventsUnit, now: int, summaries: SummarySchedule) -> None:
+    def __init__(
+        self, unit: EventsUnit, now: int, summaries: SummarySchedule, foreground: Foreground
+    ) -> None:
         self.doc_ids: list[int] = []
         self.summary_due_us: int | None = None
         self._summaries = summaries
+        self._foreground = foreground
         self._unit = unit
         self._now = now
+        self._known: dict[str, Event] = {}
         self._sessions: dict[str, Session] = {}
         self._agents: dict[str, Agent] = {}
         self._users: dict[str, str] = {}  # Of events that name one.
@@ -104,24 +114,32 @@ class _Recording:
     def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
         # Only ids that the caller chose can have been used before.
         chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
-        known = self._unit.events.by_ids(chosen) if chosen else {}
-        self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
+        size, cost = size_of(len(batch)), len(batch) / PART
+        with self._foreground.computing(size, cost):
+            self._known = dict(self._unit.events.by_ids(chosen)) if chosen else {}
+            self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
         ended = {s.id for s in self._sessions.values() if s.status != SessionStatus.ACTIVE}
-        fresh: list[Event] = []
-        receipts: list[Receipt] = []
-        for index, (event, new) in enumerate(zip(batch, new_events, strict=True)):
-            earlier = known.get(event.id)
-            if earlier is not None:
-                _require_same(earlier, event, new, index)
-                receipts.append(Receipt(earlier.id, earlier.sequence, earlier.hash, True))
-                continue
-            self._append(event)
-            fresh.append(event)
-            known[event.id] = event
-            receipts.append(Receipt(event.id, event.sequence, event.hash, False))
-        if fresh:
-            self._store(fresh, ended)
+        receipts = self._foreground.each(
+            self._take, list(zip(range(len(batch)), batch, new_events, strict=True))
+        )
+        fresh = [
+            event for event, receipt in zip(batch, receipts, strict=True) if not receipt.duplicate
+        ]
+        for step in self._steps(fresh, ended) if fresh else ():
+            with self._foreground.computing(size, cost):
+                step()
         return receipts
+
+    def _take(self, given: tuple[int, Event, NewEvent]) -> Receipt:
+        """Return the receipt of an event; one that is not known is put into its chain."""
+        index, event, new = given
+        earlier = self._known.get(event.id)
+        if earlier is not None:
+            _require_same(earlier, event, new, index)
+            return Receipt(earlier.id, earlier.sequence, earlier.hash, True)
+        self._append(event)
+        self._known[event.id] = event
+        return Receipt(event.id, event.sequence, event.hash, False)
 
     def _append(self, event: Event) -> None:
         """Put the event at the end of its session's chain and count it."""
@@ -162,20 +180,30 @@ class _Recording:
         agent.last_seen_us = max(agent.last_seen_us, seen_us)
         return agent
 
-    def _store(self, fresh: Sequence[Event], ended: set[str]) -> None:
+    def _steps(self, fresh: Sequence[Event], ended: set[str]) -> Sequence[Callable[[], object]]:
+        """Return what stores the fresh events, in steps of some milliseconds."""
+        parts = [fresh[start : start + _STORED] for start in range(0, len(fresh), _STORED)]
+        return [
+            partial(self._store_sessions, fresh, ended),
+            *(partial(self._unit.events.append, part) for part in parts),
+            *(partial(self._store_documents, part) for part in parts),
+        ]
+
+    def _store_sessions(self, fresh: Sequence[Event], ended: set[str]) -> None:
         touched = [self._sessions[key] for key in {e.session_id for e in fresh}]
         self._unit.sessions.save(touched)
         self.summary_due_us = self._summaries.recorded(self._unit, touched, ended, self._now)
         self._unit.agents.add_activity(self._agents)
-        self._unit.events.append(fresh)
         for session in touched:
             if session.id in self._found_user and session.event_count > 1:
                 self._unit.documents.set_session(
                     session.id, user_id=session.user_id, project=session.project, tags=session.tags
                 )
+
+    def _store_documents(self, fresh: Sequence[Event]) -> None:
         documents = [self._document(event) for event in fresh if event.searchable]
         if documents:
-            self.doc_ids = [document.doc_id for document in self._unit.documents.add(documents)]
+            self.doc_ids += [document.doc_id for document in self._unit.documents.add(documents)]
 
     def _document(self, event: Event) -> Document:
         session = self._sessions[event.session_id]

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.foreground import Foreground
+from mneme_server.common.foreground import Foreground, Size
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
 from mneme_server.corpus.tenant import TenantMemory, Tenants
@@ -23,6 +23,10 @@ _Embedding: TypeAlias = Callable[[], Matrix | None]
 
 LEXICAL_HALF = 10.0
 """BM25 at which the score of a LEXICAL result is 0.5."""
+
+LONG_QUERY = 500
+"""Characters of a query beyond which it counts as large: it has a hundred words and more to search
+by, and takes the embedding model many times as long as a question does."""
 
 
 class Mode(IntEnum):
@@ -110,9 +114,10 @@ class Recall:
         Raises:
             EmbeddingError: the embedding backend failed, and the query needs its vector.
         """
+        size = Size.SMALL if len(query.text) <= LONG_QUERY else Size.LARGE
         with self.tenants.open(tenant_id) as memory:
-            embedding = self._begin_embedding(query)  # Before it stands in line for the rest.
-            with self.foreground.computing():
+            embedding = self._begin_embedding(query, size)  # Before it stands in line.
+            with self.foreground.computing(size):
                 # The same throughout: another may take its place meanwhile, with other rows.
                 index = memory.index
                 selection = index.select(query.filter)
@@ -121,12 +126,12 @@ class Recall:
                 found = _rank(index, query, embedding, selection)
                 return _answer(memory, index, query, selection, found)
 
-    def _begin_embedding(self, query: RecallQuery) -> _Embedding:
+    def _begin_embedding(self, query: RecallQuery, size: Size) -> _Embedding:
         if query.mode == Mode.LEXICAL:
             return lambda: None
         can_do_without = query.mode == Mode.HYBRID and self.soon is not None
         embedder = self.soon if self.soon is not None and can_do_without else self.embedder
-        return partial(self.foreground.wait_outside, embedder.begin([query.text]))
+        return partial(self.foreground.wait_outside, embedder.begin([query.text]), size)
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> Outcome:

@@ -154,6 +154,12 @@ def current_caller() -> Caller:
     return _current.get().caller
 
 
+def bearer(authorization: str) -> str:
+    """Return the secret of the metadata `authorization: Bearer SECRET`; empty if it is not that."""
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
 def _clean(request_id: str) -> str:
     """Return the part of a caller's id that is safe in logs: printable and not too long."""
     return request_id[:_MAX_REQUEST_ID] if request_id.isprintable() else ""

@@ -17,7 +17,9 @@ from google.protobuf.message import Message
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.common.foreground import Foreground, Size
 from mneme_server.transport import call as calls
+from mneme_server.transport.admission import Admission, too_many_calls
 from mneme_server.transport.call import Call
 from mneme_server.transport.methods import Method
 from mneme_server.transport.wire import Deserialize, parse
@@ -29,6 +31,9 @@ Check: TypeAlias = Callable[[Call, Message], None]
 """Code that looks at a request message. It raises to refuse it."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+_SMALL_REQUEST = 16_384
+"""Bytes that are parsed and checked within a millisecond."""
 
 
 class Pipeline(grpc.ServerInterceptor):
@@ -42,11 +47,20 @@ class Pipeline(grpc.ServerInterceptor):
         methods: what is known of each method, by path.
         layers: the first is the outermost.
         checks: the order in which they look at a message.
+        admission: shows calls to their lanes, before anything else.
+        foreground: the turn of large requests to be parsed and checked.
     """
 
     def __init__(
-        self, methods: Mapping[str, Method], layers: Sequence[Layer], checks: Sequence[Check]
+        self,
+        methods: Mapping[str, Method],
+        layers: Sequence[Layer],
+        checks: Sequence[Check],
+        admission: Admission,
+        foreground: Foreground,
     ) -> None:
+        self._admission = admission
+        self._foreground = foreground
         self._methods = methods
         self._layers = tuple(layers)
         self._checks = tuple(checks)
@@ -64,21 +78,23 @@ class Pipeline(grpc.ServerInterceptor):
     ) -> Handler | None:
         """Return the wrapped handler of the call's method; None when there is no such method."""
         path = handler_call_details.method
+        method = self._methods.get(path)
+        admitted = self._admission.admits(method, handler_call_details.invocation_metadata or ())
+        if method is not None:
+            if self._refusal is not None:
+                return self._refused(method, self._refusal)
+            if not admitted:
+                return self._refused(method, too_many_calls)
         wrapped = self._wrapped.get(path)
-        if wrapped is not None and self._refusal is None:
+        if wrapped is not None:
             return wrapped
         handler = continuation(handler_call_details)
-        method = self._methods.get(path)
         if handler is None or method is None:
             return handler
-        wrapped = self._wrap(method, handler, self._refusal)
-        if self._refusal is None:
-            self._wrapped[path] = wrapped
+        wrapped = self._wrapped[path] = self._wrap(method, handler)
         return wrapped
 
-    def _wrap(
-        self, method: Method, handler: Handler, refusal: Callable[[], Exception] | None
-    ) -> Handler:
+    def _wrap(self, method: Method, handler: Handler) -> Handler:
         make, respond = _shape(handler)
         read_one = partial(self._read, _present(handler.request_deserializer))
         read = partial(_read_all, read_one) if handler.request_streaming else read_one
@@ -87,16 +103,12 @@ class Pipeline(grpc.ServerInterceptor):
             call = Call(method, context)
             with ExitStack() as stack:
                 self._enter(stack, call)
-                if refusal is not None:
-                    raise refusal()
                 return respond(read(call, raw), context)
 
         def stream_answers(raw: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             call = Call(method, context)
             with ExitStack() as stack:
                 self._enter(stack, call)
-                if refusal is not None:
-                    raise refusal()
                 yield from respond(read(call, raw), context)
 
         return make(
@@ -105,6 +117,19 @@ class Pipeline(grpc.ServerInterceptor):
             response_serializer=handler.response_serializer,
         )
 
+    def _refused(self, method: Method, refusal: Callable[[], Exception]) -> Handler:
+        """Return a handler that raises, of a kind that waits for no request, whatever the method's:
+        one that never comes must not hold up the thread that refuses."""
+
+        def refuse(_raws: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            call = Call(method, context)
+            with ExitStack() as stack:
+                self._enter(stack, call)
+                raise refusal()
+
+        refuse.experimental_thread_pool = self._admission.refusals  # type: ignore[attr-defined]
+        return grpc.stream_stream_rpc_method_handler(refuse)
+
     def _enter(self, stack: ExitStack, call: Call) -> None:
         calls.enter(call)
         deadline.enter(call.time_left)
@@ -112,6 +137,12 @@ class Pipeline(grpc.ServerInterceptor):
             stack.enter_context(layer(call))
 
     def _read(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
+        if len(raw) <= _SMALL_REQUEST:
+            return self._parse(deserialize, call, raw)
+        with self._foreground.computing(Size.LARGE, cost=len(raw) / _SMALL_REQUEST):
+            return self._parse(deserialize, call, raw)
+
+    def _parse(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
         message = parse(deserialize, call.method.request_type, raw)
         for check in self._checks:
             check(call, message)

@@ -6,7 +6,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.common.address import is_unix, join_host_port, split_host_port
+from mneme_server.common.foreground import Foreground
+from mneme_server.transport.admission import Admission
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication
@@ -32,11 +33,12 @@ from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Pipeline
 from mneme_server.transport.reflection import add_reflection, reflection_services
+from mneme_server.transport.workers import Workers
 
 _log = structlog.get_logger(__name__)
 
 _WAITING_PER_WORKER = 64
-"""Calls that may wait for each worker; beyond that gRPC refuses at once."""
+"""Calls that may wait for each worker. A tenant's beyond its share of that are refused at once."""
 
 _GRACE_S = 2.0
 """How long calls that were cut off may take to notice it."""
@@ -110,6 +112,7 @@ class GrpcServer:
         authenticator: Authenticator,
         metrics: Metrics,
         diagnose: Diagnose = lambda _tenant: None,
+        foreground: Foreground | None = None,
     ) -> None:
         self._options = options
         names = [service.descriptor.full_name for service in services]
@@ -117,6 +120,9 @@ class GrpcServer:
         self._running = RunningCalls()
         self._stopped = False
         self.health = Health(names)
+        self._workers = Workers(options.workers, options.workers * _WAITING_PER_WORKER)
+        admission = Admission(self._workers, authenticator, auth_required=options.auth_required)
+        self._refusals = admission.refusals
         self._pipeline = Pipeline(
             methods_of([service.descriptor for service in services], reflection_services()),
             layers=[
@@ -129,13 +135,13 @@ class GrpcServer:
                 self.streams.layer,
             ],
             checks=[check_rules],
+            admission=admission,
+            foreground=foreground or Foreground(),
         )
-        self._pool = ThreadPoolExecutor(options.workers, thread_name_prefix="grpc")
         self._server = grpc.server(
-            self._pool,
+            self._workers,  # type: ignore[arg-type]  # Any executor does: gRPC only submits.
             interceptors=[self._pipeline],
             options=_channel_options(options.max_message_bytes),
-            maximum_concurrent_rpcs=options.workers * (1 + _WAITING_PER_WORKER),
         )
         for service in services:
             service.add(service.servicer, self._server)
@@ -177,8 +183,7 @@ class GrpcServer:
         self.health.shut_down()
         self._pipeline.refuse(stopping_error)
         self.streams.end_all()
-        # Calls begin in the order in which they came: when this does, all have that came before.
-        wait([self._pool.submit(lambda: None)], drain_s)
+        self._workers.wait_until_all_begun(drain_s)
         if self._running.wait(max(0.0, until - time.monotonic())):
             self._server.stop(None)
             if left := self._running.wait(_GRACE_S):
@@ -195,7 +200,8 @@ class GrpcServer:
         self._stopped = True
         closed: threading.Event = self._server.stop(_GRACE_S)
         closed.wait(_GRACE_S)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._refusals.shutdown(wait=False, cancel_futures=True)
 
     def _bind(self, listen: str) -> int:
         tls = self._options.tls

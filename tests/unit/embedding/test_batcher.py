@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mneme_server.common import deadline
+from mneme_server.common import deadline, fairness
 from mneme_server.embedding import batcher as batcher_module
 from mneme_server.embedding.batcher import MicroBatcher, Priority
 from mneme_server.embedding.errors import EmbeddingError
@@ -374,3 +374,137 @@ def test_a_batched_text_has_the_vector_it_has_alone(local: LocalEmbedder) -> Non
         found = np.concatenate(list(pool.map(lambda text: batcher.embed([text]), texts)))
     np.testing.assert_allclose(found, local.embed(texts), atol=1e-5)
     # Not closed: closing would close the embedder that other tests share.
+
+
+def as_tenant(
+    callers: ThreadPoolExecutor, tenant: str, embed: Callable[[list[str]], object], texts: list[str]
+) -> "Future[object]":
+    """Embed on behalf of a tenant."""
+
+    def call() -> object:
+        fairness.enter(tenant)
+        return embed(texts)
+
+    return callers.submit(contextvars.Context().run, call)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_in_a_batch_are_texts_of_all_tenants_that_wait(
+    background: bool, callers: ThreadPoolExecutor
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1, max_batch=4, background_batch=4)
+    embed = batcher.background.embed if background else batcher.embed
+    first = occupy(batcher, embedder, callers)
+    futures: list[Future[object]] = []
+    for tenant, texts in (("busy", [f"busy {n}" for n in range(20)]), ("calm", ["calm"])):
+        for text in texts:
+            futures.append(as_tenant(callers, tenant, embed, [text]))
+            wait_until(lambda: batcher.queued == len(futures))
+    embedder.gate.set()
+    for future in (first, *futures):
+        future.result(WAIT_S)
+    assert "calm" in embedder.batches[1]
+    batcher.close()
+
+
+def test_a_question_is_not_embedded_behind_long_texts(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder)
+    hold(embedder)
+    long_texts = [f"{n} " * 500 for n in range(10)]
+    waiting = [as_tenant(callers, "busy", batcher.embed, [text]) for text in long_texts]
+    bulk = callers.submit(batcher.background.embed, ["bulk"])
+    for _ in range(2):
+        assert embedder.started.acquire(timeout=WAIT_S)
+    question = as_tenant(callers, "calm", batcher.embed, ["question"])
+    assert embedder.started.acquire(timeout=WAIT_S)  # begins while all of those are held
+    assert embedder.batches[2] == ["question"]
+    embedder.gate.set()
+    for future in (*waiting, bulk, question):
+        future.result(WAIT_S)
+    batcher.close()
+
+
+def test_long_questions_do_not_keep_the_background_from_its_work(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder)
+    hold(embedder)
+    waiting = [as_tenant(callers, "busy", batcher.embed, ["word " * 500]) for _ in range(10)]
+    assert embedder.started.acquire(timeout=WAIT_S)
+    bulk = callers.submit(batcher.background.embed, ["bulk"])
+    assert embedder.started.acquire(timeout=WAIT_S)
+    assert embedder.batches[1] == ["bulk"]
+    embedder.gate.set()
+    for future in (*waiting, bulk):
+        future.result(WAIT_S)
+    batcher.close()
+
+
+def test_a_batch_of_long_texts_holds_few_of_them(callers: ThreadPoolExecutor) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1)
+    texts = [f"{n} " * 1000 for n in range(40)]
+    np.testing.assert_array_equal(batcher.embed(texts), np.stack([vector_of(t) for t in texts]))
+    assert max(map(len, embedder.batches)) <= 6
+    embedder.batches.clear()
+    batcher.background.embed(texts)
+    assert max(map(len, embedder.batches)) <= 6
+    batcher.close()
+
+
+def test_what_is_begun_for_a_call_that_ended_is_not_embedded(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1)
+    first = occupy(batcher, embedder, callers)
+    ended = threading.Event()
+
+    def begin() -> None:
+        deadline.enter(lambda: 0.0 if ended.is_set() else None)
+        batcher.begin(["nobody waits for this"])
+
+    contextvars.Context().run(begin)
+    ended.set()
+    after = callers.submit(batcher.embed, ["after"])
+    embedder.gate.set()
+    for future in (first, after):
+        future.result(WAIT_S)
+    assert embedder.batches == [["occupied"], ["after"]]
+    assert batcher.queued == 0
+    batcher.close()
+
+
+def test_while_one_tenants_calls_are_slow_anothers_first_is_not_refused(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1, max_slow_calls=2, patience_s=0.05)
+    hold(embedder)
+    busy = [as_tenant(callers, "busy", batcher.embed, [str(n)]) for n in range(6)]
+    wait_until(lambda: sum(future.done() for future in busy) == 4)
+    calm = as_tenant(callers, "calm", batcher.embed, ["calm"])
+    wait_until(lambda: batcher._slow_calls["calm"] == 1)
+    embedder.gate.set()
+    calm.result(WAIT_S)
+    batcher.close()
+
+
+def test_a_tenant_that_fills_the_queue_leaves_room_to_another(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = FakeEmbedder()
+    batcher = MicroBatcher(embedder, workers=1, max_queued=10)
+    first = occupy(batcher, embedder, callers)
+    waiting = [as_tenant(callers, "busy", batcher.embed, [str(number)]) for number in range(5)]
+    wait_until(lambda: batcher.queued == 5)
+    with pytest.raises(EmbeddingError, match="queue is full"):
+        as_tenant(callers, "busy", batcher.embed, ["one more"]).result(WAIT_S)
+    calm = as_tenant(callers, "calm", batcher.embed, ["calm"])
+    embedder.gate.set()
+    for future in (first, *waiting, calm):
+        future.result(WAIT_S)
+    batcher.close()

@@ -28,6 +28,7 @@ ErrorReasonChoice = Literal[
     "queue_full",
     "too_many_streams",
     "quota_exceeded",
+    "too_many_calls",
     "database_error",
     "schema_error",
     "transaction_failed",

@@ -23,6 +23,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_QUEUE_FULL: _ClassVar[ErrorReason]
     ERROR_REASON_TOO_MANY_STREAMS: _ClassVar[ErrorReason]
     ERROR_REASON_QUOTA_EXCEEDED: _ClassVar[ErrorReason]
+    ERROR_REASON_TOO_MANY_CALLS: _ClassVar[ErrorReason]
     ERROR_REASON_DATABASE_ERROR: _ClassVar[ErrorReason]
     ERROR_REASON_SCHEMA_ERROR: _ClassVar[ErrorReason]
     ERROR_REASON_TRANSACTION_FAILED: _ClassVar[ErrorReason]
@@ -52,6 +53,7 @@ ERROR_REASON_RATE_LIMITED: ErrorReason
 ERROR_REASON_QUEUE_FULL: ErrorReason
 ERROR_REASON_TOO_MANY_STREAMS: ErrorReason
 ERROR_REASON_QUOTA_EXCEEDED: ErrorReason
+ERROR_REASON_TOO_MANY_CALLS: ErrorReason
 ERROR_REASON_DATABASE_ERROR: ErrorReason
 ERROR_REASON_SCHEMA_ERROR: ErrorReason
 ERROR_REASON_TRANSACTION_FAILED: ErrorReason

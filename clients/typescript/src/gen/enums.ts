@@ -109,6 +109,7 @@ export interface EnumNames {
     | "queue_full"
     | "too_many_streams"
     | "quota_exceeded"
+    | "too_many_calls"
     | "database_error"
     | "schema_error"
     | "transaction_failed"

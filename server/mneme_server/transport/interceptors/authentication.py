@@ -7,14 +7,13 @@ from contextlib import contextmanager
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.model import ALL_SCOPES, DEFAULT_TENANT, Caller
+from mneme_server.common import fairness
 from mneme_server.common.errors import PermissionDenied, Reason, Unauthenticated
-from mneme_server.transport.call import Call
+from mneme_server.transport.call import Call, bearer
 from mneme_server.transport.pipeline import Layer
 
 ANYONE = Caller(DEFAULT_TENANT, key_id="", scopes=ALL_SCOPES, rate_limit=0)
 """Who calls without a key where keys are not asked."""
-
-_SCHEME = "bearer"
 
 
 def authentication(authenticator: Authenticator, *, required: bool) -> Layer:
@@ -29,7 +28,13 @@ def authentication(authenticator: Authenticator, *, required: bool) -> Layer:
         scope = call.method.scope
         if scope is not None:
             if call.authorization is not None:
-                call.caller = authenticator.authenticate(_bearer(call.authorization))
+                secret = bearer(call.authorization)
+                if not secret:
+                    raise Unauthenticated(
+                        "the metadata authorization must be: Bearer mn_…",
+                        reason=Reason.API_KEY_MISSING,
+                    )
+                call.caller = authenticator.authenticate(secret)
             elif not required:
                 call.caller = ANYONE
             else:
@@ -43,16 +48,7 @@ def authentication(authenticator: Authenticator, *, required: bool) -> Layer:
                     + ", ".join(s.name.lower() for s in sorted(call.caller.scopes)),
                     metadata={"required_scope": scope.name.lower()},
                 )
+            fairness.enter(call.caller.tenant_id)
         yield
 
     return authenticate
-
-
-def _bearer(authorization: str) -> str:
-    scheme, _, secret = authorization.partition(" ")
-    secret = secret.strip()
-    if scheme.lower() != _SCHEME or not secret:
-        raise Unauthenticated(
-            "the metadata authorization must be: Bearer mn_…", reason=Reason.API_KEY_MISSING
-        )
-    return secret

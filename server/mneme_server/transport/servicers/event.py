@@ -11,6 +11,7 @@ from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import event_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, MnemeError
+from mneme_server.common.foreground import Foreground
 from mneme_server.events.model import NewEvent, Receipt, SessionStatus
 from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
@@ -38,6 +39,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         read: ReadEvents,
         watch_events: WatchEvents,
         verify_events: VerifyEvents,
+        foreground: Foreground,
     ) -> None:
         self._start_session = start_session
         self._end_session = end_session
@@ -45,6 +47,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         self._read = read
         self._watch_events = watch_events
         self._verify_events = verify_events
+        self._foreground = foreground
 
     def StartSession(
         self, request: pb.StartSessionRequest, context: grpc.ServicerContext
@@ -72,7 +75,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         """Record a batch of events."""
         receipts = self._record_events(
             current_caller().tenant_id,
-            [convert.new_event(event, f"events[{i}]") for i, event in enumerate(request.events)],
+            self._foreground.each(_new_event, list(enumerate(request.events))),
             wait_indexed=request.wait_indexed,
             time_left_s=current_call().time_left,
         )
@@ -193,6 +196,11 @@ class EventServicer(pb_grpc.EventServiceServicer):
             broken_count=found.broken_count,
             head_hash=found.head_hash,
         )
+
+
+def _new_event(given: tuple[int, pb.NewEvent]) -> NewEvent:
+    index, event = given
+    return convert.new_event(event, f"events[{index}]")
 
 
 def _streamed(requests: Iterator[pb.StreamEventsRequest]) -> Iterator[tuple[NewEvent, int]]:

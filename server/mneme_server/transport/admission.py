@@ -1,0 +1,57 @@
+"""Which line a call stands in, and whether there is room for it. Known before it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from mneme_server.admin.authentication import Authenticator
+from mneme_server.admin.model import DEFAULT_TENANT
+from mneme_server.common.errors import Reason, ResourceExhausted
+from mneme_server.transport.call import bearer
+from mneme_server.transport.methods import Method
+from mneme_server.transport.workers import Lane, Workers
+
+NOBODY = ""
+"""The lane of calls that need no key, such as health checks."""
+STRANGERS = "?"
+"""The lane of keys that were not used before, or are none. No tenant has such an id."""
+
+_RETRY_S = 1.0
+
+
+class Admission:
+    """Shows calls to their lanes.
+
+    It looks only at what is in memory, because gRPC asks on the one thread that takes all calls.
+    """
+
+    def __init__(
+        self, workers: Workers, authenticator: Authenticator, *, auth_required: bool
+    ) -> None:
+        self._workers = workers
+        self._authenticator = authenticator
+        self._without_key = NOBODY if auth_required else DEFAULT_TENANT
+        self.refusals = ThreadPoolExecutor(1, thread_name_prefix="grpc-refuse")
+        """Serves the calls that there is no room for: it takes no time, and no place."""
+
+    def admits(self, method: Method | None, metadata: Iterable[tuple[str, str | bytes]]) -> bool:
+        """Have the call that gRPC submits next stand in its lane; tell whether there is room."""
+        if method is None or method.scope is None:
+            return self._workers.next_is(Lane(NOBODY, streams=method is not None))
+        tenant_id = self._without_key
+        for key, value in metadata:
+            if key == "authorization":
+                secret = bearer(value if isinstance(value, str) else value.decode("latin-1"))
+                caller = self._authenticator.known(secret)
+                tenant_id = STRANGERS if caller is None else caller.tenant_id
+        return self._workers.next_is(Lane(tenant_id, streams=method.stream is not None))
+
+
+def too_many_calls() -> ResourceExhausted:
+    """Return what the calls beyond a tenant's places are refused with."""
+    return ResourceExhausted(
+        "as many calls of the tenant wait as may; send fewer at once, and try again in a second",
+        reason=Reason.TOO_MANY_CALLS,
+        retry_after_s=_RETRY_S,
+    )

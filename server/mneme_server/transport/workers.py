@@ -1,0 +1,140 @@
+"""The threads that serve calls, shared fairly between tenants."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mneme_server.common.fairness import FairQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Whose calls stand in one line. Streams have their own: their seats limit them already."""
+
+    tenant_id: str
+    streams: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    lane: Lane
+    run: Callable[[], Any]
+    future: Future[Any]
+
+
+class Workers(Executor):
+    """An executor for gRPC's server: calls wait without a thread, and tenants take turns.
+
+    Of the threads, and of the places to wait for one, a tenant gets no more than it leaves free:
+    half of them while it is alone, a third beside another that asks for as many, and so on. So
+    there is always room for one that comes now and then, however many others are busy, and nothing
+    needs to be known of how many there are.
+
+    gRPC asks its interceptors about a call and submits it on one thread: whoever knows whose call
+    it is says so in between, with `next_is`.
+
+    Args:
+        threads: how many serve calls; they are started as they are needed.
+        places: how many calls may wait.
+    """
+
+    def __init__(self, threads: int, places: int) -> None:
+        self._most = threads
+        self._places = places
+        self._arriving = threading.local()
+        lock = threading.Lock()  # Guards what follows.
+        self._state = threading.Condition(lock)
+        self._all_begun = threading.Condition(lock)
+        self._waiting: FairQueue[_Waiting] = FairQueue()
+        self._running: Counter[Lane] = Counter()
+        self._busy = 0
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._closed = False
+
+    def next_is(self, lane: Lane) -> bool:
+        """Say whose call this thread submits next, and tell whether there is room for it."""
+        self._arriving.lane = lane
+        with self._state:
+            return self._waiting.waiting_of(lane) < max(1, self._places - len(self._waiting))
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """See Executor."""
+        lane = getattr(self._arriving, "lane", Lane(""))
+        waiting = _Waiting(lane, partial(fn, *args, **kwargs), Future())
+        with self._state:
+            if self._closed:
+                raise RuntimeError("the server takes no more calls")
+            self._waiting.push(lane, waiting)
+            if self._idle:
+                self._state.notify()
+            elif len(self._threads) < self._most:
+                # Daemons: one that does not notice that its call was cut off ends with the process.
+                thread = threading.Thread(
+                    target=self._work, name=f"grpc-{len(self._threads)}", daemon=True
+                )
+                self._threads.append(thread)
+                thread.start()
+        return waiting.future
+
+    def wait_until_all_begun(self, seconds: float) -> None:
+        """Wait until no call waits for a thread, so long at most."""
+        with self._state:
+            self._all_begun.wait_for(lambda: not self._waiting, seconds)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """See Executor."""
+        with self._state:
+            self._closed = True
+            while cancel_futures and (waiting := self._waiting.pop()):
+                waiting.future.cancel()
+            self._state.notify_all()
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def _work(self) -> None:
+        while waiting := self._next():
+            if waiting.future.set_running_or_notify_cancel():
+                try:
+                    result = waiting.run()
+                except BaseException as error:
+                    waiting.future.set_exception(error)
+                else:
+                    waiting.future.set_result(result)
+                    del result
+            with self._state:
+                self._busy -= 1
+                self._running[waiting.lane] -= 1
+                if not self._running[waiting.lane]:
+                    del self._running[waiting.lane]
+            del waiting  # An idle thread keeps no request.
+
+    def _next(self) -> _Waiting | None:
+        """Wait for a call that may begin; None when there will be none."""
+        with self._state:
+            while True:
+                waiting = self._waiting.pop(self._may_begin)
+                if waiting is not None:
+                    self._busy += 1
+                    self._running[waiting.lane] += 1
+                    if self._waiting and self._idle:
+                        self._state.notify()  # Another may begin, too.
+                    elif not self._waiting:
+                        self._all_begun.notify_all()
+                        if self._closed:
+                            self._state.notify_all()  # The idle ones may end.
+                    return waiting
+                if self._closed and not self._waiting:
+                    return None
+                self._idle += 1
+                self._state.wait()
+                self._idle -= 1
+
+    def _may_begin(self, waiting: _Waiting) -> bool:
+        return waiting.lane.streams or self._running[waiting.lane] < self._most - self._busy
