@@ -107,8 +107,8 @@ class Application:
             self._services(files),
             self._authenticator,
             self._metrics,
-            files.damage,
-            self.memories.foreground,
+            diagnose=files.damage,
+            foreground=self.memories.foreground,
         )
         self._show_gauges()
         self._endpoint: MetricsEndpoint | None = None

@@ -111,6 +111,7 @@ class GrpcServer:
         services: Sequence[Service],
         authenticator: Authenticator,
         metrics: Metrics,
+        *,
         diagnose: Diagnose = lambda _tenant: None,
         foreground: Foreground | None = None,
     ) -> None:

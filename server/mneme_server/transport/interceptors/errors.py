@@ -10,6 +10,7 @@ import grpc
 import structlog
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
+from mneme_server.common.deadline import Abandoned
 from mneme_server.common.errors import DataLoss, MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.transport.call import Call
@@ -40,6 +41,8 @@ def map_errors(diagnose: Diagnose = lambda _tenant: None) -> Layer:
             # `Exception`.
             if isinstance(error, grpc.RpcError | GeneratorExit | KeyboardInterrupt | SystemExit):
                 raise
+            if isinstance(error, Abandoned):
+                call.context.abort(call.abandoned_code, error.message)
             outcome = _outcome_of(call, error, diagnose)
             call.code = outcome.code
             call.reason = outcome.reason
