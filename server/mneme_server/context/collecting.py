@@ -22,6 +22,7 @@ MAX_ERRORS = 5
 _MAX_PENDING = 1_000
 _FINAL_CHARS = 500
 _STEP_CHARS = 160
+_VALUE_CHARS = 60
 _DECISION_CHARS = 500
 
 _DOES = frozenset(
@@ -38,7 +39,7 @@ _COMMIT = re.compile(r"\bgit\b[^\n|;&]*\bcommit\b[^\n]*?-[a-z]*m\s*([\"'])(.{1,3
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\s*\n\s*")
 _NAMED = re.compile(r"(?:[-*] )?\**decision\**\s*[:–—-]\s*(?=\S)", re.IGNORECASE)
 _DECIDED = re.compile(
-    r"\b(?:(?:we|i)(?:['’]ve| have)? (?:decided|chose|chosen|agreed|opted|settled)"
+    r"(?<!\bas )\b(?:(?:we|i)(?:['’]ve| have)? (?:decided|chose|chosen|agreed|opted|settled)"
     r"|it was (?:decided|agreed)|the decision (?:is|was))\b",
     re.IGNORECASE,
 )
@@ -196,6 +197,8 @@ def _step_of(name: str, arguments: Mapping[str, object]) -> str:
     said = ", ".join(
         f"{key} {value}"
         for key, value in arguments.items()
-        if isinstance(value, str | int | float) and not isinstance(value, bool)
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and len(str(value)) <= _VALUE_CHARS
     )
     return cut(f"{name}: {said}" if said else name, _STEP_CHARS)

@@ -23,6 +23,7 @@ NOTHING = "There is nothing to pick up: no session has been handed over or summa
 NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."
 _SAID = 220
 _DECIDED = 300
+_DONE = 400
 _RELATED = 5
 _LATER = 3
 _PATTERNS = 4
@@ -49,7 +50,7 @@ def narrate(woken: Awakening, now_us: int) -> str:
 
 def gist(past: PastSession) -> str:
     """Return in a few words what a session did."""
-    if past.handover is not None:
+    if past.handover is not None and not past.handover.all_collected:
         done = [*past.handover.progress, *past.handover.completed_todos]
         if done:
             return cut("; ".join(item.rstrip(". ") for item in done[:3]), _SAID)
@@ -67,7 +68,7 @@ def _last(last: PastSession, now_us: int) -> str:
     lines = [f"Last session{on}, {when}{took}: {ended(gist(last))}"]
     if handover is not None:
         if handover.all_collected:
-            lines.append("Nobody wrote this handover: it is what the session's events tell.")
+            lines += _collected(handover)
         lines += _decided(handover)
         if handover.locked_contexts:
             labels = ", ".join(
@@ -79,6 +80,16 @@ def _last(last: PastSession, now_us: int) -> str:
     if last.summary is not None and last.summary.outcome == Outcome.FAILURE:
         lines.append("It ended in failure.")
     return "\n".join(lines)
+
+
+def _collected(handover: Handover) -> list[str]:
+    lines = ["Nobody wrote this handover: it is what the session's events tell."]
+    done = [*handover.progress, *handover.completed_todos]
+    if done:
+        lines.append(
+            f"Done: {ended(cut('; '.join(item.rstrip('. ') for item in done[:3]), _DONE))}"
+        )
+    return lines
 
 
 def _decided(handover: Handover) -> list[str]:

@@ -110,7 +110,7 @@ class SessionNotes:
                 self._failed(event)
             elif event.event_type == EventType.TOOL_CALL:
                 self._called(event)
-            elif event.event_type == EventType.TOOL_RESPONSE:
+            elif event.event_type in (EventType.TOOL_RESPONSE, EventType.ALERT_RESOLVED):
                 self._worked[self._tool_of(event)] = event.sequence
             elif event.event_type == EventType.MESSAGE:
                 self._said(event)
@@ -229,8 +229,11 @@ def _text(
     outcome: Outcome,
 ) -> str:
     """What it was about comes first: an embedding model reads the beginning only."""
-    lines = [handover.summary, *_said_about_todos(handover)] if handover is not None else []
-    lines += [*_messages(notes), *_facts(session, notes, errors)]
+    said = [*_messages(notes)]
+    left = [handover.summary, *_said_about_todos(handover)] if handover is not None else []
+    # What was collected of the messages' words comes after them, what somebody wrote before.
+    lines = [*said, *left] if handover is None or handover.all_collected else [*left, *said]
+    lines += _facts(session, notes, errors)
     if session.event_count or not any(lines):
         lines.append(_circumstances(session, notes, outcome))
     return "\n".join(line for line in lines if line)[:_MAX_TEXT]

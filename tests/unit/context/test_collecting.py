@@ -75,7 +75,7 @@ def test_a_decision_is_found_with_its_reason_whole(said: str, decision: Decision
     "said",
     [
         "Have we decided on a model?", "I'll use the calculator.", "The list is long.",
-        "I will check the reservation.", "They decided nothing.",
+        "I will check the reservation.", "They decided nothing.", "In steps, as we agreed before.",
     ],
 )  # fmt: skip
 def test_what_only_sounds_like_a_decision_is_none(said: str) -> None:

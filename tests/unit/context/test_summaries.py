@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mneme_server.context.handover import MAX_SUMMARY, handover_text
 from mneme_server.context.model import Decision, Handover, LockedContext
 from mneme_server.context.words import cut
-from mneme_server.events.model import EventType
+from mneme_server.events.model import EventType, Severity
 from mneme_server.events.outcome import Outcome
 from unit.context.making import Log, handover, summary_of
 
@@ -70,6 +70,15 @@ def test_an_error_of_no_tool_is_resolved_when_much_came_after_it() -> None:
         early.said("user", "go on")
     late = Log().add(EventType.ERROR, error="lost the connection").said("user", "go on")
     assert [summary_of(log).errors[0].resolved for log in (early, late)] == [True, False]
+
+
+def test_an_alert_is_resolved_when_it_says_so() -> None:
+    log = Log().add(
+        EventType.ALERT_TRIGGERED, "checkout fell", name="checkout", severity=Severity.CRITICAL
+    )
+    assert [error.resolved for error in summary_of(log).errors] == [False]
+    log.add(EventType.ALERT_RESOLVED, "checkout is back", name="checkout")
+    assert [error.resolved for error in summary_of(log).errors] == [True]
 
 
 def test_an_error_event_gets_its_tool_from_the_call_that_it_answers() -> None:
