@@ -86,9 +86,8 @@ def _collected(handover: Handover) -> list[str]:
     lines = ["Nobody wrote this handover: it is what the session's events tell."]
     done = [*handover.progress, *handover.completed_todos]
     if done:
-        lines.append(
-            f"Done: {ended(cut('; '.join(item.rstrip('. ') for item in done[:3]), _DONE))}"
-        )
+        told = cut("; ".join(item.rstrip(". ") for item in done[:3]), _DONE)
+        lines.append(f"What came of it: {ended(told)}")
     return lines
 
 

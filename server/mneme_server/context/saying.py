@@ -15,6 +15,11 @@ _TOKENS = re.compile(
 )
 _BREAK = re.compile(r"(?<=[.!?…])\s+|\s*\n\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_LABEL = re.compile(r"[ \t]*[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}:[ \t]+")
+_SECTION = re.compile(r"\n\s*(?:#{1,6} |[-*+•] |\d{1,2}[.)] )")
+_LONG = 300
+"""Characters from which an answer is told by its first paragraphs."""
 _GREETING = re.compile(
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day))"
     r"(?: (?:there|all|everyone|again|team))?\s*[,!.:–-]\s*",
@@ -58,10 +63,21 @@ def without_tokens(text: str) -> str:
 def telling(text: str, *, answers_only: bool = False) -> str:
     """Return the sentences of a message that tell something, on one line; empty when none does.
 
-    With `answers_only` questions are left out, too.
+    With `answers_only` questions are left out, too, and of a long message what comes after its
+    first paragraphs: lists and sections. A leading name ("Ann: ...") stays.
     """
+    text = _CODE.sub(" ", without_tokens(text))
+    label = _LABEL.match(text)
+    name, said = (label[0], text[label.end() :]) if label else ("", text)
+    kept = _kept(said, answers_only=answers_only)
+    if answers_only and len(kept) > _LONG:
+        kept = _kept(_SECTION.split(said, maxsplit=1)[0], answers_only=True) or kept
+    return name + kept if kept else ""
+
+
+def _kept(text: str, *, answers_only: bool) -> str:
     kept = []
-    for sentence in _BREAK.split(without_tokens(text)):
+    for sentence in _BREAK.split(text):
         said = _GREETING.sub("", sentence.strip(), count=1) if sentence else ""
         if said and tells(said) and not (answers_only and said.endswith("?")):
             kept.append(said if said == sentence.strip() else said[0].upper() + said[1:])

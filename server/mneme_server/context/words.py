@@ -28,7 +28,7 @@ whole whom whose why will with within without work worked working works would wr
 you your yours assist assistance assisting certainly confirm confirmed dear detail details feel glad
 happy hello hey information moment perfect proceed provide provided question questions regards
 request sorry unfortunately welcome won don doesn didn isn aren wasn couldn wouldn shouldn hasn
-haven
+haven wow yeah hmm awesome amazing
 """
 _STOP = frozenset(_COMMON.split())
 _AREA = re.compile(r"[a-z][a-z_-]{2,30}")

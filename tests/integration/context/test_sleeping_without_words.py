@@ -73,7 +73,7 @@ def test_what_was_done_decided_and_left_open_is_collected_with_the_events_that_t
     lines = woken.narrative.splitlines()
     assert lines[0] == "Last session on shop, just now: Sign the tokens of the shop."
     assert lines[1].startswith("Nobody wrote this handover")
-    assert lines[2] == "Done: The tokens are signed with RS256; sign the tokens."
+    assert lines[2] == "What came of it: The tokens are signed with RS256; sign the tokens."
     assert "Decided: Sign with RS256, because keys can rotate." in woken.narrative
     assert "add refresh tokens" in woken.narrative
 

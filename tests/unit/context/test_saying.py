@@ -20,6 +20,7 @@ from unit.context.making import Log, summary_of
         "No, that's all for now. Thanks for your help!", "hello", "Hi there!", "<|im_end|>",
         "TERMINATE", "You're welcome! If you have any more questions, feel free to ask.",
         "Yes, I confirm.", "I apologize for the inconvenience.", "", "  \n ",
+        "Ann: Thank you!", "User Interface: ..", "```python\nconst = 1\n```",
     ],
 )  # fmt: skip
 def test_a_courtesy_or_a_control_token_tells_nothing(text: str) -> None:
@@ -42,6 +43,16 @@ def test_a_courtesy_or_a_control_token_tells_nothing(text: str) -> None:
 )
 def test_what_tells_something_stays_in_its_words(text: str, told: str) -> None:
     assert telling(text) == told
+
+
+def test_a_speakers_name_stays_with_what_is_told() -> None:
+    assert telling("Ann: Hi there! The bread is baked.") == "Ann: The bread is baked."
+
+
+def test_a_long_answer_is_told_by_what_comes_before_its_lists() -> None:
+    answer = "The bread is baked. Here is the recipe:\n" + "- a spoon of rye flour\n" * 20
+    assert telling(answer, answers_only=True) == "The bread is baked. Here is the recipe:"
+    assert telling("Baked:\n- rye\n- wheat", answers_only=True) == "Baked: - rye - wheat"
 
 
 def test_control_tokens_are_taken_out_of_a_text_and_headings_stay() -> None:
