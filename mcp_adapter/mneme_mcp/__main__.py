@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 from mneme import __version__
@@ -28,10 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve over stdio, or over HTTP where told to; return the exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
+    if given.local is not None and given.http:
+        parser.error("--local goes without --http: over HTTP callers bring keys of their own")
     try:
         chosen = toolsets.parse(given.toolsets or os.environ.get("MNEME_MCP_TOOLSETS", ""))
         address = parse_address(given.http) if given.http else None
-        server = MnemeServer(Access(given.address, over_http=address is not None), chosen)
+        access = Access(given.address, over_http=address is not None, local=given.local)
+        server = MnemeServer(access, chosen)
         if address is None:
             anyio.run(server.run_stdio_async)
         else:
@@ -42,6 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("give a folder")
+    return Path(text).expanduser().absolute()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,7 +69,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--toolsets", metavar="NAMES", help="groups of tools, separated by commas; also: all"
     )
-    parser.add_argument("--address", metavar="HOST:PORT", help="the Mneme server")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--address", metavar="HOST:PORT", help="the Mneme server")
+    where.add_argument(
+        "--local",
+        metavar="FOLDER",
+        type=_folder,
+        help="the memory in this folder, over stdio; its server is started and ends by itself, and "
+        "is shared with all that use the folder",
+    )
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",

@@ -37,12 +37,14 @@ class Place:
         over_http: whether the caller sent its own key.
         spelled: a field's path in the request as the caller spelled it.
         if_missing: what to do when the thing does not exist.
+        local: whether the address is a folder, whose server starts by itself.
     """
 
     address: str
     over_http: bool = False
     spelled: Callable[[str], str] = lambda field: field
     if_missing: str = ""
+    local: bool = False
 
 
 def explain(error: Exception, place: Place) -> str:
@@ -99,6 +101,8 @@ def _denied(error: MnemeError, place: Place) -> str:
 
 def _unavailable(error: MnemeError, place: Place) -> str:
     if error.reason:  # A server answered; it is not ready for this.
+        return f"{_sentence(error.message)} {_again(error)}"
+    if place.local:
         return f"{_sentence(error.message)} {_again(error)}"
     return (
         f"No Mneme server answers at {place.address}. Start it with `mneme-server serve`, or set "

@@ -35,7 +35,9 @@ def register(server: MCPServer[Any], access: Access) -> None:
                 woken = to_dict(await client.wake_up(project=project))
                 past = to_dict(await client.get_context(task, project=project)) if task else {}
         except (MnemeError, ConfigurationError) as error:
-            said = explain(error, Place(access.address, access.over_http))
+            said = explain(
+                error, Place(access.address, access.over_http, local=access.local is not None)
+            )
             raise MCPError(code=INTERNAL_ERROR, message=said) from error
         known = past.get("prompt", "") if past.get("sessions") or past.get("lessons") else ""
         return paragraphs(

@@ -36,7 +36,7 @@ CURRENT: ContextVar[Context[Any, Any] | None] = ContextVar("current", default=No
 @asynccontextmanager
 async def _lent(access: Access) -> AsyncIterator[AsyncMnemeClient]:
     """Lend the caller's client; what fails says what to do."""
-    place = Place(access.address, access.over_http)
+    place = Place(access.address, access.over_http, local=access.local is not None)
     context = CURRENT.get()
     assert context is not None, "resources are read through MnemeServer.read_resource"
     try:

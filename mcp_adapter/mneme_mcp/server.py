@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -78,11 +79,13 @@ class MnemeServer(MCPServer[Any]):
 
     async def run_stdio_async(self) -> None:
         """Serve over standard input and output, until the input ends."""
+        preparing = asyncio.ensure_future(self._access.prepare())
         try:
             async with standard_streams() as (incoming, outgoing):
                 server = self._lowlevel_server
                 await server.run(incoming, outgoing, server.create_initialization_options())
         finally:
+            preparing.cancel()
             await self.aclose()
 
     async def aclose(self) -> None:

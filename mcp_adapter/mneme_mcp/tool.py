@@ -188,7 +188,13 @@ class MnemeTool(Tool):
         except ValidationError as error:
             raise UnexpectedToolError(f"{spec.name}: {BUG}") from error
         except FAILURES as error:
-            place = Place(access.address, access.over_http, spec.spelled, spec.if_missing)
+            place = Place(
+                access.address,
+                access.over_http,
+                spec.spelled,
+                spec.if_missing,
+                local=access.local is not None,
+            )
             raise ToolError(f"{spec.name}: {explain_failure(error, place)}") from error
         except (MCPError, ToolError):
             raise

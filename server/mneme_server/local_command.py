@@ -52,7 +52,7 @@ def _serve_detached(settings: Settings, path: Path, complain: Complain, report: 
 
 def _serve(settings: Settings, path: Path, complain: Complain, report: Report) -> int:
     try:
-        folder = take(path)
+        folder = take(path, __version__)
         if folder is None:
             if not report.is_awaited:
                 print(f"{path} has its server already", flush=True)
@@ -63,7 +63,7 @@ def _serve(settings: Settings, path: Path, complain: Complain, report: Report) -
         from mneme_server.local.serving import LocalServing
 
         try:
-            return serve(settings, LocalServing(folder, settings, __version__, report))
+            return serve(settings, LocalServing(folder, settings, report))
         finally:
             folder.close()
     except (MnemeError, EmbeddingError, ListenError) as error:

@@ -11,6 +11,7 @@ import { type Call, Caller, type CallOptions, type Items } from "./caller.js";
 import { type ConnectionOptions, connectionOf } from "./connection.js";
 import { ConfigurationError } from "./errors.js";
 import type { Fields, FieldValue } from "./fields.js";
+import { folderConnectionOf } from "./folder.js";
 import { calls, walks } from "./gen/calls.js";
 import type { Stream } from "./stream.js";
 
@@ -23,6 +24,17 @@ export interface MnemeOptions extends ConnectionOptions {
   readonly timeoutMs?: number | null | undefined;
   /** How often a call may be sent again. Default: 3. */
   readonly retries?: number | undefined;
+  /**
+   * A folder instead of a server: the first process that uses it starts its server, others join
+   * it, and it ends a few seconds after the last of them has gone. It goes without `address`,
+   * `apiKey`, `tls` and `insecure`.
+   */
+  readonly local?: string | undefined;
+  /**
+   * With `local`: the server's command, or the command and its arguments; default MNEME_SERVER,
+   * else `mneme-server` on the PATH.
+   */
+  readonly serverCommand?: string | readonly string[] | undefined;
 }
 
 /** The methods of all RPCs, named as the RPCs are. */
@@ -74,7 +86,7 @@ type ItemOf<M, Name extends string> = Name extends keyof M
 
 /** A connection to a Mneme server, with a method for every RPC. */
 export interface Mneme extends Methods, Walks {
-  /** Where the server is. */
+  /** Where the server is; for a folder whose server was not joined yet, the folder. */
   readonly address: string;
   /** Connect's transport, which carries the API key: for `createClient` of @connectrpc/connect. */
   readonly transport: Transport;
@@ -103,14 +115,18 @@ export function createMneme(options: MnemeOptions = {}): Mneme {
   if (timeoutMs !== null && !(timeoutMs > 0)) {
     throw new ConfigurationError(`timeoutMs must be above 0, not ${timeoutMs}; null: no limit`);
   }
-  const connection = connectionOf(options);
+  const connection =
+    options.local === undefined
+      ? connectionOf(options)
+      : folderConnectionOf({ ...options, local: options.local });
   const caller = new Caller(connection, retries, timeoutMs);
-  const { address, transport } = connection;
   return {
     ...methodsOf(caller),
     ...walksOf(caller),
-    address,
-    transport,
+    get address() {
+      return connection.address;
+    },
+    transport: connection.transport,
     close: () => caller.close(),
   };
 }

@@ -89,13 +89,23 @@ export function connectionOf(options: ConnectionOptions): Connection {
     );
   }
   const baseUrl = `${tls ? "https" : "http"}://${endpoint.socket ? "localhost" : endpoint.address}`;
+  return open(endpoint.address, baseUrl, key, sessionOptions(endpoint, tls));
+}
+
+/** The connection to a server, which is made with the first call. */
+export function open(
+  address: string,
+  baseUrl: string,
+  key: string,
+  options: SecureClientSessionOptions,
+): Connection {
   const session = new Http2SessionManager(
     baseUrl,
     { pingIntervalMs: PING_INTERVAL_MS, pingTimeoutMs: PING_TIMEOUT_MS },
-    sessionOptions(endpoint, tls),
+    options,
   );
   return {
-    address: endpoint.address,
+    address,
     transport: createGrpcTransport({
       baseUrl,
       sessionManager: session,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from mneme_server.local import record as records
 from mneme_server.local.record import Record, State
 
 _LOCK = "server.lock"
-_UNNAMED_S = 2.0
+_UNNAMED_S = 5.0
 """How long a process that has the lock may take to say in the record what it is."""
 _CHANGING_S = 60.0
 """How long a server that starts or ends is waited for."""
@@ -56,15 +57,27 @@ class LocalFolder:
     Args:
         path: the folder.
         lock: the folder's lock, held.
+        version: this server's version of Mneme.
     """
 
-    def __init__(self, path: Path, lock: FileLock) -> None:
+    def __init__(self, path: Path, lock: FileLock, version: str) -> None:
         self.path = path
         self._lock = lock
-        self._written: tuple[int, int, int] | None = None
+        former = records.read(path)
+        # At once: whoever comes now must see that a local server is about to serve.
+        self.write(
+            Record(
+                State.STARTING,
+                version,
+                key=former.key if former and former.key else f"mn_{secrets.token_urlsafe(32)}",
+                instance=secrets.token_hex(16),
+                pid=os.getpid(),
+            )
+        )
 
     def write(self, record: Record) -> None:
         """Tell participants."""
+        self.record = record
         records.write(self.path, record)
         self._written = _identity(self.path / records.NAME)
 
@@ -81,10 +94,14 @@ class LocalFolder:
         self._lock.release()
 
 
-def take(folder: Path) -> LocalFolder | None:
+def take(folder: Path, version: str) -> LocalFolder | None:
     """Take the folder, or return None because a local server serves it already.
 
     A local server that is starting or ending is waited for.
+
+    Args:
+        folder: the folder; made when missing.
+        version: this server's version of Mneme.
 
     Raises:
         FailedPrecondition: another kind of process has it, or it cannot be used.
@@ -105,7 +122,7 @@ def take(folder: Path) -> LocalFolder | None:
                 raise _taken(folder, record) from None
             time.sleep(_POLL_S)
         else:
-            return LocalFolder(folder, lock)
+            return LocalFolder(folder, lock, version)
 
 
 def _is_changing(record: Record | None) -> bool:

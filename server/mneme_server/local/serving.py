@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import threading
 from collections.abc import Callable
@@ -14,10 +13,10 @@ from typing import Protocol
 import structlog
 from pydantic import SecretStr
 
-from mneme_server.local import detaching, record
+from mneme_server.local import detaching
 from mneme_server.local.certificate import Identity, new_identity
 from mneme_server.local.folder import LocalFolder
-from mneme_server.local.record import Record, State
+from mneme_server.local.record import State
 from mneme_server.settings import Settings
 
 HOST = "127.0.0.1"
@@ -42,37 +41,25 @@ class LocalServing:
     Args:
         folder: the folder, taken.
         settings: as they are given; what a local server decides for itself is left aside.
-        version: the version of Mneme.
         report: called once it serves.
     """
 
     def __init__(
-        self, folder: LocalFolder, settings: Settings, version: str, report: Callable[[int], None]
+        self, folder: LocalFolder, settings: Settings, report: Callable[[int], None]
     ) -> None:
         self.identity: Identity = new_identity(HOST)
-        former = record.read(folder.path)
         self._folder = folder
         self._report = report
-        self._record = Record(
-            State.STARTING,
-            version,
-            key=former.key if former and former.key else f"mn_{secrets.token_urlsafe(32)}",
-            instance=secrets.token_hex(16),
-            pid=os.getpid(),
-        )
         self._linger_s = settings.linger_seconds
-        self.settings = _own(settings, folder.path, self._record.key)
-        folder.write(self._record)
+        self.settings = _own(settings, folder.path, folder.record.key)
 
     def serving(self, address: str, presence: Presence) -> None:
         """Tell participants where, and end when the last of them has gone."""
-        self._record = replace(
-            self._record,
-            state=State.SERVING,
-            address=address,
-            certificate=self.identity.certificate.decode(),
+        certificate = self.identity.certificate.decode()
+        serving = replace(
+            self._folder.record, state=State.SERVING, address=address, certificate=certificate
         )
-        self._folder.write(self._record)
+        self._folder.write(serving)
         self._report(0)
         threading.Thread(
             target=self._look_after, args=(presence,), name="participants", daemon=True
@@ -81,7 +68,7 @@ class LocalServing:
     def ending(self) -> None:
         """Tell those who come now to wait for the lock."""
         if self._folder.is_ours:
-            self._folder.write(replace(self._record, state=State.ENDING, address=""))
+            self._folder.write(replace(self._folder.record, state=State.ENDING, address=""))
 
     def _look_after(self, presence: Presence) -> None:
         pause = threading.Event()

@@ -18,13 +18,15 @@ def _record(state: State) -> Record:
 
 
 def test_a_folder_is_taken_once_and_given_back(tmp_path: Path) -> None:
-    taken = take(tmp_path)
+    taken = take(tmp_path, "1.0")
     assert taken is not None
+    assert taken.record.state is State.STARTING, "whoever comes now knows that it is to be served"
+    assert record.read(tmp_path) is not None
     taken.write(_record(State.SERVING))
     assert taken.is_ours
-    assert take(tmp_path) is None
+    assert take(tmp_path, "1.0") is None
     taken.close()
-    again = take(tmp_path)
+    again = take(tmp_path, "1.0")
     assert again is not None
     again.close()
 
@@ -32,12 +34,12 @@ def test_a_folder_is_taken_once_and_given_back(tmp_path: Path) -> None:
 def test_a_server_that_is_starting_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = take(tmp_path)
+    taken = take(tmp_path, "1.0")
     assert taken is not None
     taken.write(_record(State.STARTING))
     looks = iter([None, lambda: taken.write(_record(State.SERVING))])
     monkeypatch.setattr("time.sleep", lambda _s: (next(looks) or (lambda: None))())
-    assert take(tmp_path) is None
+    assert take(tmp_path, "1.0") is None
     taken.close()
 
 
@@ -47,7 +49,7 @@ def test_a_folder_of_another_kind_of_server_is_refused_though_a_local_one_died_t
     monkeypatch.setattr(folders, "_UNNAMED_S", 0.0)
     record.write(tmp_path, _record(State.SERVING))
     with only_process_in(tmp_path), pytest.raises(FailedPrecondition, match="no local server"):
-        take(tmp_path)
+        take(tmp_path, "1.0")
     left = record.read(tmp_path)
     assert left is not None
     assert (left.state, left.key) == (State.ELSEWHERE, "mn_secret")
@@ -60,8 +62,8 @@ def test_a_folder_on_another_machines_disk_is_refused(
     mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path}/far nfs4 rw 0 0\n")
     monkeypatch.setattr(folders, "_MOUNTS", mounts)
     with pytest.raises(FailedPrecondition, match="network file system"):
-        take(tmp_path / "far" / "memory")
-    taken = take(tmp_path / "farther")
+        take(tmp_path / "far" / "memory", "1.0")
+    taken = take(tmp_path / "farther", "1.0")
     assert taken is not None
     taken.close()
 

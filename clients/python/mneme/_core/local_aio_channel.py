@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import grpc
@@ -86,7 +88,7 @@ class AsyncLocalChannel:
             joined = await self._try(record, min(JOIN_S, tries.left())) if record else None
             if joined is not None:
                 break
-            await asyncio.to_thread(folder.start, tries.left())
+            await _apart(partial(folder.start, tries.left()))
             if record is not None and record == folder.record():
                 await asyncio.sleep(tries.pause())
         if self._former is not None:
@@ -139,6 +141,32 @@ class AsyncLocalChannel:
     def stream_stream(self, method: str, *coders: Any, **more: Any) -> Any:
         """Many requests, many answers."""
         return _Streamed(self, self._membership, Method("stream_stream", method, coders, more))
+
+
+async def _apart(work: Callable[[], None]) -> None:
+    """Have a thread do it that nobody waits for at the end: a start outlasts who asked for it."""
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        error: BaseException | None = None
+        try:
+            work()
+        except BaseException as failure:
+            error = failure
+        with suppress(RuntimeError):  # The loop has ended.
+            loop.call_soon_threadsafe(settle, error)
+
+    threading.Thread(target=run, name="mneme-local-start", daemon=True).start()
+    await done
 
 
 async def _stay(watch: Any) -> None:

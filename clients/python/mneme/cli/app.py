@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from mneme import __version__
+from mneme.cli.exits import InputError
 from mneme.cli.output import Output
 
 if TYPE_CHECKING:
@@ -32,6 +33,14 @@ class Settings:
         str | None,
         typer.Option(
             help="The server, HOST:PORT; default MNEME_ADDRESS, else 127.0.0.1:50051.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    local: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The memory in this folder; its server starts and ends by itself.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -85,9 +94,11 @@ class Cli:
 
     def connect(self, *, retries: int = 1) -> MnemeClient:
         """A client for the server that the options name. Whoever waits wants to know soon."""
+        settings = self.settings
+        if settings.local is not None:
+            return self._join(settings.local, retries)
         from mneme.client import MnemeClient
 
-        settings = self.settings
         tls: bool | Path | None = settings.tls
         if settings.ca is not None and tls is not False:
             tls = settings.ca
@@ -99,6 +110,14 @@ class Cli:
             timeout=settings.timeout or 30.0,
             retries=retries,
         )
+
+    def _join(self, folder: Path, retries: int) -> MnemeClient:
+        from mneme.folder import local
+
+        settings = self.settings
+        if settings.address is not None or settings.api_key is not None:
+            raise InputError("--local FOLDER goes without --address and --api-key")
+        return local(folder, timeout=settings.timeout or 30.0, retries=retries)
 
 
 class App(typer.Typer):
