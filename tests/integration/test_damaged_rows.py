@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from mneme.v1 import context_service_pb2 as context_pb
@@ -14,6 +15,9 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflection_pb2
+from mneme_server.storage.event_repositories import SqlAgents
+from mneme_server.storage.examination import first_damage
+from structlog.testing import capture_logs
 from support.api import Api, grpc, refused
 from support.making import (
     event,
@@ -167,3 +171,45 @@ def test_a_damaged_text_in_the_queue_holds_nobody_up(tmp_path: Path) -> None:
         pipeline.step(api.tenant_id)
         assert pipeline.step(api.tenant_id) is None
         assert set(ids_of(recall(api, "heron"))) == {"e0", "e2"}
+
+
+SLIPPED_THROUGH = {
+    "a count is a text": ("UPDATE agents SET event_count = 'many'", "agent", "ann"),
+    "a payload is no JSON": ("UPDATE events SET payload = '{' WHERE id = 'e1'", "event", "e1"),
+    "a label is no UTF-8": (f"UPDATE sessions SET tags = {NO_UTF8}", "session", "s"),
+    "a vector is a text": ("UPDATE vectors SET vector = 'x'", "vector of memory", "1"),
+    "a table is gone": ("DROP TABLE counters", "", ""),
+}
+
+
+@pytest.mark.parametrize("what", sorted(SLIPPED_THROUGH))
+def test_damage_that_nobody_noticed_is_found_when_something_fails(
+    what: str, server: LocalServer, api: Api, tamper: Tamper
+) -> None:
+    record(api, event("words", "s", id="e1", agent_id="ann"), wait=True)
+    path = Path(server.data_dir) / "tenants" / api.tenant_id / "mneme.db"
+    assert first_damage(path) is None
+    sql, kind, item_id = SLIPPED_THROUGH[what]
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(sql)
+    loss = first_damage(path)
+    assert loss is not None
+    assert (loss.metadata.get("kind", ""), loss.metadata.get("id", "")) == (kind, item_id)
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_an_unexpected_error_is_a_bug_only_where_the_data_are_sound(
+    is_damaged: bool, tmp_path: Path
+) -> None:
+    with local_server(tmp_path / "data") as server:
+        api = server.keys.tenant()
+        record(api, event("words", "s", id="e1"), wait=True)
+        if is_damaged:
+            _execute(server, api, "UPDATE events SET duration = 'long' WHERE id = 'e1'")
+        bug = mock.patch.object(SqlAgents, "page", side_effect=ZeroDivisionError)
+        with capture_logs(), bug, refused() as failure:
+            api.events.ListAgents(events_pb.ListAgentsRequest())
+    if is_damaged:
+        assert (failure.code, failure.metadata["id"]) == (grpc.StatusCode.DATA_LOSS, "e1")
+    else:
+        assert (failure.code, failure.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL_ERROR")

@@ -20,10 +20,16 @@ HASH_VERSION = 2
 """The version that new events are hashed by. Those recorded before keep theirs."""
 SALT_BYTES = 16
 
-_DOMAIN = b"mneme.event.v2"
 _LENGTH_BYTES = 4
 _SEQUENCE_BYTES = 8
 _EXACT = 2**53  # Beyond it a double no longer holds every whole number.
+
+
+def _field(value: bytes) -> bytes:
+    return len(value).to_bytes(_LENGTH_BYTES, "big") + value
+
+
+_HEAD = _field(b"mneme.event.v2") + _field(bytes([HASH_VERSION]))
 
 
 def chain(event: Event, prev_hash: str) -> None:
@@ -78,16 +84,11 @@ def event_hash(event: Event) -> str:
         return _first_hash(event)
     if event.hash_version != HASH_VERSION:
         raise ValueError(f"its hash is of version {event.hash_version}, which is unknown")
-    parts = (
-        _DOMAIN,
-        bytes([event.hash_version]),
-        bytes.fromhex(event.prev_hash),
-        event.sequence.to_bytes(_SEQUENCE_BYTES, "big"),
-        event.commitment,
+    place = event.sequence.to_bytes(_SEQUENCE_BYTES, "big")
+    covered = (
+        _HEAD + _field(bytes.fromhex(event.prev_hash)) + _field(place) + _field(event.commitment)
     )
-    return hashlib.sha256(
-        b"".join(len(part).to_bytes(_LENGTH_BYTES, "big") + part for part in parts)
-    ).hexdigest()
+    return hashlib.sha256(covered).hexdigest()
 
 
 def _first_hash(event: Event) -> str:
