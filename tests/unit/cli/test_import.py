@@ -111,7 +111,7 @@ def test_a_role_that_nobody_knows_is_kept_and_counted_and_drops_nothing_else(
     wizard = {"role": "wizard", "content": "abra", "wand": [1]}
     result = mneme("import", write([{"role": "user", "content": "x"}, wizard]))
     assert result.code == 0
-    assert result.err == "1 kept as they are: role 'wizard' 1\n"
+    assert result.err == "not known, kept as it is: 1 role 'wizard'\n"
     said, kept = memory.events.values()
     assert said.text == "x"
     assert kept.event_type == EventType.EVENT_TYPE_CUSTOM

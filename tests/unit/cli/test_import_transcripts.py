@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +15,9 @@ from mneme.importing.outcomes import run_failed, tool_error
 from mneme.importing.plan import CUT, REPLACED, Defaults, Planned, UnusableError
 from mneme.importing.readers.chat import messages_of, plan_transcript
 from mneme.importing.reading import Place, Record
-from mneme.importing.rehearsal import Rehearsal
 from mneme.importing.run import Importer
-from mneme.messages import EventType, NewEvent, RecordEventsResponse
+from mneme.messages import EventType, NewEvent
+from unit.cli.kept import Kept
 
 
 def plan(value: Any, **defaults: Any) -> Planned:
@@ -348,22 +347,6 @@ _RECORDS = st.fixed_dictionaries(
         ),
     }
 )
-
-
-class Kept(Rehearsal):
-    """Takes what a server takes, and shows it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: dict[str, list[str]] = {}
-
-    def record_events(self, events: Iterable[NewEvent]) -> RecordEventsResponse:
-        given = list(events)
-        answer = super().record_events(given)
-        for event, receipt in zip(given, answer.receipts, strict=True):
-            if not receipt.duplicate:
-                self.texts.setdefault(event.session_id, []).append(event.text)
-        return answer
 
 
 def imported(*records: Any, into: Kept | None = None) -> Kept:

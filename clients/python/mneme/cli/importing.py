@@ -174,9 +174,9 @@ def _report(cli: Cli, totals: Totals, *, dry_run: bool) -> None:
     if totals.skipped:
         skipped = cells.plural(len(totals.skipped), "file")
         cli.out.remark(f"{skipped} skipped: nothing in them is recognised; --json lists them")
-    for what, counted in (("kept as they are", totals.kept), ("secrets masked", totals.masked)):
+    for what, counted in (("not known, kept as it is", totals.kept), ("masked", totals.masked)):
         if counted:
-            cli.out.remark(f"{cells.count(counted.total())} {what}: {_listed(counted)}")
+            cli.out.remark(f"{what}: {_listed(counted)}")
     if dry_run:
         for file in totals.files[:_SHOWN_FILES]:
             cli.out.line(_of_file(file))
@@ -206,14 +206,14 @@ def _of_file(file: FileReport) -> str:
         f"{cells.plural(file.events.total(), 'event')}"
         + (f" ({_listed(file.events)})" if file.events else ""),
         *([cells.plural(file.lessons, "lesson")] if file.lessons else []),
-        *([f"{cells.count(file.kept.total())} kept as they are"] if file.kept else []),
+        *([f"{cells.count(file.kept.total())} not known"] if file.kept else []),
         f"{cells.count(file.bytes)} bytes",
     ]
     return f"{file.file}: {', '.join(parts)}"
 
 
 def _listed(counted: Counter[str]) -> str:
-    return ", ".join(f"{cells.clean(what)} {cells.count(n)}" for what, n in counted.most_common())
+    return ", ".join(f"{cells.count(n)} {cells.clean(what)}" for what, n in counted.most_common())
 
 
 def _document(totals: Totals, *, dry_run: bool) -> dict[str, Any]:

@@ -127,9 +127,10 @@ class ClaudeCode(Reader):
 
     def finish(self) -> Iterator[Planned]:
         """Plan what waited, the usage of the last answers, and the end of the session."""
-        if self._held and not self._own:
-            self._own = f"{_AGENT}-{digest(self._held[0][0].unmasked)[:20]}"
-        yield from self._release()
+        if self.source.settled:  # Else their session and time may still be written.
+            if self._held and not self._own:
+                self._own = f"{_AGENT}-{digest(self._held[0][0].unmasked)[:20]}"
+            yield from self._release()
         for answer in self._answers.values():
             if answer.ended or self.source.settled:
                 yield self._usage(answer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
@@ -82,6 +82,8 @@ _NOTES = frozenset(
         "collab_tool_call",
     ]
 )
+# How many lines the two forms of what was said lie apart at most.
+_APART = 200
 _REPLAY = timedelta(seconds=2.5)
 _UUID7 = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)
 
@@ -108,8 +110,9 @@ class Codex(Reader):
         self._failed: dict[str, bool] = {}
         self._answered: set[str] = set()
         # What was said in one of the two forms and not yet seen in the other, with its role.
-        self._items: Counter[tuple[str, str]] = Counter()
-        self._shown: list[tuple[tuple[str, str], Planned]] = []
+        self._items: Counter[str] = Counter()
+        self._shown: dict[str, deque[Planned]] = defaultdict(deque)
+        self._in_order: deque[tuple[str, Planned]] = deque()
         self._ends: dict[str, Planned] = {}
 
     @classmethod
@@ -141,15 +144,15 @@ class Codex(Reader):
             if not self._deferred(kind, payload, planned):
                 self._plan(planned, self._events(kind, payload, planned))
         yield planned
+        yield from self._release(before=self._number - _APART)
 
     def finish(self) -> Iterator[Planned]:
         """Plan what stands in one form only, and the end of the session."""
         planned = Planned(Place(self.source.name, 0, 0))
-        last = self._number
-        for _, waiting in [*self._shown, *(("", one) for one in self._ends.values())]:
-            # What was only just shown may still be written in the other form.
-            if self.source.settled or waiting.place.record < last:
-                yield waiting
+        # What was only just shown may still be written in the other form.
+        end = self._number + self.source.settled
+        yield from self._release(before=end)
+        yield from (one for one in self._ends.values() if one.place.record < end)
         if self._session and self.source.settled:
             planned.end = {
                 "session_id": self._session,
@@ -218,7 +221,7 @@ class Codex(Reader):
         if shape in _SPOKEN or shape in _THOUGHT:
             role = _SPOKEN.get(str(shape), "thinking")
             text = str(payload.get("message") or payload.get("text") or "")
-            self._show((role, text.strip()), payload, planned)
+            self._show(role, text.strip(), payload, planned)
             return True
         if shape in _ENDS:
             call_id = str(payload.get("call_id") or payload.get("callId") or "")
@@ -233,19 +236,29 @@ class Codex(Reader):
             return True
         return False
 
-    def _show(self, said: tuple[str, str], payload: Mapping[str, Any], planned: Planned) -> None:
+    def _release(self, *, before: int) -> Iterator[Planned]:
+        """What was shown before that line, and was not written in the other form since."""
+        while self._in_order and self._in_order[0][1].place.record < before:
+            said, planned = self._in_order.popleft()
+            if self._shown[said] and self._shown[said][0] is planned:
+                self._shown[said].popleft()
+                yield planned
+
+    def _show(self, role: str, text: str, payload: Mapping[str, Any], planned: Planned) -> None:
+        said = digest([role, text])
         if self._items[said]:
             self._items[said] -= 1
             planned.notes[REPEATED] += 1
             return
-        role, text = said
         if role == "thinking":
             event = thought(text, planned, {})
         else:
             pictures = {"images": payload["images"]} if payload.get("images") else {}
             event = message_event(role, text, planned, **tidy(pictures, planned.notes))
         self._plan(planned, iter([event]))
-        self._shown.append((said, _moved(planned)))
+        waiting = _moved(planned)
+        self._shown[said].append(waiting)
+        self._in_order.append((said, waiting))
 
     def _match(self, item: Mapping[str, Any]) -> None:
         """Take note of what an item says, so that it does not count again when it is shown."""
@@ -260,12 +273,13 @@ class Codex(Reader):
                 self._answered.add(call_id)
                 self._ends.pop(call_id, None)
             return
-        for one in said:
-            at = next((n for n, (shown, _) in enumerate(self._shown) if shown == one), None)
-            if at is None:
-                self._items[one] += 1
+        for role, text in said:
+            key = digest([role, text])
+            if self._shown[key]:
+                self._shown[key].popleft()
             else:
-                del self._shown[at]
+                del self._shown[key]
+                self._items[key] += 1
 
     def _plan(self, planned: Planned, events: Iterator[dict[str, Any]]) -> None:
         """Add events of this line; their ids come from its number, for a rollout only grows."""
