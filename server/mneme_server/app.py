@@ -220,7 +220,13 @@ class Application:
             Service(
                 reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
                 reflect_service_pb2_grpc.add_ReflectServiceServicer_to_server,
-                ReflectServicer(Reflect(registry, read_prices(self._settings.model_prices))),
+                ReflectServicer(
+                    Reflect(
+                        registry,
+                        read_prices(self._settings.model_prices),
+                        foreground=foreground,
+                    )
+                ),
             ),
             Service(
                 admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],

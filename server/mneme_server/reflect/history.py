@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common.foreground import Foreground, Size
 from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.events.model import ERROR_TYPES, EventType, Severity
 from mneme_server.events.outcome import outcome_of
@@ -130,19 +131,29 @@ class History:
         return kinds | (self[Column.SEVERITY] >= int(Severity.ERROR))
 
 
-def load(reader: HistoryReader, filter_: HistoryFilter, wanted: Sequence[Column]) -> History:
+def load(
+    reader: HistoryReader,
+    filter_: HistoryFilter,
+    wanted: Sequence[Column],
+    foreground: Foreground | None = None,
+) -> History:
     """Read the record.
 
     Sessions count when one of their events matches, or, where they have none at all in range, when
     they started in it.
     """
-    return _Loader(reader, filter_, (*_BASE, *wanted)).load()
+    return _Loader(reader, filter_, (*_BASE, *wanted), foreground or Foreground()).load()
 
 
 class _Loader:
     def __init__(
-        self, reader: HistoryReader, filter_: HistoryFilter, columns: Sequence[Column]
+        self,
+        reader: HistoryReader,
+        filter_: HistoryFilter,
+        columns: Sequence[Column],
+        foreground: Foreground,
     ) -> None:
+        self._foreground = foreground
         self._reader = reader
         self._filter = filter_
         self._columns = columns
@@ -154,7 +165,8 @@ class _Loader:
         known = _Known(self._reader, self._filter)
         places = {session_id: i for i, session_id in enumerate(known.ids)}
         for chunk in self._reader.scan(self._filter, self._columns):
-            self._take(dict(zip(self._columns, chunk, strict=True)), places)
+            with self._foreground.computing(Size.LARGE):
+                self._take(dict(zip(self._columns, chunk, strict=True)), places)
         columns = {column: self._joined(column) for column in self._columns}
         session, time = columns.pop(Column.SESSION), columns[Column.TIME]
         sessions, renumbered = known.looked_at(session, time)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import BoundedSemaphore
 
+from mneme_server.common import deadline
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import Reason, ResourceExhausted
+from mneme_server.common.fairness import FairGate
+from mneme_server.common.foreground import Foreground
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.reflect import (
     cost_analysis,
@@ -42,6 +46,53 @@ class _Plan:
     run: Callable[[History, HistoryReader], Findings]
 
 
+class _Turns:
+    """Who runs an analysis. A tenant whose others are under way is refused after a while; one that
+    waits for those of other tenants is not: its turn comes.
+    """
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._gate = FairGate(AT_ONCE)
+        self._changing = threading.Lock()
+        self._asked: Counter[str] = Counter()
+
+    @contextmanager
+    def turn(self, tenant_id: str) -> Iterator[None]:
+        """Run an analysis in the block.
+
+        Raises:
+            ResourceExhausted: others of the tenant's are under way.
+            Abandoned: nobody waits for it any more.
+        """
+        with self._changing:
+            self._asked[tenant_id] += 1
+        try:
+            self._enter(tenant_id)
+            try:
+                yield
+            finally:
+                self._gate.leave()
+        finally:
+            with self._changing:
+                self._asked -= Counter([tenant_id])  # Forgets who has none left.
+
+    def _enter(self, tenant_id: str) -> None:
+        while True:
+            try:
+                with deadline.within(self._patience_s):
+                    return self._gate.enter()
+            except deadline.Abandoned:
+                deadline.check()
+                if self._asked[tenant_id] > 1:
+                    raise ResourceExhausted(
+                        f"{AT_ONCE} analyses may run at once, and others of the tenant's are under"
+                        " way; try again later",
+                        reason=Reason.RATE_LIMITED,
+                        retry_after_s=_RETRY_S,
+                    ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Reflect:
     """Runs analyses.
@@ -49,13 +100,18 @@ class Reflect:
     Args:
         tenants: the tenants' memories.
         prices: what tokens cost.
-        patience_s: how long an analysis waits for others to end, in seconds.
+        patience_s: how long an analysis waits for others of its tenant to end, in seconds.
+        foreground: the calls that reading the record takes turns with.
     """
 
     tenants: Tenants[ReflectUnit]
     prices: PriceTable = field(default_factory=PriceTable)
     patience_s: float = _PATIENCE_S
-    _free: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(AT_ONCE))
+    foreground: Foreground = field(default_factory=Foreground)
+    _turns: _Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_turns", _Turns(self.patience_s))
 
     def __call__(
         self,
@@ -69,15 +125,18 @@ class Reflect:
 
         Raises:
             InvalidArgument: a parameter is wrong, or one that the analysis does not know.
-            ResourceExhausted: as many analyses as may run at once are running.
+            ResourceExhausted: as many analyses as may run at once are running, some of them the
+                tenant's.
+            Abandoned: nobody waits for the answer any more.
         """
         plan = _plan(analysis, given, limit, self.prices)
         with (
-            self._turn(),
+            self._turns.turn(tenant_id),
             self.tenants.open(tenant_id) as memory,
             memory.read() as unit,
         ):
-            history = load(unit.history, filter_, plan.columns)
+            history = load(unit.history, filter_, plan.columns, self.foreground)
+            deadline.check()
             findings = plan.run(history, unit.history)
         return Reflection(
             analysis=analysis,
@@ -86,19 +145,6 @@ class Reflect:
             scope=_scope(history, findings),
             caveat=CAVEAT if findings.insights else "",
         )
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._free.acquire(timeout=self.patience_s):
-            raise ResourceExhausted(
-                f"{AT_ONCE} analyses are running, as many as may run at once; try again later",
-                reason=Reason.RATE_LIMITED,
-                retry_after_s=_RETRY_S,
-            )
-        try:
-            yield
-        finally:
-            self._free.release()
 
 
 def _plan(analysis: Analysis, given: JsonObject, limit: int, prices: PriceTable) -> _Plan:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument, ResourceExhausted
 from mneme_server.events.model import EventType
 from mneme_server.reflect.model import Analysis
@@ -77,6 +79,48 @@ def test_more_analyses_than_may_run_at_once_are_told_when_to_come_back() -> None
     for thread in running:
         thread.join(30)
     run()  # And the place is free again.
+
+
+def test_an_analysis_that_waits_for_those_of_another_tenant_is_not_refused() -> None:
+    tenants = Tenants(Record())
+    tenants.go_on.clear()
+    reflect, answered = Reflect(tenants, patience_s=0.01), threading.Event()
+
+    def run(tenant: str) -> None:
+        reflect(tenant, Analysis.COST_ANALYSIS, HistoryFilter(), {}, 10)
+
+    def run_calm() -> None:
+        run("calm")
+        answered.set()
+
+    running = [threading.Thread(target=run, args=["busy"]) for _ in range(AT_ONCE)]
+    for thread in running:
+        thread.start()
+        assert tenants.opened.acquire(timeout=30)
+    running.append(threading.Thread(target=run_calm))
+    running[-1].start()
+    with pytest.raises(ResourceExhausted):
+        run("busy")
+    assert not answered.is_set()
+    tenants.go_on.set()
+    assert answered.wait(30)
+    for thread in running:
+        thread.join(30)
+
+
+def test_an_analysis_ends_when_nobody_waits_for_it_any_more() -> None:
+    tenants, looked = Tenants(random_calls(1, sessions=12)), list[int]()
+
+    def left() -> float:
+        looked.append(1)
+        return 60.0 if len(looked) < 3 else 0.0
+
+    def run() -> None:
+        deadline.enter(left)
+        Reflect(tenants)("t", Analysis.COST_ANALYSIS, HistoryFilter(), {}, 10)
+
+    with pytest.raises(deadline.Abandoned):
+        contextvars.Context().run(run)
 
 
 def test_a_session_without_events_counts_where_it_started_in_range() -> None:
