@@ -143,6 +143,11 @@ class FairGate:
                     raise deadline.Abandoned
             return  # It was granted meanwhile: whoever has the slot looks at the time again.
 
+    def is_waited_for_by_others(self) -> bool:
+        """Tell whether another tenant waits for a slot. Who asks should have one."""
+        with self._changing:
+            return len(self._waiting) > self._waiting.waiting_of(on_behalf_of())
+
     def leave(self) -> None:
         """Give a slot to whose turn it is."""
         with self._changing:

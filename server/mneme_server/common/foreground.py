@@ -105,17 +105,32 @@ class Foreground:
             finally:
                 self._leave(size)
 
-    def each(self, make: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Return what `make` makes of each item, computing: many of them part by part.
+    def each(
+        self,
+        make: Callable[[T], R],
+        items: Sequence[T],
+        *,
+        size: Size | None = None,
+        part: int = PART,
+    ) -> list[R]:
+        """Return what `make` makes of each item, computing: a large call part by part.
+
+        Args:
+            make: what is done with an item.
+            items: what to work off.
+            size: the call's; by default it is told by how many items there are.
+            part: how many items are worked off before the call gives way.
 
         Raises:
             Abandoned: nobody waits for the call any more.
         """
+        size = size or size_of(len(items))
         made: list[R] = []
-        for start in range(0, len(items), PART):
-            part = items[start : start + PART]
-            with self.computing(size_of(len(items)), cost=len(part) / PART):
-                made += map(make, part)
+        with self.computing(size, cost=len(items) / part):
+            for start in range(0, len(items), part):
+                if start and size is Size.LARGE:
+                    self._give_way_to_others()
+                made += map(make, items[start : start + part])
         return made
 
     def wait_outside(self, wait: Callable[[], T], size: Size = Size.SMALL) -> T:
@@ -149,6 +164,17 @@ class Foreground:
         else:
             self._small.leave()
             self._small_call_left()
+
+    def _give_way_to_others(self) -> None:
+        """Between two parts of a large call: let other tenants' large calls and all small ones have
+        their turn. Those of the same tenant can wait: to change places costs time, too."""
+        self._large_took_s += time.monotonic() - self._large_began_s
+        if self._large.is_waited_for_by_others():
+            self._large.leave()
+            self._large.enter(stay=True)
+        deadline.check()
+        self._let_small_go_first()
+        self._large_began_s = time.monotonic()
 
     def _small_call_left(self) -> None:
         with self._changing:

@@ -61,7 +61,7 @@ class Lines:
     Short calls go first. Long ones and background work are each served by all but two of the
     workers, and together by all but one (of a single one too), in batches of few characters: a
     short text finds a worker free, or one that other short texts will free soon, and neither of
-    the others stops the third.
+    the others stops the third. Short ones are served by all but one.
 
     Args:
         workers: how many batches are in work at once.
@@ -70,7 +70,8 @@ class Lines:
 
     def __init__(self, workers: int, batch_sizes: Sequence[int]) -> None:
         self._batch_sizes = tuple(batch_sizes)
-        self._workers_of = (workers, max(1, workers - 2), max(1, workers - 2))
+        # Two for short ones, too: of three, each would have batches too small to be worth it.
+        self._workers_of = (max(1, workers - 1), max(1, workers - 2), max(1, workers - 2))
         self._workers_of_bulk = max(1, workers - 1)
         self._queues = tuple(FairQueue[Piece]() for _ in Line)
         self._queued: Counter[str] = Counter()  # Texts by tenant.

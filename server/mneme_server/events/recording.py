@@ -9,7 +9,7 @@ from functools import partial
 from mneme_server.common.clock import now_us
 from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
-from mneme_server.common.foreground import PART, Foreground, size_of
+from mneme_server.common.foreground import Foreground, size_of
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.tenant import TenantMemory, Tenants
@@ -114,8 +114,8 @@ class _Recording:
     def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
         # Only ids that the caller chose can have been used before.
         chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
-        size, cost = size_of(len(batch)), len(batch) / PART
-        with self._foreground.computing(size, cost):
+        size = size_of(len(batch))
+        with self._foreground.computing(size):
             self._known = dict(self._unit.events.by_ids(chosen)) if chosen else {}
             self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
         ended = {s.id for s in self._sessions.values() if s.status != SessionStatus.ACTIVE}
@@ -125,9 +125,8 @@ class _Recording:
         fresh = [
             event for event, receipt in zip(batch, receipts, strict=True) if not receipt.duplicate
         ]
-        for step in self._steps(fresh, ended) if fresh else ():
-            with self._foreground.computing(size, cost):
-                step()
+        if fresh:
+            self._foreground.each(_do, self._steps(fresh, ended), size=size, part=1)
         return receipts
 
     def _take(self, given: tuple[int, Event, NewEvent]) -> Receipt:
@@ -221,6 +220,10 @@ class _Recording:
             category=EventType(event.event_type).name.lower(),
             tags=session.tags,
         )
+
+
+def _do(step: Callable[[], object]) -> None:
+    step()
 
 
 def count_event(session: Session, event: Event) -> None:
