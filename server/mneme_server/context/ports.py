@@ -46,9 +46,9 @@ class SummaryRepository(Protocol):
         """Return the session that was active last."""
         ...
 
-    def topics(self, project: str, limit: int) -> Sequence[Sequence[str]]:
-        """Return the topics of the sessions of a project, or of all without one: of up to `limit`,
-        those whose summaries were made last."""
+    def topics(self, session_ids: Collection[str]) -> Sequence[Sequence[str]]:
+        """Return the topics of these sessions, in any order; those without a summary are left
+        out."""
         ...
 
     def sessions_of(self, doc_ids: Sequence[int]) -> Mapping[int, str]:

@@ -18,6 +18,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LABEL = re.compile(r"[ \t]*[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}:[ \t]+")
 _SECTION = re.compile(r"\n\s*(?:#{1,6} |[-*+•] |\d{1,2}[.)] )")
+_ANNOUNCED = re.compile(r"(?<=[.!?…]) [^.!?…]{1,200}:$")
 _LONG = 300
 """Characters from which an answer is told by its first paragraphs."""
 _GREETING = re.compile(
@@ -71,7 +72,8 @@ def telling(text: str, *, answers_only: bool = False) -> str:
     name, said = (label[0], text[label.end() :]) if label else ("", text)
     kept = _kept(said, answers_only=answers_only)
     if answers_only and len(kept) > _LONG:
-        kept = _kept(_SECTION.split(said, maxsplit=1)[0], answers_only=True) or kept
+        lead = _kept(_SECTION.split(said, maxsplit=1)[0], answers_only=True)
+        kept = _ANNOUNCED.sub("", lead) or kept
     return name + kept if kept else ""
 
 

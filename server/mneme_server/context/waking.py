@@ -24,7 +24,7 @@ _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
 _LATER = 5
 _LATEST = 20
-_TOPICS_OF = 1_000
+_TOPICS_OF = 300
 """Sessions that tell which topics are common, the latest ones: enough for a share."""
 
 
@@ -96,9 +96,10 @@ class WakeUp:
     def _topics(memory: TenantMemory[ContextUnit], project: str, compared: int) -> Topics:
         """Return what the project's sessions are about; of all, where those are all of its."""
         with memory.read() as unit:
-            found = unit.summaries.topics(project, _TOPICS_OF)
-            if project and len(found) <= compared:
-                found = unit.summaries.topics("", _TOPICS_OF)
+            ids = latest(unit, memory.index, SessionScope(project=project), _TOPICS_OF)
+            if project and len(ids) <= compared:
+                ids = latest(unit, memory.index, SessionScope(), _TOPICS_OF)
+            found = unit.summaries.topics(ids)
         counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
         return Topics(len(found), counts)
 

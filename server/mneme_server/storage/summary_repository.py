@@ -139,18 +139,15 @@ class SqlSummaries:
         row = self._connection.execute(query).first()
         return None if row is None else session_of(row)
 
-    def topics(self, project: str, limit: int) -> Sequence[Sequence[str]]:
-        query = select(session_summaries.c.topics).where(
-            session_summaries.c.tenant_id == self._tenant_id
-        )
-        if project:
-            query = query.join(
-                sessions,
-                (sessions.c.tenant_id == session_summaries.c.tenant_id)
-                & (sessions.c.id == session_summaries.c.session_id),
-            ).where(sessions.c.project == project)
-        query = query.order_by(session_summaries.c.updated_at.desc()).limit(limit)
-        return [json.loads(topics) for topics in self._connection.execute(query).scalars()]
+    def topics(self, session_ids: Collection[str]) -> Sequence[Sequence[str]]:
+        found: list[Sequence[str]] = []
+        for some in chunks(session_ids):
+            query = select(session_summaries.c.topics).where(
+                session_summaries.c.tenant_id == self._tenant_id,
+                session_summaries.c.session_id.in_(some),
+            )
+            found += [json.loads(topics) for topics in self._connection.execute(query).scalars()]
+        return found
 
     def sessions_of(self, doc_ids: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
