@@ -45,7 +45,7 @@ _RULES = (
     _HOST,
     r"(?P<num>(?<!\w)[-+]?[$€£]?\d+(?:[.,_:]\d+)*(?P<unit>ns|us|ms|s|secs?|m|mins?|h|hours?|d|days?"
     r"|b|[kmgt]i?b|k|px|x|st|nd|rd|th)?(?!\w))",
-    r"(?P<word>\b[^\W\d]\w*(?:-\w+)*\b|\b\d+[^\W\d_][\w-]*\b)",
+    r"(?P<word>\b[^\W\d]\w*(?:-\w+)*\b|\b\d+_?[^\W\d_][\w-]*\b)",
 )
 _PATTERN = re.compile("|".join(_RULES), re.IGNORECASE)
 _PLACEHOLDER = {

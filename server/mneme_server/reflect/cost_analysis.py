@@ -185,6 +185,9 @@ class _Shares:
             for column in columns
         ]
         count = np.bincount(codes, minlength=size)
+        span = max(len(self._history.sessions), 1)
+        pairs = np.unique(codes.astype(np.int64) * span + self._history.session[rows])
+        sessions = np.bincount(pairs // span, minlength=size)
         order = sorted(
             np.flatnonzero(count).tolist(), key=lambda i: (-cost[i], -tokens[0][i], texts[i])
         )
@@ -198,6 +201,7 @@ class _Shares:
                 input_tokens=int(tokens[0][i]),
                 output_tokens=int(tokens[1][i]),
                 event_count=int(count[i]),
+                session_count=int(sessions[i]),
             )
             for i in order[: self._limit]
         )
@@ -267,7 +271,10 @@ def _insights(result: CostAnalysis) -> list[Insight]:
         insights.append(
             Insight(
                 type="cost_trend",
-                summary=f"The cost of a session {moves(trend, dollars)}; {sure(trend.q_value)}.",
+                summary=(
+                    f"The cost of a session {moves(trend, dollars)}, on average"
+                    f" {dollars(result.average_cost_per_session)}; {sure(trend.q_value)}."
+                ),
                 data={
                     "slope_per_day": trend.slope_per_day,
                     "change": trend.change,
@@ -306,19 +313,25 @@ def _insights(result: CostAnalysis) -> list[Insight]:
     ):
         named = [share for share in shares if share.key and share.cost_usd]
         if len(named) > 1:  # That the only one is the dearest says nothing.
-            insights.append(_dearest(kind, word, named[0]))
+            insights.append(_dearest(kind, word, named[0], result.costed_sessions))
     dearest = result.most_expensive
     if len(dearest) > 1 and dearest[0].cost_usd > dearest[1].cost_usd:
         insights.append(_costliest(result.most_expensive[0]))
     return insights
 
 
-def _dearest(kind: str, word: str, share: CostShare) -> Insight:
+def _dearest(kind: str, word: str, share: CostShare, sessions: int) -> Insight:
+    # Whether a share of the cost is large depends on what it is a share of.
+    where = (
+        f", in {percent(share.session_count / sessions)} of the sessions"
+        if 0 < share.session_count <= sessions
+        else ""
+    )
     return Insight(
         type=kind,
         summary=(
             f"The dearest {word} is {share.key}, with {dollars(share.cost_usd)}"
-            f" ({percent(share.share)} of the cost)."
+            f" ({percent(share.share)} of the cost{where})."
         ),
         data={"key": share.key, "cost_usd": share.cost_usd, "share": share.share},
     )

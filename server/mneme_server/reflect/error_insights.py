@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.reflect.compared import OutcomeSplit, SequenceEffect
-from mneme_server.reflect.model import EVIDENCE, ErrorPattern, ErrorPatterns, Insight, Recovery
-from mneme_server.reflect.recoveries import NO_CALL, OTHER_TOOL, SAME_CALL
+from mneme_server.reflect.model import EVIDENCE, ErrorPattern, ErrorPatterns, Insight
+from mneme_server.reflect.recoveries import NO_CALL, OTHER_ARGUMENTS, OTHER_TOOL, SAME_CALL
 from mneme_server.reflect.wording import (
     against,
     day,
@@ -31,10 +31,13 @@ def error_insights(result: ErrorPatterns) -> list[Insight]:
         ]
         if pattern.outcome is not None and pattern.outcome.is_sure:
             insights.append(_ended(pattern, pattern.outcome))
-        if pattern.recoveries and pattern.recoveries[0].sessions >= _RECURRING:
+        if sum(pattern.recovered.values()) >= _RECURRING:
             insights.append(_recovered(pattern))
-    if result.outcome is not None and result.outcome.is_sure:
-        insights.append(_with_errors(result.outcome))
+    # Where all errors are of one kind, that has been said.
+    told = {p.outcome.sessions for p in result.patterns if p.outcome is not None}
+    any_error = result.outcome
+    if any_error is not None and any_error.is_sure and any_error.sessions not in told:
+        insights.append(_with_errors(any_error))
     # Stable: of equally strong ones those of the more frequent error come first.
     return sorted(insights, key=lambda insight: -insight.strength)
 
@@ -150,35 +153,37 @@ def _with_errors(split: OutcomeSplit) -> Insight:
 
 
 def _recovered(pattern: ErrorPattern) -> Insight:
-    count = sum(way.sessions for way in pattern.recoveries)
+    count = sum(pattern.recovered.values())
+    said = "; ".join(
+        f"{how.format(tool=pattern.tool_name)} in {pattern.recovered[kind]:,}"
+        for kind, how in _KINDS.items()
+        if pattern.recovered.get(kind)
+    )
     best = pattern.recoveries[0]
-    shared = f"all {count}" if best.sessions == count else f"{best.sessions} of {count}"
     return Insight(
         type="error_recovery",
         summary=(
-            f"After the last {_name(pattern)} in sessions that succeeded all the same,"
-            f" {_way(best, pattern)} in {shared}."
+            f"Of {plural(count, 'session')} that succeeded in spite of {_name(pattern)}, after the"
+            f" last such error {said}."
         ),
         data={
             "template": pattern.template,
             "tool_name": pattern.tool_name,
             "sessions": count,
-            "kind": best.kind,
-            "tools": list(best.tools),
-            "sessions_so": best.sessions,
+            "by_kind": dict(pattern.recovered),
+            "most_frequent": {"kind": best.kind, "tools": list(best.tools)},
         },
         session_ids=best.session_ids,
         event_ids=tuple(filter(None, (best.error_event_id, best.event_id))),
-        strength=float(best.sessions),
+        strength=float(
+            sum(pattern.recovered.get(kind, 0) for kind in (OTHER_ARGUMENTS, SAME_CALL))
+        ),
     )
 
 
-def _way(way: Recovery, pattern: ErrorPattern) -> str:
-    """Return how sessions went on after an error."""
-    if way.kind == NO_CALL:
-        return "no further call went through"
-    if way.kind == OTHER_TOOL:
-        return f"the next call that went through was of {sequence(way.tools)}"
-    how = "with the same arguments" if way.kind == SAME_CALL else "with other arguments"
-    after = f", after {sequence(way.tools[:-1])}," if len(way.tools) > 1 else ""
-    return f"{pattern.tool_name} went through {how}{after}"
+_KINDS = {
+    OTHER_ARGUMENTS: "{tool} went through with other arguments",
+    SAME_CALL: "{tool} went through with the same arguments",
+    OTHER_TOOL: "another call went through",
+    NO_CALL: "no further call went through",
+}

@@ -23,6 +23,7 @@ from mneme_server.reflect.params import ErrorParams
 from mneme_server.reflect.ports import Column, HistoryReader
 from mneme_server.reflect.recoveries import Recoveries
 from mneme_server.reflect.stats import Floats
+from mneme_server.reflect.wording import plural
 
 NEEDED = (*tool_calls.NEEDED, Column.MESSAGE)
 _MAX_PRECEDING = 5
@@ -70,8 +71,8 @@ def error_patterns(
         described = _described(
             pattern, preceding, calls=calls, history=history, reader=reader, params=params
         )
-        resolved = followed.after(pattern.rows, pattern.befores, of_tool=pattern.is_of_tool)
-        patterns.append(replace(described, outcome=outcome, recoveries=resolved))
+        resolved, kinds = followed.after(pattern.rows, pattern.befores, of_tool=pattern.is_of_tool)
+        patterns.append(replace(described, outcome=outcome, recoveries=resolved, recovered=kinds))
     result = ErrorPatterns(
         patterns=tuple(patterns),
         pattern_count=len(found),
@@ -79,6 +80,8 @@ def error_patterns(
         outcome=any_error,
     )
     findings = Findings(result, error_insights(result), list(history.notes), list(history.caps))
+    if result.error_count and all(pattern.count == 1 for pattern in patterns):
+        findings.notes.append(f"{plural(result.error_count, 'error')}, no two of them alike")
     tests = sum(family.tests for family in families)
     if tests:
         findings.notes.append(

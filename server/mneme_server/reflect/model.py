@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
@@ -84,6 +85,8 @@ class ErrorPattern:
     session_ids: tuple[str, ...]
     outcome: OutcomeSplit | None = None
     recoveries: tuple[Recovery, ...] = ()
+    recovered: Mapping[str, int] = field(default_factory=dict)
+    """Sessions that succeeded all the same, by the kind of their recovery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,7 @@ class CostShare:
     input_tokens: int
     output_tokens: int
     event_count: int
+    session_count: int
 
 
 @dataclass(frozen=True, slots=True)

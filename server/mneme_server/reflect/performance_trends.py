@@ -154,7 +154,7 @@ def _insights(result: PerformanceTrends, measured: _Measured) -> list[Insight]:
         ),
         _Told(
             "throughput", "The throughput", result.throughput,
-            lambda value: f"{figure(value)} sessions an hour", measured.per_hour,
+            _rate(measured.per_hour), measured.per_hour,
         ),
         _Told("error_rate", "The number of errors a session", result.error_rate, figure,
               measured.errors),
@@ -163,15 +163,30 @@ def _insights(result: PerformanceTrends, measured: _Measured) -> list[Insight]:
     return sorted(insights, key=lambda insight: -insight.strength)
 
 
+def _rate(per_hour: Floats) -> Callable[[float], str]:
+    """Return how to say a number of sessions an hour: an hour, a day or a week, as suits them."""
+    mean = float(np.nanmean(per_hour))
+    hours, unit = (1, "hour") if mean >= 1 else (24, "day") if 24 * mean >= 1 else (168, "week")
+    each = f"an {unit}" if unit == "hour" else f"a {unit}"
+
+    def amount(value: float) -> str:
+        number = figure(hours * value)
+        return f"{number} {'session' if number == '1' else 'sessions'} {each}"
+
+    return amount
+
+
 def _insight(told: _Told) -> Insight:
     test = told.test
     trend = _WORDS[test.trend]
     median = float(np.nanmedian(told.values))
+    # More sessions than before are more work, not better work.
+    verdict = "" if told.name == "throughput" else f": {trend}"
     return Insight(
         type=f"{told.name}_trend",
         summary=(
-            f"{told.word} {moves(test, told.amount)}; {sure(test.q_value)} over {test.points}"
-            f" spans, their median is {told.amount(median)}. That is {trend}."
+            f"{told.word} {moves(test, told.amount)}, around a median of {told.amount(median)}"
+            f" ({test.points} spans, {sure(test.q_value)}){verdict}."
         ),
         data={
             "trend": trend,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +58,11 @@ class Recoveries:
         self._good_session = calls.session[self._good]
         self._good_event = calls.event[self._good]
 
-    def after(self, rows: Ints, befores: Ints, *, of_tool: bool) -> tuple[Recovery, ...]:
-        """Return what followed an error in the sessions that succeeded, the most frequent first.
+    def after(
+        self, rows: Ints, befores: Ints, *, of_tool: bool
+    ) -> tuple[tuple[Recovery, ...], Mapping[str, int]]:
+        """Return what followed an error in the sessions that succeeded, the most frequent ways
+        first, and the sessions of each kind of way in all.
 
         Args:
             rows: the errors (k,) as places among the events.
@@ -76,7 +80,10 @@ class Recoveries:
         for way in ways:
             found[self._described(way, arguments)].append(way)
         ranked = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))[:MAX_SHOWN]
-        return tuple(self._shown(kind, tools, alike) for (kind, tools), alike in ranked)
+        kinds: Counter[str] = Counter()
+        for (kind, _), alike in found.items():
+            kinds[kind] += len(alike)
+        return tuple(self._shown(kind, tools, alike) for (kind, tools), alike in ranked), kinds
 
     def _last_of_each_session(self, rows: Ints) -> Ints:
         """Return the places in `rows` of the last such error of each session that succeeded."""

@@ -34,6 +34,11 @@ CAVEAT = (
     "What goes together need not cause each other: these are counts and comparisons of what was"
     " recorded, no experiments."
 )
+_COUNTS = frozenset(
+    ("total_cost", "cost_by_model", "cost_by_tag", "cost_by_tool", "expensive_operation",
+     "common_sequence", "tool_loop")
+)  # fmt: skip
+"""Findings that only count what there is."""
 _PATIENCE_S = 10.0
 _RETRY_S = 5.0
 
@@ -143,7 +148,7 @@ class Reflect:
             result=findings.result,
             insights=tuple(findings.insights),
             scope=_scope(history, findings),
-            caveat=CAVEAT if findings.insights else "",
+            caveat=CAVEAT if any(i.type not in _COUNTS for i in findings.insights) else "",
         )
 
 

@@ -116,9 +116,11 @@ def _recent(history: History, params: ComparisonParams, notes: list[str]) -> NDA
     last = max(int(starts.max()), int(times.max()) if len(times) else 0)
     days = _DEFAULT_DAYS if params.recent_days is None else params.recent_days
     recent = starts >= last - round(days * DAY_US)
-    if params.recent_days is None and (~recent).sum() < MIN_SIDE <= count // 2:
+    few = min(recent.sum(), (~recent).sum()) < MIN_SIDE
+    if params.recent_days is None and few and count // 2 >= MIN_SIDE:
+        which = "older than" if recent.sum() >= MIN_SIDE else "of the last"
         notes.append(
-            f"fewer than {MIN_SIDE} sessions are older than {_DEFAULT_DAYS:g} days, so the later"
+            f"fewer than {MIN_SIDE} sessions are {which} {_DEFAULT_DAYS:g} days, so the later"
             " half is compared with the earlier half; params recent_days or recent_sessions choose"
         )
         return places >= count - count // 2

@@ -94,12 +94,13 @@ def points(share: float) -> str:
 
 
 def moves(test: TrendTest, amount: Callable[[float], str]) -> str:
-    """Return what a series does: "rises by 12 ms a day (8–15 ms), 120 ms over 10 days"."""
+    """Return what a series does: "rises by 120 ms over 10 days (80 ms to 150 ms)"."""
     low, high = sorted(map(abs, test.slope_interval))
     over = plural(round(test.days), "day") if test.days >= 1.5 else f"{24 * test.days:.0f} hours"
+    verb = "rises" if test.slope_per_day > 0 else "falls"
     return (
-        f"{'rises' if test.slope_per_day > 0 else 'falls'} by {amount(abs(test.slope_per_day))} a"
-        f" day ({amount(low)} to {amount(high)}), by {amount(abs(test.change))} over {over}"
+        f"{verb} by {amount(abs(test.change))} over {over}"
+        f" ({amount(low * test.days)} to {amount(high * test.days)})"
     )
 
 

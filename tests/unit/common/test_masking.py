@@ -83,7 +83,8 @@ def test_a_message_without_words_has_a_template_too() -> None:
 def test_errors_that_differ_in_a_host_a_user_or_a_name_are_one_pattern(form: str) -> None:
     names = (
         "host-0", "host-3", "web12", "bob42", "db1", "10.0.0.17", "api.example.com:8443",
-        "worker-7f9c", "eu-west-1", "node_12", "x1", "redis-0.redis.svc", "8f3a1c2e",
+        "worker-7f9c", "eu-west-1", "node_12", "x1", "0047_channel", "redis-0.redis.svc",
+        "8f3a1c2e",
     )  # fmt: skip
     assert {template_of(form.format(name, name)) for name in names} == {form.format("<id>", "<id>")}
 

@@ -120,9 +120,9 @@ def test_a_trend_is_told_with_its_change_over_the_range() -> None:
     (told,) = [i for i in findings.insights if i.type == "latency_trend"]
     assert isinstance(findings.result, PerformanceTrends)
     assert findings.result.latency.change == pytest.approx(600, rel=0.15)
-    assert " a day (" in told.summary
-    assert " over 29 days; q < 0.001 over 30 spans" in told.summary
-    assert told.summary.endswith("That is degrading.")
+    assert told.summary.startswith("The median latency rises by ")
+    assert " over 29 days (" in told.summary
+    assert told.summary.endswith(" (30 spans, q < 0.001): degrading.")
 
 
 def test_sessions_that_all_began_at_once_have_no_rate_beyond_their_number() -> None:

@@ -50,8 +50,9 @@ def test_what_followed_an_error_is_told_of_the_sessions_that_succeeded() -> None
     assert found[0].session_ids == ("s03", "s02", "s01")
     (told,) = [i for i in found_in(record).insights if i.type == "error_recovery"]
     assert told.summary == (
-        "After the last “card refused” of pay in sessions that succeeded all the same, pay went"
-        " through with other arguments, after a, in 3 of 6."
+        "Of 6 sessions that succeeded in spite of “card refused” of pay, after the last such error"
+        " pay went through with other arguments in 3; pay went through with the same arguments in"
+        " 1; another call went through in 1; no further call went through in 1."
     )
     assert told.event_ids == (found[0].error_event_id, found[0].event_id)
 

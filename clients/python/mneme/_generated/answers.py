@@ -313,6 +313,9 @@ class CostShare(Answer[reflect_service_pb2.CostShare], of=reflect_service_pb2.Co
     event_count: int
     """Events with a cost or tokens."""
 
+    session_count: int
+    """Sessions with such events."""
+
 
 class CostlyOperation(
     Answer[reflect_service_pb2.CostlyOperation], of=reflect_service_pb2.CostlyOperation
@@ -1423,7 +1426,7 @@ class ReflectResponse(
 
     caveat: str
     """One line for whoever reads the findings: that things go together does not
-    show that one causes the other. Empty without findings.
+    show that one causes the other. Empty where nothing was compared.
     """
 
     error_patterns: ErrorPatterns

@@ -326,20 +326,22 @@ class ToolSequences(_message.Message):
     def __init__(self, common: _Optional[_Iterable[_Union[SequenceCount, _Mapping]]] = ..., before_errors: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., before_success: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., before_failure: _Optional[_Iterable[_Union[SequenceEffect, _Mapping]]] = ..., average_length: _Optional[float] = ..., loops: _Optional[_Iterable[_Union[ToolLoop, _Mapping]]] = ..., sequence_count: _Optional[int] = ..., tools: _Optional[_Iterable[_Union[ToolUse, _Mapping]]] = ...) -> None: ...
 
 class CostShare(_message.Message):
-    __slots__ = ("key", "cost_usd", "share", "input_tokens", "output_tokens", "event_count")
+    __slots__ = ("key", "cost_usd", "share", "input_tokens", "output_tokens", "event_count", "session_count")
     KEY_FIELD_NUMBER: _ClassVar[int]
     COST_USD_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     EVENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SESSION_COUNT_FIELD_NUMBER: _ClassVar[int]
     key: str
     cost_usd: float
     share: float
     input_tokens: int
     output_tokens: int
     event_count: int
-    def __init__(self, key: _Optional[str] = ..., cost_usd: _Optional[float] = ..., share: _Optional[float] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., event_count: _Optional[int] = ...) -> None: ...
+    session_count: int
+    def __init__(self, key: _Optional[str] = ..., cost_usd: _Optional[float] = ..., share: _Optional[float] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., event_count: _Optional[int] = ..., session_count: _Optional[int] = ...) -> None: ...
 
 class CostPoint(_message.Message):
     __slots__ = ("start_time", "cost_usd", "session_count", "cost_per_session")

@@ -270,6 +270,7 @@ def _share(share: model.CostShare) -> pb.CostShare:
         input_tokens=share.input_tokens,
         output_tokens=share.output_tokens,
         event_count=share.event_count,
+        session_count=share.session_count,
     )
 
 
