@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from mneme_server.storage.tenant_database import (
 )
 
 INDEX_FOLDERS = ("index", "lexical")
+_EXAMINED_FOR_S = 30.0
 
 _log = structlog.get_logger(__name__)
 
@@ -129,6 +132,8 @@ class TenantFiles:
         self._root = root
         self._backups = backups
         self._registry = registry
+        self._examining = threading.Lock()
+        self._found: dict[str, tuple[float, DataLoss | None]] = {}
 
     def stats(self, tenant_id: str) -> TenantStats:
         """Count what the tenant holds."""
@@ -170,10 +175,16 @@ class TenantFiles:
     def damage(self, tenant_id: str) -> DataLoss | None:
         """Return the first damage found in the tenant's database; None when there seems to be none.
 
-        Reads all of it, for some seconds at most.
+        Reads all of it, for some seconds at most, and keeps to what it found for a while: whatever
+        asks again and again must not keep the server busy.
         """
         database = self._root / check_tenant_id(tenant_id) / FILE_NAME
-        return first_damage(database) if database.exists() else None
+        with self._examining:
+            until, found = self._found.get(tenant_id, (0.0, None))
+            if time.monotonic() >= until:
+                found = first_damage(database) if database.exists() else None
+                self._found[tenant_id] = (time.monotonic() + _EXAMINED_FOR_S, found)
+        return found
 
     def remove(self, tenant_id: str) -> None:
         """Close the tenant and remove its folder; one that is gone is fine."""

@@ -68,7 +68,7 @@ def first_damage(path: Path) -> DataLoss | None:
     """Return the first damage found in a tenant's database; None when there seems to be none."""
     until = time.monotonic() + _LONGEST_S
     try:
-        with closing(sqlite3.connect(f"{address_of(path)}", uri=True)) as connection:
+        with closing(sqlite3.connect(address_of(path), uri=True)) as connection:
             connection.execute("PRAGMA query_only = ON")
             connection.text_factory = lenient_text
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

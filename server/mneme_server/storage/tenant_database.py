@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.clock import now_us
 from mneme_server.storage.documents import SqlCorpusSource, SqlDocuments, SqlEmbeddingQueue
-from mneme_server.storage.engine import Database, domain_error
+from mneme_server.storage.engine import Database, address_of, domain_error
 from mneme_server.storage.event_repositories import SqlAgents, SqlEvents, SqlSessions
 from mneme_server.storage.guard import require_tenant
 from mneme_server.storage.handover_repository import SqlHandovers
@@ -238,7 +238,7 @@ class SqlTenantDatabase:
         Raises:
             ResourceExhausted: the disk is full; nothing is left of the copy.
         """
-        source = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
+        source = sqlite3.connect(address_of(self.path), uri=True)
         copy = sqlite3.connect(target)
         try:
             source.backup(copy)
