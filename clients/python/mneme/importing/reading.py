@@ -83,7 +83,10 @@ def read_records(stream: BinaryIO, name: str) -> Iterator[Record | Broken]:
 
 def is_conversation(value: Any) -> bool:
     """Whether a value is a list of messages (or items of a response), rather than of records."""
-    return isinstance(value, list) and all(map(_may_be_said, value)) and any(map(_is_said, value))
+    if not isinstance(value, list):
+        return False
+    objects = [item for item in value if isinstance(item, dict) and item]
+    return all(map(_may_be_said, objects)) and any(map(_is_said, objects))
 
 
 def _is_said(item: dict[str, Any]) -> bool:
@@ -91,11 +94,9 @@ def _is_said(item: dict[str, Any]) -> bool:
     return "role" in item or kind.endswith(("_call", "_call_output")) or kind == "reasoning"
 
 
-def _may_be_said(item: Any) -> bool:
+def _may_be_said(item: dict[str, Any]) -> bool:
     """Whether a message or an item of an unknown kind could look like this; no record does."""
-    return (
-        isinstance(item, dict) and ("role" in item or "type" in item) and not _RECORD & item.keys()
-    )
+    return ("role" in item or "type" in item) and not _RECORD & item.keys()
 
 
 def _next_line(stream: BinaryIO, number: int) -> tuple[int, bytes | None]:

@@ -18,6 +18,8 @@ from mneme.importing.source import Source, UnreadableError, open_source, unpacki
 
 # How many records are looked at before the file is taken for what they are.
 _HEAD = 50
+# What a value of another kind than the format says makes Python raise.
+_MISFITS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".zst")
 # Results that a transcript refers to, which are read with it.
 _SIDE_FOLDER = "tool-results"
@@ -146,10 +148,17 @@ class Importer:
                 titles = ", ".join(sorted(one.title for one in readers().values()))
                 raise UnusableError(f"not recognised; it is none of {titles}")
             report.formats[reader.name] += 1
-            for planned in reader.read(record):
-                self._take(planned, report)
+            found = list(reader.read(record))
         except UnusableError as error:
             self.totals.broken.append(Broken(record.place, str(error)))
+        except _MISFITS as error:
+            # Files of other programs hold what no reader foresees; one such record is no reason
+            # to leave out the others, nor to be silent.
+            words = f"does not keep to its format: {type(error).__name__}: {error}"
+            self.totals.broken.append(Broken(record.place, words))
+        else:
+            for planned in found:
+                self._take(planned, report)
 
     def _take(self, planned: Planned, report: FileReport) -> None:
         report.count(planned)

@@ -222,7 +222,7 @@ class ClaudeCode(Reader):
         return key
 
     def _events(self, line: Mapping[str, Any], planned: Planned) -> Iterator[dict[str, Any]]:
-        kind, message = line["type"], line.get("message")
+        kind, message = str(line.get("type", "line")), line.get("message")
         if kind in ("user", "assistant") and isinstance(message, Mapping):
             yield from self._message(line, message, planned)
             return
@@ -247,7 +247,7 @@ class ClaudeCode(Reader):
             for block in (content if isinstance(content, list) else ())
         )
         flags = {k: True for k in ("isMeta", "isCompactSummary") if line.get(k)}
-        for event in block_events(line["type"], content, self._calls, planned):
+        for event in block_events(str(line["type"]), content, self._calls, planned):
             if event["event_type"] in ("tool_response", "tool_error") and results == 1:
                 event["payload"] |= _details(details, event, planned)
             if line.get("isApiErrorMessage") and event["event_type"] == "message":
@@ -297,7 +297,7 @@ class ClaudeCode(Reader):
     ) -> None:
         message = line.get("message")
         usage = message.get("usage") if isinstance(message, Mapping) else None
-        if line["type"] != "assistant" or not isinstance(usage, Mapping):
+        if line.get("type") != "assistant" or not isinstance(usage, Mapping):
             return
         assert isinstance(message, Mapping)
         if message.get("model") == "<synthetic>":
@@ -329,7 +329,7 @@ def _ends(line: Mapping[str, Any], answer: str) -> bool:
     message = line.get("message")
     if not isinstance(message, Mapping):
         return False
-    if line["type"] == "assistant":
+    if line.get("type") == "assistant":
         return _answer_key(line, message) != answer
     content = message.get("content")
     blocks = content if isinstance(content, list) else [content]

@@ -214,12 +214,12 @@ class Codex(Reader):
 
     def _deferred(self, kind: str, payload: Mapping[str, Any], planned: Planned) -> bool:
         """Whether a line only tells what another line tells, or may tell, as well."""
-        shape = payload.get("type") if kind == "event_msg" else None
+        shape = str(payload.get("type")) if kind == "event_msg" else None
         if kind == "response_item":
             self._match(payload)
             return False
         if shape in _SPOKEN or shape in _THOUGHT:
-            role = _SPOKEN.get(str(shape), "thinking")
+            role = _SPOKEN.get(shape, "thinking")
             text = str(payload.get("message") or payload.get("text") or "")
             self._show(role, text.strip(), payload, planned)
             return True
@@ -231,7 +231,7 @@ class Codex(Reader):
                 self._ends[call_id] = _moved(planned)
             planned.notes[REPEATED] += 1
             return True
-        if isinstance(shape, str) and _SHOWN.search(shape):
+        if shape is not None and _SHOWN.search(shape):
             planned.notes[REPEATED] += 1
             return True
         return False
@@ -291,7 +291,7 @@ class Codex(Reader):
     def _events(
         self, kind: str, payload: Mapping[str, Any], planned: Planned
     ) -> Iterator[dict[str, Any]]:
-        shape = payload.get("type")
+        shape = str(payload.get("type"))
         if kind == "response_item":
             yield from item_events(payload, self._calls, planned, self._failed)
         elif kind == "turn_context":
@@ -306,14 +306,14 @@ class Codex(Reader):
         elif kind == "event_msg" and shape == "token_count":
             yield from self._usage(payload, planned)
         elif kind == "event_msg" and shape in _ERRORS:
-            event = raw(str(shape), payload, None, planned.notes, planned.kept)
+            event = raw(shape, payload, None, planned.notes, planned.kept)
             words = payload.get("message")
             error = words if isinstance(words, str) else json.dumps(payload, ensure_ascii=False)
             error = clip(error, planned.notes)
             yield event | {"event_type": "error", "error": error, "searchable": None}
         else:
             known = (kind in _LINES and kind != "event_msg") or shape in _NOTES or kind == "state"
-            name = str(shape) if kind == "event_msg" else kind
+            name = shape if kind == "event_msg" else kind
             what = None if known else f"line {name!r}"
             yield raw(name, payload, what, planned.notes, planned.kept)
 
