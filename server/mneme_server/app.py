@@ -353,6 +353,7 @@ def _server_options(settings: Settings, local: LocalServing | None) -> ServerOpt
         max_streams=settings.max_streams,
         max_uploads=settings.max_uploads,
         max_message_bytes=settings.max_message_bytes,
+        max_connection_streams=settings.max_connection_streams,
         auth_required=settings.auth == "required",
         tls=tls,
     )

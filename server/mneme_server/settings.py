@@ -115,6 +115,12 @@ class Settings(BaseSettings):
     max_message_bytes: int = Field(
         16 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1, description="largest message, in and out"
     )
+    max_connection_streams: int = Field(
+        32,
+        ge=1,
+        le=65_536,
+        description="calls in flight on one connection; its client keeps the next ones back",
+    )
     drain_seconds: float = Field(
         10.0, ge=0, description="how long a shutdown waits for calls in flight"
     )

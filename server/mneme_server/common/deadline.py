@@ -18,7 +18,12 @@ from mneme_server.common.errors import Unavailable
 TimeLeft = Callable[[], float | None]
 """Returns the seconds left, 0 when nobody waits any more, None without a limit."""
 
-_current: ContextVar[TimeLeft] = ContextVar("mneme_time_left", default=lambda: None)
+
+def _no_limit() -> None:
+    return None
+
+
+_current: ContextVar[TimeLeft] = ContextVar("mneme_time_left", default=_no_limit)
 
 
 class Abandoned(Unavailable):
@@ -29,8 +34,13 @@ class Abandoned(Unavailable):
 
 
 def enter(left: TimeLeft) -> None:
-    """Have the rest of this context ask `left`. Threads that it starts do not inherit it."""
+    """Have this context ask `left` until it leaves. Threads that it starts do not inherit it."""
     _current.set(left)
+
+
+def leave() -> None:
+    """Forget what `enter` was given: the context may be part of it, and neither would be freed."""
+    _current.set(_no_limit)
 
 
 @contextmanager

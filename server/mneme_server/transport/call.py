@@ -15,7 +15,7 @@ from mneme_server.transport.methods import Method
 _MAX_REQUEST_ID = 128
 _NEVER_S = 100 * 365 * 86_400.0
 
-_current: ContextVar[Call] = ContextVar("mneme_call")
+_current: ContextVar[Call | None] = ContextVar("mneme_call", default=None)
 
 
 class Call:
@@ -129,8 +129,15 @@ class Call:
 
 
 def enter(call: Call) -> None:
-    """Make `call` the current one; each call runs in a context of its own, which ends with it."""
+    """Make `call` the current one; each call runs in a context of its own."""
     _current.set(call)
+
+
+def leave() -> None:
+    """Forget the current call. gRPC keeps the context with the call, so that they would keep each
+    other, and the stream counted among its connection's, until the garbage is collected.
+    """
+    _current.set(None)
 
 
 def current_call() -> Call:
@@ -141,7 +148,10 @@ def current_call() -> Call:
     Raises:
         LookupError: this thread serves no call.
     """
-    return _current.get()
+    call = _current.get()
+    if call is None:
+        raise LookupError("this thread serves no call")
+    return call
 
 
 def current_caller() -> Caller:
@@ -151,7 +161,7 @@ def current_caller() -> Caller:
         LookupError: this thread serves no call.
         RuntimeError: the call was not authenticated.
     """
-    return _current.get().caller
+    return current_call().caller
 
 
 def bearer(authorization: str) -> str:

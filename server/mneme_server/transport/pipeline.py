@@ -8,8 +8,9 @@ last answer was taken; a check looks at every request message.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from types import TracebackType
 from typing import Any, TypeAlias
 
 import grpc
@@ -101,14 +102,14 @@ class Pipeline(grpc.ServerInterceptor):
 
         def answer(raw: Any, context: grpc.ServicerContext) -> Any:
             call = Call(method, context)
-            with ExitStack() as stack:
-                self._enter(stack, call)
+            with _Entered() as entered:
+                self._enter(entered, call)
                 return respond(read(call, raw), context)
 
         def stream_answers(raw: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             call = Call(method, context)
-            with ExitStack() as stack:
-                self._enter(stack, call)
+            with _Entered() as entered:
+                self._enter(entered, call)
                 yield from respond(read(call, raw), context)
 
         return make(
@@ -123,18 +124,17 @@ class Pipeline(grpc.ServerInterceptor):
 
         def refuse(_raws: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             call = Call(method, context)
-            with ExitStack() as stack:
-                self._enter(stack, call)
+            with _Entered() as entered:
+                self._enter(entered, call)
                 raise refusal()
 
         refuse.experimental_thread_pool = self._admission.refusals  # type: ignore[attr-defined]
         return grpc.stream_stream_rpc_method_handler(refuse)
 
-    def _enter(self, stack: ExitStack, call: Call) -> None:
-        calls.enter(call)
-        deadline.enter(call.time_left)
+    def _enter(self, entered: _Entered, call: Call) -> None:
+        entered.enter(_current(call))
         for layer in self._layers:
-            stack.enter_context(layer(call))
+            entered.enter(layer(call))
 
     def _read(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
         if len(raw) <= _SMALL_REQUEST:
@@ -147,6 +147,59 @@ class Pipeline(grpc.ServerInterceptor):
         for check in self._checks:
             check(call, message)
         return message
+
+
+@contextmanager
+def _current(call: Call) -> Iterator[None]:
+    """Make the call known to what is below, and forget it at its end."""
+    calls.enter(call)
+    deadline.enter(call.time_left)
+    try:
+        yield
+    finally:
+        calls.leave()
+        deadline.leave()
+
+
+class _Entered:
+    """The layers around a call, left in reverse; none of them swallows an error.
+
+    Not `contextlib.ExitStack`: it keeps an error and its frames in a circle, so that each refused
+    call would live, and count among its connection's streams, until the garbage is collected.
+    """
+
+    def __init__(self) -> None:
+        self._layers: list[AbstractContextManager[None]] = []
+
+    def enter(self, layer: AbstractContextManager[None]) -> None:
+        """Enter one more."""
+        layer.__enter__()
+        self._layers.append(layer)
+
+    def __enter__(self) -> _Entered:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        raised = error
+        try:
+            while self._layers:
+                layer = self._layers.pop()
+                try:
+                    if raised is None:
+                        layer.__exit__(None, None, None)
+                    else:
+                        layer.__exit__(type(raised), raised, raised.__traceback__)
+                except BaseException as other:
+                    raised = other
+            if raised is not None and raised is not error:
+                raise raised
+        finally:
+            del raised, error, trace  # A traceback holds this frame, which must not hold it.
 
 
 def _read_all(

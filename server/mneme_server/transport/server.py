@@ -85,6 +85,7 @@ class ServerOptions:
         max_uploads: client streams at once. Of the threads that are left, exports get a quarter
             and streams without a key another.
         max_message_bytes: the largest message, in and out.
+        max_connection_streams: calls in flight on one connection; the client keeps the next back.
         auth_required: whether a call must carry a key.
         tls: certificates; None serves plaintext.
     """
@@ -94,6 +95,7 @@ class ServerOptions:
     max_streams: int
     max_uploads: int
     max_message_bytes: int
+    max_connection_streams: int
     auth_required: bool
     tls: Tls | Pem | None
 
@@ -142,7 +144,7 @@ class GrpcServer:
         self._server = grpc.server(
             self._workers,  # type: ignore[arg-type]  # Any executor does: gRPC only submits.
             interceptors=[self._pipeline],
-            options=_channel_options(options.max_message_bytes),
+            options=_channel_options(options),
         )
         for service in services:
             service.add(service.servicer, self._server)
@@ -248,10 +250,12 @@ def _read(setting: str, file: Path) -> bytes:
         raise ListenError(setting, str(file), error.strerror or str(error)) from error
 
 
-def _channel_options(max_message_bytes: int) -> list[tuple[str, int]]:
+def _channel_options(options: ServerOptions) -> list[tuple[str, int]]:
     return [
-        ("grpc.max_receive_message_length", max_message_bytes),
-        ("grpc.max_send_message_length", max_message_bytes),
+        ("grpc.max_receive_message_length", options.max_message_bytes),
+        ("grpc.max_send_message_length", options.max_message_bytes),
+        # Else one peer that opens and resets streams fills the queue that all callers stand in.
+        ("grpc.max_concurrent_streams", options.max_connection_streams),
         # Two servers on one port would each get half of the calls.
         ("grpc.so_reuseport", 0),
         # A caller that vanished without a word is noticed, so that its streams free their seats.

@@ -46,6 +46,7 @@ OPTIONS = ServerOptions(
     max_streams=4,
     max_uploads=4,
     max_message_bytes=1024 * 1024,
+    max_connection_streams=32,
     auth_required=True,
     tls=None,
 )
