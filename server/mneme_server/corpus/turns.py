@@ -15,6 +15,7 @@ import structlog
 from mneme_server.common import fairness
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
+from mneme_server.common.panics import is_failure
 
 _FIRST_RETRY_S = 1.0
 _LONGEST_RETRY_S = 600.0
@@ -99,7 +100,9 @@ class TenantWorker(ABC):
                 due_us = self.step(tenant_id)
             except NotFound:
                 continue  # The tenant was deleted meanwhile.
-            except Exception as error:
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
                 expected = isinstance(error, MnemeError)
                 _log.error(
                     f"{self._work} step failed, will be tried again", tenant=tenant_id,

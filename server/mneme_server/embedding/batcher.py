@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mneme_server.common import deadline
 from mneme_server.common.fairness import on_behalf_of
+from mneme_server.common.panics import is_failure
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
 from mneme_server.embedding.port import Embedder
@@ -269,7 +270,9 @@ class MicroBatcher:
             return
         try:
             vectors = self._embed_batch[line]([t for piece in batch for t in piece.texts])
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):  # A tokenizer's panic is one, and fails only these calls.
+                raise
             failure = _as_embedding_error(error)
             if failure.retryable or len({id(piece.call) for piece in batch}) == 1:
                 for piece in batch:
@@ -321,7 +324,7 @@ class _BackgroundView:
         """Does nothing: the batcher is closed by whoever built it."""
 
 
-def _as_embedding_error(error: Exception) -> EmbeddingError:
+def _as_embedding_error(error: BaseException) -> EmbeddingError:
     if isinstance(error, EmbeddingError):
         return error
     wrapped = EmbeddingError("the embedder failed", detail=f"{type(error).__name__}: {error}")

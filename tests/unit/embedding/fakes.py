@@ -21,7 +21,7 @@ class FakeEmbedder:
 
     def __init__(self, on_batch: Callable[[list[str]], None] = lambda texts: None) -> None:
         self.batches: list[list[str]] = []
-        self.failures: dict[str, Exception] = {}
+        self.failures: dict[str, BaseException] = {}
         self.gate = threading.Event()
         self.gate.set()
         self.started = threading.Semaphore(0)  # released as each batch begins

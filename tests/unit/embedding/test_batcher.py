@@ -153,11 +153,18 @@ def test_an_outage_fails_the_batch_once_and_not_once_per_caller(
     batcher.close()
 
 
-def test_an_unexpected_exception_reaches_the_caller_as_an_embedding_error() -> None:
+class PanicException(BaseException):
+    """As libraries written in Rust raise it: tokenizers is one."""
+
+
+@pytest.mark.parametrize("error", [MemoryError("too much"), PanicException("too much")])
+def test_an_unexpected_exception_reaches_the_caller_as_an_embedding_error(
+    error: BaseException,
+) -> None:
     embedder = FakeEmbedder()
-    embedder.failures["x"] = MemoryError("too much")
+    embedder.failures["x"] = error
     batcher = MicroBatcher(embedder)
-    with pytest.raises(EmbeddingError, match="MemoryError: too much"):
+    with pytest.raises(EmbeddingError, match=f"{type(error).__name__}: too much"):
         batcher.embed(["x"])
     assert batcher.embed(["after"]).shape == (1, 32)
     batcher.close()
