@@ -97,7 +97,10 @@ class Application:
         self._authenticator = Authenticator(keys)
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         files = TenantFiles(
-            settings.data_dir / "tenants", settings.data_dir / "backups", memories.registry
+            settings.data_dir / "tenants",
+            settings.data_dir / "backups",
+            memories.registry,
+            memories.model,
         )
         self._tenants = Tenants(memories.catalog.tenants, files, self._authenticator)
         self._keys = ApiKeys(keys, memories.catalog.tenants, self._authenticator)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -15,7 +16,13 @@ import structlog
 
 from mneme_server.admin.model import check_tenant_id
 from mneme_server.admin.ports import Backup, TenantCatalog, TenantStats
-from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason, ResourceExhausted
+from mneme_server.common.errors import (
+    DataLoss,
+    FailedPrecondition,
+    NotFound,
+    Reason,
+    ResourceExhausted,
+)
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.registry import TenantRegistry
 from mneme_server.corpus.tenant import TenantMemory
@@ -128,10 +135,13 @@ class TenantFiles:
     Implements `TenantStatistics`, `TenantBackups` and `TenantFolders` of `admin.ports`.
     """
 
-    def __init__(self, root: Path, backups: Path, registry: TenantRegistry[Unit]) -> None:
+    def __init__(
+        self, root: Path, backups: Path, registry: TenantRegistry[Unit], model: EmbeddingModel
+    ) -> None:
         self._root = root
         self._backups = backups
         self._registry = registry
+        self._model = model
         self._examining = threading.Lock()
         self._found: dict[str, tuple[float, DataLoss | None]] = {}
 
@@ -159,18 +169,78 @@ class TenantFiles:
 
     def backup(self, tenant_id: str) -> Backup:
         """Copy the tenant's database as it is now."""
+        with self._registry.open(tenant_id):
+            return self._copy(tenant_id)
+
+    def _copy(self, tenant_id: str) -> Backup:
         target = self._backups / tenant_id / f"{new_id()}.db"
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_suffix(".part")  # A crash must not leave half a file that looks whole.
-        with self._registry.open(tenant_id):
-            database = SqlTenantDatabase(self._root / tenant_id, tenant_id)
-            try:
-                _require_space(target.parent, database.path)
-                database.copy_to(part)
-            finally:
-                database.close()
+        database = SqlTenantDatabase(self._root / tenant_id, tenant_id)
+        try:
+            _require_space(target.parent, database.path)
+            database.copy_to(part)
+        finally:
+            database.close()
         part.rename(target)
         return Backup(str(target), target.stat().st_size, file_sha256(target))
+
+    def restore(self, tenant_id: str, name: str) -> Backup:
+        """Put a backup in the place of the tenant's database; return one of what was there."""
+        source = self._backups / tenant_id / name
+        if Path(name).name != name or not source.is_file():
+            raise NotFound(f"tenant {tenant_id} has no backup {name}")
+        staged = self._backups / tenant_id / f".restoring-{new_id()}"
+        staged.mkdir()
+        try:
+            _require_space(staged, source)
+            shutil.copyfile(source, staged / FILE_NAME)
+            self._check(staged, tenant_id, name)
+            with self._registry.removing(tenant_id, replaced=True):
+                before = self._keep(tenant_id)
+                self._replace(self._root / tenant_id, staged / FILE_NAME)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+        return before
+
+    def _check(self, staged: Path, tenant_id: str, name: str) -> None:
+        """Check that what would take the place is whole, and of the model that runs."""
+        damaged = DataLoss(f"the backup {name} of tenant {tenant_id} is damaged")
+        try:
+            database = SqlTenantDatabase(staged, tenant_id)  # Migrates what an older version wrote.
+        except DataLoss as error:
+            raise damaged from error
+        try:
+            require_model(database, self._model, tenant_id)
+        finally:
+            database.close()
+        if first_damage(staged / FILE_NAME) is not None:
+            raise damaged
+
+    def _keep(self, tenant_id: str) -> Backup:
+        """Back up what is about to be replaced; as it lies there when it cannot be read."""
+        try:
+            return self._copy(tenant_id)
+        except DataLoss:
+            folder = self._backups / tenant_id
+            target = folder / f"{new_id()}.damaged.db"
+            shutil.copyfile(self._root / tenant_id / FILE_NAME, target)
+            return Backup(str(target), target.stat().st_size, file_sha256(target))
+
+    def _replace(self, folder: Path, database: Path) -> None:
+        """Make `database` the tenant's. Cut short anywhere, the folder holds one of the two."""
+        for built in INDEX_FOLDERS:  # They belong to what was there, and are built from what is.
+            shutil.rmtree(folder / built, ignore_errors=True)
+        for log in ("-wal", "-shm"):
+            (folder / f"{FILE_NAME}{log}").unlink(missing_ok=True)
+        with database.open("rb") as written:
+            os.fsync(written.fileno())
+        database.replace(folder / FILE_NAME)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def damage(self, tenant_id: str) -> DataLoss | None:
         """Return the first damage found in the tenant's database; None when there seems to be none.

@@ -302,6 +302,95 @@ def test_a_backup_put_into_the_folder_brings_back_what_was_there(tmp_path: Path)
         assert "new" in ids_of(recall(api, "life goes on"))
 
 
+def backup_of(server: LocalServer, api: Api) -> admin_pb.BackupResponse:
+    return server.keys.admin.admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id))
+
+
+def restore(server: LocalServer, api: Api, name: str) -> admin_pb.RestoreResponse:
+    request = admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=name)
+    return server.keys.admin.admin.Restore(request)
+
+
+def texts(api: Api, query: str) -> list[str]:
+    return [result.text for result in recall(api, query).results]
+
+
+def test_a_restore_brings_back_what_was_there_while_the_server_runs(server: LocalServer) -> None:
+    api, other = server.keys.tenant(), server.keys.tenant()
+    record(api, event("recorded before the backup", id="before"), wait=True)
+    record(other, event("of another tenant", id="other"), wait=True)
+    backup = backup_of(server, api)
+    record(api, event("recorded after the backup", id="after"), wait=True)
+    restored = restore(server, api, Path(backup.path).name)
+    assert texts(api, "recorded the backup") == ["recorded before the backup"]
+    assert texts(other, "of another tenant") == ["of another tenant"]
+    record(api, event("recorded once more", id="after"), wait=True)
+    # What was replaced is a backup itself.
+    restore(server, api, Path(restored.replaced_path).name)
+    assert sorted(texts(api, "recorded the backup")) == [
+        "recorded after the backup",
+        "recorded before the backup",
+    ]
+    assert verify(api).valid
+
+
+@pytest.mark.parametrize(
+    "name", ["01K9ZJ6V1W3Q8Y5T2R7N4M6B0C.db", "../default/x.db", "..", "/etc/passwd", ""]
+)
+def test_a_backup_that_is_not_in_the_tenant_s_folder_cannot_be_restored(
+    name: str, server: LocalServer
+) -> None:
+    api = server.keys.tenant()
+    record(api, event("stays", id="stays"), wait=True)
+    with refused() as failure:
+        restore(server, api, name)
+    expected = grpc.StatusCode.NOT_FOUND if name[:2] == "01" else grpc.StatusCode.INVALID_ARGUMENT
+    assert failure.code == expected
+    assert texts(api, "stays") == ["stays"]
+
+
+def test_a_damaged_backup_is_refused_and_changes_nothing(server: LocalServer) -> None:
+    api = server.keys.tenant()
+    record(api, event("stays", id="stays"), wait=True)
+    backup = backup_of(server, api)
+    path = Path(backup.path)
+    damaged = bytearray(path.read_bytes())
+    damaged[4096 : len(damaged) // 2] = bytes(len(damaged) // 2 - 4096)
+    path.write_bytes(damaged)
+    with refused() as failure:
+        restore(server, api, path.name)
+    assert failure.code == grpc.StatusCode.DATA_LOSS
+    assert texts(api, "stays") == ["stays"]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_restore_mends_a_tenant_whose_database_is_damaged(server: LocalServer) -> None:
+    api = server.keys.tenant()
+    record(api, event("what was saved", id="saved"), wait=True)
+    backup = backup_of(server, api)
+    database = folder_of(server, api) / "mneme.db"
+    damaged = bytearray(database.read_bytes())
+    damaged[8192:] = b"\xff" * (len(damaged) - 8192)
+    database.write_bytes(damaged)
+    restored = restore(server, api, Path(backup.path).name)
+    assert Path(restored.replaced_path).exists()
+    assert texts(api, "saved") == ["what was saved"]
+    assert verify(api).valid
+
+
+def test_a_watch_is_told_to_come_back_after_a_restore(server: LocalServer) -> None:
+    api = server.keys.tenant()
+    record(api, event("before", id="before"), wait=True)
+    backup = backup_of(server, api)
+    watch = api.events.WatchEvents(events_pb.WatchEventsRequest())
+    next(watch)  # It is open now.
+    restore(server, api, Path(backup.path).name)
+    with refused() as failure:
+        list(watch)
+    assert failure.code == grpc.StatusCode.UNAVAILABLE
+    assert texts(api, "before") == ["before"]
+
+
 def test_a_backup_is_whole_while_the_tenant_is_written_to(server: LocalServer) -> None:
     api = server.keys.tenant()
     stop = threading.Event()

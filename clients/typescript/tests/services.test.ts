@@ -240,7 +240,10 @@ test("tenants and keys are managed", async () => {
   assert.ok((await admin.listTenants()).tenants.some((tenant) => tenant.id === "other"));
   assert.ok((await all(admin.iterTenants({ pageSize: 1 }))).length >= 3);
   assert.equal((await admin.getStats({ tenantId: "other" })).tenant?.eventCount, 0n);
-  assert.ok((await admin.backup({ tenantId: "other" })).sizeBytes > 0n);
+  const backup = await admin.backup({ tenantId: "other" });
+  assert.ok(backup.sizeBytes > 0n);
+  const name = backup.path.split("/").at(-1) ?? "";
+  assert.ok((await admin.restore({ tenantId: "other", backup: name })).replacedSizeBytes > 0n);
   await admin.deleteTenant({ tenantId: "other" });
 });
 

@@ -182,6 +182,20 @@ class TenantBackups(Protocol):
         """
         ...
 
+    def restore(self, tenant_id: str, name: str) -> Backup:
+        """Put the backup of this file name in the place of the tenant's database.
+
+        Returns a backup of what was there. The tenant exists.
+
+        Raises:
+            NotFound: the tenant has no such backup.
+            DataLoss: the backup is damaged.
+            FailedPrecondition: another model embedded it, or a newer version wrote it.
+            ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
+            Unavailable: calls of the tenant went on for too long; nothing was changed.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:

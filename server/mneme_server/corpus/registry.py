@@ -35,6 +35,7 @@ class _Slot(Generic[U]):
         self.leases = 0
         self.last_used = time.monotonic()
         self.removed = False
+        self.replaced = False  # Removed for a moment only: a backup takes its place.
 
 
 class TenantRegistry(Generic[U]):
@@ -88,8 +89,12 @@ class TenantRegistry(Generic[U]):
             return [slot.memory for slot in self._slots.values() if slot.memory is not None]
 
     @contextmanager
-    def removing(self, tenant_id: str, timeout_s: float = 30.0) -> Iterator[None]:
-        """Close a tenant for good; inside the block nobody can open it.
+    def removing(
+        self, tenant_id: str, timeout_s: float = 30.0, *, replaced: bool = False
+    ) -> Iterator[None]:
+        """Close a tenant; inside the block nobody can open it.
+
+        Those who try are told that there is no such tenant; with `replaced`, to try again.
 
         Raises:
             Unavailable: calls of the tenant were still running after `timeout_s`.
@@ -97,12 +102,12 @@ class TenantRegistry(Generic[U]):
         with self._lock:
             slot = self._slots.setdefault(tenant_id, _Slot())
             if slot.removed:
-                raise _busy(f"tenant {tenant_id} is being deleted by another call")
-            slot.removed = True
+                raise _busy(f"tenant {tenant_id} is being deleted or restored by another call")
+            slot.removed, slot.replaced = True, replaced
             if slot.memory is not None:
-                slot.memory.leave()
+                slot.memory.leave(replaced=replaced)
             if not self._released.wait_for(lambda: slot.leases == 0, timeout_s):
-                slot.removed = False
+                slot.removed = slot.replaced = False
                 if slot.memory is not None:
                     slot.memory.stay()
                 raise _busy(f"calls of tenant {tenant_id} are still running")
@@ -137,6 +142,8 @@ class TenantRegistry(Generic[U]):
             slot = self._slots.get(tenant_id)
             if slot is None:
                 slot = self._slots[tenant_id] = _Slot()
+            if slot.replaced:
+                raise _busy(f"tenant {tenant_id} is being restored")
             if slot.removed:
                 raise NotFound(f"there is no tenant {tenant_id}")
             self._slots.move_to_end(tenant_id)
@@ -151,7 +158,7 @@ class TenantRegistry(Generic[U]):
                     slot.memory = self._opener(tenant_id)
                 memory = slot.memory
             if slot.removed:  # It was not there to be told when the removal began.
-                memory.leave()
+                memory.leave(replaced=slot.replaced)
         return memory
 
     def _sweep(self) -> None:

@@ -177,7 +177,7 @@ class TenantMemory(Generic[U_co]):
         self._write_lock = threading.Lock()
         self._committed = threading.Condition()
         self._commits = 0
-        self._leaving = False
+        self._leaving = self._replaced = False
         with database.read() as unit:
             self._pending = unit.queue.depth()
 
@@ -262,16 +262,27 @@ class TenantMemory(Generic[U_co]):
         """Whether the tenant is being removed: whoever follows it must let go of it."""
         return self._leaving
 
-    def leave(self) -> None:
-        """Tell those who follow the tenant that it is being removed."""
+    def leave(self, *, replaced: bool = False) -> None:
+        """Tell those who follow the tenant that it is being removed, or replaced by a backup."""
         with self._committed:
-            self._leaving = True
+            self._leaving, self._replaced = True, replaced
             self._committed.notify_all()
 
     def stay(self) -> None:
         """Tell that the tenant is not removed after all."""
         with self._committed:
-            self._leaving = False
+            self._leaving = self._replaced = False
+
+    @property
+    def farewell(self) -> NotFound | Unavailable:
+        """What those who follow a leaving tenant are told."""
+        if self._replaced:
+            return Unavailable(
+                f"the tenant {self.tenant_id} is being restored",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=1.0,
+            )
+        return NotFound(f"there is no tenant {self.tenant_id}")
 
     def wait_for_commit(self, seen: int, timeout_s: float) -> int:
         """Wait until more than `seen` transactions are committed; return how many are.
@@ -295,7 +306,7 @@ class TenantMemory(Generic[U_co]):
         latest = time.monotonic() + LONGEST_WAIT_S
         while True:
             if self._leaving:
-                raise NotFound(f"there is no tenant {self.tenant_id}")
+                raise self.farewell
             seen = self._commits
             with self.read() as unit:
                 waiting = unit.queue.waiting_of(doc_ids)

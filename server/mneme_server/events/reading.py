@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mneme_server.common.errors import NotFound
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Agent, Event, Session
 from mneme_server.events.ports import EventFilter, EventsUnit, SessionFilter
@@ -79,6 +78,7 @@ class WatchEvents:
 
         Raises:
             NotFound: the tenant was deleted meanwhile.
+            Unavailable: it is being restored.
         """
         with self.tenants.open(tenant_id) as memory:
             seen = memory.commits
@@ -87,7 +87,7 @@ class WatchEvents:
             yield cursor, ()
             while is_open():
                 if memory.leaving:
-                    raise NotFound(f"the tenant {tenant_id} was deleted")
+                    raise memory.farewell
                 with memory.read() as unit:
                     newest = unit.events.last_cursor()
                     events = unit.events.recorded_after(cursor, filter_, _READ_AHEAD)

@@ -9,6 +9,7 @@ from mneme.messages import (
     KeyScope,
     ListApiKeysResponse,
     ListTenantsResponse,
+    RestoreResponse,
     Tenant,
 )
 from unit.cli.command import mneme
@@ -106,3 +107,16 @@ def test_a_key_that_may_not_do_it_has_an_exit_code_of_its_own(served: ScriptedSe
     result = mneme("admin", "tenants", "list")
     assert result.code == 4
     assert result.err == "mneme: the key lacks scope admin [SCOPE_MISSING]\n"
+
+
+def test_restore_takes_a_backup_s_name_or_path_and_names_what_it_replaced(
+    served: ScriptedServer,
+) -> None:
+    served.on("Restore", RestoreResponse(replaced_path="/srv/backups/acme/02.db"))
+    line = ["admin", "restore", "/srv/backups/acme/01.db", "--tenant", "acme"]
+    assert mneme(*line, stdin="n\n").code == 1
+    assert served.seen == []
+    result = mneme(*line, "--yes")
+    assert result.out == "restored 01.db; what was there before is /srv/backups/acme/02.db\n"
+    request = served.last("Restore")
+    assert (request.tenant_id, request.backup) == ("acme", "01.db")

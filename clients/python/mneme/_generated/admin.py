@@ -17,6 +17,7 @@ from mneme._generated.answers import (
     GetStatsResponse,
     ListApiKeysResponse,
     ListTenantsResponse,
+    RestoreResponse,
     RevokeApiKeyResponse,
     Tenant,
 )
@@ -79,6 +80,13 @@ _BACKUP = Rpc(
     answer=BackupResponse,
     repeatable=False,
 )
+_RESTORE = Rpc(
+    service="mneme.v1.AdminService",
+    method="Restore",
+    request=admin_service_pb2.RestoreRequest,
+    answer=RestoreResponse,
+    repeatable=False,
+)
 
 RPCS = (
     _CREATE_TENANT,
@@ -89,6 +97,7 @@ RPCS = (
     _REVOKE_API_KEY,
     _GET_STATS,
     _BACKUP,
+    _RESTORE,
 )
 
 
@@ -374,9 +383,7 @@ class AdminMethods(SyncCaller):
         timeout: float | None = None,
     ) -> BackupResponse:
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the file
-        as mneme.db into the tenant's folder, as its only content: `index/` and
-        what else is there must be removed. The indexes are rebuilt from it.
+        server's backup folder, from which Restore takes it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -392,6 +399,44 @@ class AdminMethods(SyncCaller):
         return self._unary(
             _BACKUP,
             {
+                "tenant_id": tenant_id,
+            },
+            timeout,
+        )
+
+    def restore(
+        self,
+        backup: str,
+        *,
+        tenant_id: str | None = None,
+        timeout: float | None = None,
+    ) -> RestoreResponse:
+        """Puts a backup in the place of everything that a tenant holds. What was
+        there is backed up first, so that a restore can be undone by another one.
+        The indexes are built anew. The tenant's calls in flight end before, those
+        that come meanwhile are told to try again; other tenants notice nothing.
+        Keys are not part of a backup and stay as they are.
+
+        Scope: admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+        RetryInfo when calls of the tenant do not end. Then nothing was changed.
+
+        Args:
+            backup: The backup's file name in the tenant's backup folder, the last part of what
+                Backup answered as `path`. Required; a file from elsewhere is put there first.
+            tenant_id: The tenant; empty: the caller's.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was replaced.
+        """
+        return self._unary(
+            _RESTORE,
+            {
+                "backup": backup,
                 "tenant_id": tenant_id,
             },
             timeout,
@@ -680,9 +725,7 @@ class AsyncAdminMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> BackupResponse:
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the file
-        as mneme.db into the tenant's folder, as its only content: `index/` and
-        what else is there must be removed. The indexes are rebuilt from it.
+        server's backup folder, from which Restore takes it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -698,6 +741,44 @@ class AsyncAdminMethods(AsyncCaller):
         return await self._unary(
             _BACKUP,
             {
+                "tenant_id": tenant_id,
+            },
+            timeout,
+        )
+
+    async def restore(
+        self,
+        backup: str,
+        *,
+        tenant_id: str | None = None,
+        timeout: float | None = None,
+    ) -> RestoreResponse:
+        """Puts a backup in the place of everything that a tenant holds. What was
+        there is backed up first, so that a restore can be undone by another one.
+        The indexes are built anew. The tenant's calls in flight end before, those
+        that come meanwhile are told to try again; other tenants notice nothing.
+        Keys are not part of a backup and stay as they are.
+
+        Scope: admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+        RetryInfo when calls of the tenant do not end. Then nothing was changed.
+
+        Args:
+            backup: The backup's file name in the tenant's backup folder, the last part of what
+                Backup answered as `path`. Required; a file from elsewhere is put there first.
+            tenant_id: The tenant; empty: the caller's.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was replaced.
+        """
+        return await self._unary(
+            _RESTORE,
+            {
+                "backup": backup,
                 "tenant_id": tenant_id,
             },
             timeout,

@@ -1556,6 +1556,21 @@ class RelatedSession(
     """Contexts that it pinned."""
 
 
+class RestoreResponse(
+    Answer[admin_service_pb2.RestoreResponse], of=admin_service_pb2.RestoreResponse
+):
+    """What was replaced."""
+
+    replaced_path: str
+    """A backup of what the tenant held before: its file on the server's machine."""
+
+    replaced_size_bytes: int
+    """Its size in bytes."""
+
+    replaced_sha256: str
+    """Its SHA-256, hex."""
+
+
 class RevokeApiKeyResponse(
     Answer[admin_service_pb2.RevokeApiKeyResponse], of=admin_service_pb2.RevokeApiKeyResponse
 ):
@@ -2330,6 +2345,7 @@ __all__ = [
     "Reflection",
     "ReflectionMetrics",
     "RelatedSession",
+    "RestoreResponse",
     "RevokeApiKeyResponse",
     "ScoreTerm",
     "SearchLessonsResponse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated, Any
 
 import typer
@@ -160,3 +161,25 @@ def backup(
     with cli.connect() as client:
         answer = client.backup(tenant_id=tenant)
     cli.out.done(f"{answer.path} ({cells.size(answer.size_bytes)}, sha256 {answer.sha256})", answer)
+
+
+@app.command()
+def restore(
+    cli: Cli,
+    *,
+    backup: Annotated[
+        str, typer.Argument(metavar="FILE", help="The backup: its name, or its path.")
+    ],
+    tenant: Annotated[
+        str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Put a backup in the place of what a tenant holds, and back that up first."""
+    name = PurePath(backup).name
+    if not yes:
+        whose = f"tenant {tenant}" if tenant else "the key's tenant"
+        typer.confirm(f"Replace everything in {whose} by {name}?", abort=True, err=True)
+    with cli.connect() as client:
+        answer = client.restore(name, tenant_id=tenant)
+    cli.out.done(f"restored {name}; what was there before is {answer.replaced_path}", answer)

@@ -202,3 +202,21 @@ class BackupResponse(_message.Message):
     size_bytes: int
     sha256: str
     def __init__(self, path: _Optional[str] = ..., size_bytes: _Optional[int] = ..., sha256: _Optional[str] = ...) -> None: ...
+
+class RestoreRequest(_message.Message):
+    __slots__ = ("tenant_id", "backup")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    backup: str
+    def __init__(self, tenant_id: _Optional[str] = ..., backup: _Optional[str] = ...) -> None: ...
+
+class RestoreResponse(_message.Message):
+    __slots__ = ("replaced_path", "replaced_size_bytes", "replaced_sha256")
+    REPLACED_PATH_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_SHA256_FIELD_NUMBER: _ClassVar[int]
+    replaced_path: str
+    replaced_size_bytes: int
+    replaced_sha256: str
+    def __init__(self, replaced_path: _Optional[str] = ..., replaced_size_bytes: _Optional[int] = ..., replaced_sha256: _Optional[str] = ...) -> None: ...

@@ -76,6 +76,11 @@ class AdminServiceStub:
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.BackupRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_admin__service__pb2.BackupResponse.FromString,
                 _registered_method=True)
+        self.Restore = channel.unary_unary(
+                '/mneme.v1.AdminService/Restore',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
@@ -160,13 +165,29 @@ class AdminServiceServicer:
 
     def Backup(self, request, context):
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the file
-        as mneme.db into the tenant's folder, as its only content: `index/` and
-        what else is there must be removed. The indexes are rebuilt from it.
+        server's backup folder, from which Restore takes it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
         when the disk is full.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Restore(self, request, context):
+        """Puts a backup in the place of everything that a tenant holds. What was
+        there is backed up first, so that a restore can be undone by another one.
+        The indexes are built anew. The tenant's calls in flight end before, those
+        that come meanwhile are told to try again; other tenants notice nothing.
+        Keys are not part of a backup and stay as they are.
+
+        Scope: admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+        RetryInfo when calls of the tenant do not end. Then nothing was changed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -214,6 +235,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.Backup,
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.BackupRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_admin__service__pb2.BackupResponse.SerializeToString,
+            ),
+            'Restore': grpc.unary_unary_rpc_method_handler(
+                    servicer.Restore,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -434,6 +460,33 @@ class AdminService:
             '/mneme.v1.AdminService/Backup',
             mneme_dot_v1_dot_admin__service__pb2.BackupRequest.SerializeToString,
             mneme_dot_v1_dot_admin__service__pb2.BackupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Restore(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/Restore',
+            mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -84,13 +84,25 @@ class AdminServiceStub:
     """
     Backup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]
     """Copies a tenant's database, consistent while it is in use, into the
-    server's backup folder. To restore it, stop the server and put the file
-    as mneme.db into the tenant's folder, as its only content: `index/` and
-    what else is there must be removed. The indexes are rebuilt from it.
+    server's backup folder, from which Restore takes it.
 
     Scope: admin.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
     when the disk is full.
+    """
+    Restore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]
+    """Puts a backup in the place of everything that a tenant holds. What was
+    there is backed up first, so that a restore can be undone by another one.
+    The indexes are built anew. The tenant's calls in flight end before, those
+    that come meanwhile are told to try again; other tenants notice nothing.
+    Keys are not part of a backup and stay as they are.
+
+    Scope: admin.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+    model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+    RetryInfo when calls of the tenant do not end. Then nothing was changed.
     """
 
 @_typing.type_check_only
@@ -149,13 +161,25 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """
     Backup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]  # type: ignore[assignment]
     """Copies a tenant's database, consistent while it is in use, into the
-    server's backup folder. To restore it, stop the server and put the file
-    as mneme.db into the tenant's folder, as its only content: `index/` and
-    what else is there must be removed. The indexes are rebuilt from it.
+    server's backup folder, from which Restore takes it.
 
     Scope: admin.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
     when the disk is full.
+    """
+    Restore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]  # type: ignore[assignment]
+    """Puts a backup in the place of everything that a tenant holds. What was
+    there is backed up first, so that a restore can be undone by another one.
+    The indexes are built anew. The tenant's calls in flight end before, those
+    that come meanwhile are told to try again; other tenants notice nothing.
+    Keys are not part of a backup and stay as they are.
+
+    Scope: admin.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+    model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+    RetryInfo when calls of the tenant do not end. Then nothing was changed.
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -259,13 +283,31 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.BackupResponse, _abc.Awaitable[_admin_service_pb2.BackupResponse]]:
         """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder. To restore it, stop the server and put the file
-        as mneme.db into the tenant's folder, as its only content: `index/` and
-        what else is there must be removed. The indexes are rebuilt from it.
+        server's backup folder, from which Restore takes it.
 
         Scope: admin.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
         when the disk is full.
+        """
+
+    @_abc_1.abstractmethod
+    def Restore(
+        self,
+        request: _admin_service_pb2.RestoreRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.RestoreResponse, _abc.Awaitable[_admin_service_pb2.RestoreResponse]]:
+        """Puts a backup in the place of everything that a tenant holds. What was
+        there is backed up first, so that a restore can be undone by another one.
+        The indexes are built anew. The tenant's calls in flight end before, those
+        that come meanwhile are told to try again; other tenants notice nothing.
+        Keys are not part of a backup and stay as they are.
+
+        Scope: admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+        RetryInfo when calls of the tenant do not end. Then nothing was changed.
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -100,9 +100,7 @@ export const calls = {
   },
   /**
    * Copies a tenant's database, consistent while it is in use, into the
-   * server's backup folder. To restore it, stop the server and put the file
-   * as mneme.db into the tenant's folder, as its only content: `index/` and
-   * what else is there must be removed. The indexes are rebuilt from it.
+   * server's backup folder, from which Restore takes it.
    *
    * Scope: admin.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -112,6 +110,26 @@ export const calls = {
     method: AdminService.method.backup,
     repeatable: false,
     required: [],
+    madeIds: [],
+  },
+  /**
+   * Puts a backup in the place of everything that a tenant holds. What was
+   * there is backed up first, so that a restore can be undone by another one.
+   * The indexes are built anew. The tenant's calls in flight end before, those
+   * that come meanwhile are told to try again; other tenants notice nothing.
+   * Keys are not part of a backup and stay as they are.
+   *
+   * Scope: admin.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+   * model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+   * RetryInfo when calls of the tenant do not end. Then nothing was changed.
+   */
+  restore: {
+    method: AdminService.method.restore,
+    repeatable: false,
+    required: ["backup"],
     madeIds: [],
   },
   /**

@@ -130,6 +130,18 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
             path=backup.path, size_bytes=backup.size_bytes, sha256=backup.sha256
         )
 
+    def Restore(
+        self, request: pb.RestoreRequest, context: grpc.ServicerContext
+    ) -> pb.RestoreResponse:
+        """Put a backup in the place of what a tenant holds."""
+        tenant_id = self._tenant_asked_for(request.tenant_id)
+        replaced = self._backups.restore(tenant_id, request.backup)
+        return pb.RestoreResponse(
+            replaced_path=replaced.path,
+            replaced_size_bytes=replaced.size_bytes,
+            replaced_sha256=replaced.sha256,
+        )
+
     def _tenant_asked_for(self, tenant_id: str) -> str:
         """Return the tenant that the request names, or the caller's.
 

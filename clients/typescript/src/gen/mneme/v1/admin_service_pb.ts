@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/admin_service.proto.
  */
 export const file_mneme_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJRChJMaXN0VGVuYW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqMBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCTKSBQoMQWRtaW5TZXJ2aWNlElMKDENyZWF0ZVRlbmFudBIdLm1uZW1lLnYxLkNyZWF0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXNwb25zZSIEuOQmBBJQCgtMaXN0VGVuYW50cxIcLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2UiBLjkJgQSUwoMRGVsZXRlVGVuYW50Eh0ubW5lbWUudjEuRGVsZXRlVGVuYW50UmVxdWVzdBoeLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlc3BvbnNlIgS45CYEElMKDENyZWF0ZUFwaUtleRIdLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIEuOQmBBJQCgtMaXN0QXBpS2V5cxIcLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2UiBLjkJgQSUwoMUmV2b2tlQXBpS2V5Eh0ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVxdWVzdBoeLm1uZW1lLnYxLlJldm9rZUFwaUtleVJlc3BvbnNlIgS45CYEEkcKCEdldFN0YXRzEhkubW5lbWUudjEuR2V0U3RhdHNSZXF1ZXN0GhoubW5lbWUudjEuR2V0U3RhdHNSZXNwb25zZSIEuOQmARJBCgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiBLjkJgRiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth]);
+  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJRChJMaXN0VGVuYW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqMBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKEAQoOUmVzdG9yZVJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSOQoGYmFja3VwGAIgASgJQim6SCZyJDIiXltBLVphLXowLTldW0EtWmEtejAtOS5fLV17MCwxOTl9JCJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCTLYBQoMQWRtaW5TZXJ2aWNlElMKDENyZWF0ZVRlbmFudBIdLm1uZW1lLnYxLkNyZWF0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXNwb25zZSIEuOQmBBJQCgtMaXN0VGVuYW50cxIcLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2UiBLjkJgQSUwoMRGVsZXRlVGVuYW50Eh0ubW5lbWUudjEuRGVsZXRlVGVuYW50UmVxdWVzdBoeLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlc3BvbnNlIgS45CYEElMKDENyZWF0ZUFwaUtleRIdLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIEuOQmBBJQCgtMaXN0QXBpS2V5cxIcLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2UiBLjkJgQSUwoMUmV2b2tlQXBpS2V5Eh0ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVxdWVzdBoeLm1uZW1lLnYxLlJldm9rZUFwaUtleVJlc3BvbnNlIgS45CYEEkcKCEdldFN0YXRzEhkubW5lbWUudjEuR2V0U3RhdHNSZXF1ZXN0GhoubW5lbWUudjEuR2V0U3RhdHNSZXNwb25zZSIEuOQmARJBCgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiBLjkJgQSRAoHUmVzdG9yZRIYLm1uZW1lLnYxLlJlc3RvcmVSZXF1ZXN0GhkubW5lbWUudjEuUmVzdG9yZVJlc3BvbnNlIgS45CYEYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth]);
 
 /**
  * Tenant is a separate memory with its own folder.
@@ -695,6 +695,71 @@ export const BackupResponseSchema: GenMessage<BackupResponse> = /*@__PURE__*/
   messageDesc(file_mneme_v1_admin_service, 19);
 
 /**
+ * A request to restore a tenant.
+ *
+ * @generated from message mneme.v1.RestoreRequest
+ */
+export type RestoreRequest = Message<"mneme.v1.RestoreRequest"> & {
+  /**
+   * The tenant; empty: the caller's.
+   *
+   * @generated from field: string tenant_id = 1;
+   */
+  tenantId: string;
+
+  /**
+   * The backup's file name in the tenant's backup folder, the last part of what
+   * Backup answered as `path`. Required; a file from elsewhere is put there
+   * first.
+   *
+   * @generated from field: string backup = 2;
+   */
+  backup: string;
+};
+
+/**
+ * Describes the message mneme.v1.RestoreRequest.
+ * Use `create(RestoreRequestSchema)` to create a new message.
+ */
+export const RestoreRequestSchema: GenMessage<RestoreRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 20);
+
+/**
+ * What was replaced.
+ *
+ * @generated from message mneme.v1.RestoreResponse
+ */
+export type RestoreResponse = Message<"mneme.v1.RestoreResponse"> & {
+  /**
+   * A backup of what the tenant held before: its file on the server's machine.
+   *
+   * @generated from field: string replaced_path = 1;
+   */
+  replacedPath: string;
+
+  /**
+   * Its size in bytes.
+   *
+   * @generated from field: int64 replaced_size_bytes = 2;
+   */
+  replacedSizeBytes: bigint;
+
+  /**
+   * Its SHA-256, hex.
+   *
+   * @generated from field: string replaced_sha256 = 3;
+   */
+  replacedSha256: string;
+};
+
+/**
+ * Describes the message mneme.v1.RestoreResponse.
+ * Use `create(RestoreResponseSchema)` to create a new message.
+ */
+export const RestoreResponseSchema: GenMessage<RestoreResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 21);
+
+/**
  * AdminService is for the operator of a server. A key with scope admin manages
  * every tenant of the server, and reads and writes memories only in its own.
  *
@@ -799,9 +864,7 @@ export const AdminService: GenService<{
   },
   /**
    * Copies a tenant's database, consistent while it is in use, into the
-   * server's backup folder. To restore it, stop the server and put the file
-   * as mneme.db into the tenant's folder, as its only content: `index/` and
-   * what else is there must be removed. The indexes are rebuilt from it.
+   * server's backup folder, from which Restore takes it.
    *
    * Scope: admin.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
@@ -813,6 +876,27 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof BackupRequestSchema;
     output: typeof BackupResponseSchema;
+  },
+  /**
+   * Puts a backup in the place of everything that a tenant holds. What was
+   * there is backed up first, so that a restore can be undone by another one.
+   * The indexes are built anew. The tenant's calls in flight end before, those
+   * that come meanwhile are told to try again; other tenants notice nothing.
+   * Keys are not part of a backup and stay as they are.
+   *
+   * Scope: admin.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
+   * model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
+   * RetryInfo when calls of the tenant do not end. Then nothing was changed.
+   *
+   * @generated from rpc mneme.v1.AdminService.Restore
+   */
+  restore: {
+    methodKind: "unary";
+    input: typeof RestoreRequestSchema;
+    output: typeof RestoreResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_mneme_v1_admin_service, 0);
