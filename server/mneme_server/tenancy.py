@@ -199,6 +199,8 @@ class TenantFiles:
             with self._registry.removing(tenant_id, replaced=True):
                 before = self._keep(tenant_id)
                 self._replace(self._root / tenant_id, staged / FILE_NAME)
+            with self._examining:
+                self._found.pop(tenant_id, None)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
         return before
