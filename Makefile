@@ -70,9 +70,9 @@ test: setup ## Run every test
 	$(BIN)/python -m pytest
 	@$(MAKE) --no-print-directory test-typescript
 
-robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1000 SEED=1
+robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1000 ROUNDS=200 SEED=1
 	MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(SEED) \
-		$(BIN)/python -m pytest tests/robustness -s
+		MNEME_TEST_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest tests/robustness -s
 
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20.3 is missing")

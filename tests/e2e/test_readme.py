@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from mneme_server.settings import Settings, variable_of
-from support.server import server_process
+from support.server import model_dir, server_process
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "samples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -69,6 +69,8 @@ def test_every_block_of_a_page_runs(page: Path, workplace: Path) -> None:
     with server_process(workplace.parent / "data", auth="disabled") as server:
         environment = os.environ | {
             "MNEME_ADDRESS": server.address,
+            "MNEME_MODEL_DIR": str(model_dir()),
+            "MNEME_LINGER_SECONDS": "1",
             "PATH": os.pathsep.join(
                 [
                     str(workplace.parent / "bin"),

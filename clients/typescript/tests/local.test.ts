@@ -11,7 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { ConfigurationError, createMneme, type Mneme } from "@mneme/client";
 import { failure } from "./support/failing.js";
-import { PACKAGE, REPOSITORY } from "./support/paths.js";
+import { PACKAGE } from "./support/paths.js";
+import { MODELS, SERVER } from "./support/server.js";
 
 const run = promisify(execFile);
 const variables = { ...process.env };
@@ -19,9 +20,8 @@ let folder: string;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "mneme-ts-"));
-  process.env["MNEME_SERVER"] =
-    process.env["MNEME_TEST_SERVER"] ?? join(REPOSITORY, ".venv/bin/mneme-server");
-  process.env["MNEME_MODEL_DIR"] ??= join(REPOSITORY, ".cache/models");
+  process.env["MNEME_SERVER"] = SERVER;
+  process.env["MNEME_MODEL_DIR"] = MODELS;
   process.env["MNEME_LINGER_SECONDS"] = "1";
 });
 after(async () => {

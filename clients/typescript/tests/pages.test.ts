@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { PACKAGE } from "./support/paths.js";
-import { Server } from "./support/server.js";
+import { MODELS, SERVER, Server } from "./support/server.js";
 
 const OUT = join(PACKAGE, "build/out");
 const PAGES = join(OUT, "build/pages");
@@ -25,7 +25,15 @@ async function runsAll(folder: string): Promise<void> {
     assert.ok(modules.length > 0);
     for (const name of modules.sort()) {
       const done = spawnSync(process.execPath, [join(folder, name)], {
-        env: { ...process.env, MNEME_ADDRESS: server.address, MNEME_API_KEY: "" },
+        cwd: server.folder,
+        env: {
+          ...process.env,
+          MNEME_ADDRESS: server.address,
+          MNEME_API_KEY: "",
+          MNEME_SERVER: SERVER,
+          MNEME_MODEL_DIR: MODELS,
+          MNEME_LINGER_SECONDS: "1",
+        },
         encoding: "utf8",
         timeout: 60_000,
       });

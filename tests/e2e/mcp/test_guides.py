@@ -15,6 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mneme_mcp.toolsets import DEFAULT, TOOLSETS, tools_of
 from support.hosts import environment, stdio_host, text_of
+from support.server import model_dir
 
 ROOT = Path(__file__).parents[3]
 MCP = ROOT / "docs/guides/mcp.md"
@@ -91,3 +92,25 @@ def test_the_guides_typescript_runs(server: Any, api: Any, tmp_path: Path) -> No
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip()
+
+
+LOCAL = ROOT / "docs/guides/local.md"
+
+
+@pytest.mark.anyio
+async def test_the_entries_for_hosts_with_a_folder_start_an_adapter(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```json\n(.*?)^```$", LOCAL.read_text(), re.M | re.S)
+    entries = [next(iter(json.loads(block).values()))["mneme"] for block in blocks]
+    assert len(entries) == 2
+    home = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    given = environment(model_dir=str(model_dir()), linger_seconds="1") | home
+    for entry in entries:
+        assert Path(entry["command"]).name == "mneme-mcp"
+        assert Path(entry["command"]).is_absolute()
+        started = StdioServerParameters(
+            command=sys.executable, args=["-m", "mneme_mcp", *entry["args"]], env=given
+        )
+        async with Client(started) as host:
+            woken = await host.call_tool("wake_up", {})
+            assert not woken.is_error, text_of(woken)
+        assert (tmp_path / ".mneme" / "local.json").exists()

@@ -11,7 +11,11 @@ import { REPOSITORY } from "./paths.js";
 export const ADMIN_KEY = "mn_the-key-of-the-tests-administrator";
 
 /** The command of the server: MNEME_TEST_SERVER, else that of `make setup`. */
-const SERVER = process.env["MNEME_TEST_SERVER"] ?? join(REPOSITORY, ".venv/bin/mneme-server");
+export const SERVER =
+  process.env["MNEME_TEST_SERVER"] ?? join(REPOSITORY, ".venv/bin/mneme-server");
+
+/** Where the prepared embedding model lies. */
+export const MODELS = process.env["MNEME_MODEL_DIR"] ?? join(REPOSITORY, "model/mneme_minilm");
 
 /** A real server in a process and a folder of its own; port 0 on loopback. */
 export class Server {
@@ -41,7 +45,6 @@ export class Server {
       throw new Error(`${SERVER} is missing: run make setup, or set MNEME_TEST_SERVER`);
     }
     const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("MNEME_"));
-    const models = process.env["MNEME_MODEL_DIR"] ?? join(REPOSITORY, "model/mneme_minilm");
     this.#process = spawn(SERVER, ["serve"], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
@@ -49,7 +52,7 @@ export class Server {
         MNEME_LISTEN: this.address || "127.0.0.1:0",
         MNEME_METRICS_LISTEN: "",
         MNEME_DATA_DIR: join(this.folder, "data"),
-        MNEME_MODEL_DIR: models,
+        MNEME_MODEL_DIR: MODELS,
         MNEME_ADMIN_KEY: ADMIN_KEY,
         MNEME_LOG_LEVEL: "warning",
         MNEME_DRAIN_SECONDS: "2",
