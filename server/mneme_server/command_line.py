@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -21,6 +22,8 @@ from mneme_server.stopping import leave
 
 _OK, _FAILED, _USAGE = 0, 1, 2
 _CONFIG_VARIABLE = "MNEME_CONFIG"
+_STACK_BYTES = 2 * 1024 * 1024
+"""Of each thread. The system's default, often 8 MiB, takes address space that may be limited."""
 
 _DESCRIPTION = "The memory of AI agents, served over gRPC."
 _SOURCES = (
@@ -53,6 +56,7 @@ def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
     if arguments.get("detach"):
         return _complain("--detach goes with --local FOLDER", _USAGE)
     limit_arenas()  # Before what follows starts threads.
+    threading.stack_size(_STACK_BYTES)
     from mneme_server.app import serve
     from mneme_server.transport.listening import ListenError
 

@@ -90,6 +90,11 @@ class Outcome:
 def outcome_of(error: BaseException, request_id: str) -> Outcome | None:
     """Return what to tell the caller; None for errors that are bugs."""
     mapped = _from_embedding(error) if isinstance(error, EmbeddingError) else error
+    if isinstance(error, MemoryError):
+        mapped = ResourceExhausted(
+            "the server is short of memory for this call; try again, or ask for less at a time",
+            retry_after_s=_DEFAULT_RETRY_S,
+        )
     if not isinstance(mapped, MnemeError):
         return None
     code = _code(mapped)

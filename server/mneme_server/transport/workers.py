@@ -80,7 +80,12 @@ class Workers(Executor):
                     target=self._work, name=f"grpc-{len(self._threads)}", daemon=True
                 )
                 self._threads.append(thread)
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:  # No memory for it: the call waits for one that runs.
+                    self._threads.pop()
+                    if not self._threads:
+                        raise
         return waiting.future
 
     def wait_until_all_begun(self, seconds: float) -> None:

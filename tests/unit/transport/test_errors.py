@@ -179,3 +179,13 @@ def test_where_the_embedding_backend_is_stays_in_the_log(edge: Edge, client: Cli
     (warning,) = [line for line in logged if line["log_level"] == "warning"]
     assert warning["error"] == "no answer (at http://10.0.0.7:11434)"
     assert warning["request_id"] == refusal.info.metadata["request_id"]
+
+
+def test_a_call_that_finds_no_memory_is_told_to_ask_for_less(edge: Edge, client: Client) -> None:
+    edge.raises("EventService/GetSession", MemoryError())
+    request = event_service_pb2.GetSessionRequest(session_id="s")
+    refusal = client.refusal("EventService/GetSession", request)
+    assert (refusal.code, refusal.reason) == (
+        grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED",
+    )  # fmt: skip
+    assert refusal.has_retry
