@@ -10,6 +10,9 @@ const LOG = "server.log";
 const FORMAT = 1;
 const API = "mneme.v1";
 const COMMAND = "mneme-server";
+/** The exit code of a start whose server was killed, or the like; another may succeed. */
+const DIED = 75;
+const STARTS = 3;
 
 /** What a folder's server, or the last one, said of itself. */
 export interface Record {
@@ -67,7 +70,23 @@ export class LocalFolder {
    *
    * @throws MnemeError: it did not start, in its own words, or not in time.
    */
-  start(timeoutMs: number): Promise<void> {
+  async start(timeoutMs: number): Promise<void> {
+    const end = performance.now() + timeoutMs;
+    for (let started = 1; ; started += 1) {
+      const { code, said } = await this.#run(Math.max(0, end - performance.now()));
+      if (code === 0) {
+        return;
+      }
+      if (code !== DIED || started === STARTS) {
+        const lines = said.split("\n").filter((line) => line.trim());
+        const words = lines.map((line) => line.replace(/^mneme-server: /, "")).join("; ");
+        const reason = words || `exit code ${code}; see ${join(this.path, LOG)}`;
+        throw this.#refused(`the server of ${this.path} did not start: ${reason}`);
+      }
+    }
+  }
+
+  #run(timeoutMs: number): Promise<{ code: number | null; said: string }> {
     const [command = COMMAND, ...others] = this.#command;
     return new Promise((done, fail) => {
       const child = spawn(command, [...others, "serve", "--local", this.path, "--detach"], {
@@ -90,14 +109,7 @@ export class LocalFolder {
       });
       child.on("close", (code) => {
         clearTimeout(late);
-        const lines = said.split("\n").filter((line) => line.trim());
-        const words = lines.map((line) => line.replace(/^mneme-server: /, "")).join("; ");
-        const reason = words || `exit code ${code}; see ${join(this.path, LOG)}`;
-        if (code === 0) {
-          done();
-        } else {
-          fail(this.#refused(`the server of ${this.path} did not start: ${reason}`));
-        }
+        done({ code, said });
       });
     });
   }

@@ -9,6 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+DIED = 75
+"""The exit code when the server did not live to report: another try may succeed."""
+
 _LOG_BYTES = 1_000_000
 """The log is begun anew beyond this size; the one before is kept beside it."""
 
@@ -64,7 +67,7 @@ def detached(log: Path, serve: Callable[[Report], int], complain: Callable[[str,
     with open(reading, "rb") as pipe:
         said = pipe.read()
     if not said:
-        return complain(f"the server ended while it started; {log} may say why", 1)
+        return complain(f"the server ended while it started; {log} may say why", DIED)
     report = json.loads(said)
     return complain(report["words"], report["code"])
 

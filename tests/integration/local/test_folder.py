@@ -181,6 +181,18 @@ def test_a_server_that_does_not_start_says_why(
     assert is_free(folder)
 
 
+def test_a_start_whose_server_was_killed_is_tried_again(folder: Path) -> None:
+    script = folder.parent / "killed-at-first"
+    real = f"exec {sys.executable} -m mneme_server"
+    script.write_text(f'#!/bin/sh\nmkdir "{folder}.once" 2>/dev/null && exit 75\n{real} "$@"\n')
+    script.chmod(0o700)
+    with mneme.local(folder, server=str(script)) as memory:
+        _record(memory, "started")
+    script.write_text("#!/bin/sh\necho it ended >&2\nexit 75\n")
+    with pytest.raises(FailedPreconditionError, match="did not start: it ended"):
+        mneme.local(folder.parent / "never", server=str(script))
+
+
 def test_a_missing_server_is_said_with_what_to_do(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

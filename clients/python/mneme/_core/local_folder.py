@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
@@ -31,6 +32,9 @@ _VARIABLE = "MNEME_SERVER"
 # One library of each kind that a server needs: the package itself is there with the client.
 _NEEDED = ("mneme_server", "filelock", "onnxruntime", "pydantic_settings")
 _WRONG_USAGE = 2
+_DIED = 75
+_STARTS = 3
+"""How often a start is tried whose server was killed, or the like."""
 _NOT_INSTALLED = (
     "the server is not installed here: install mneme-grpc with its extra `server`, or say where"
     " its command is (server=… or MNEME_SERVER)"
@@ -114,6 +118,18 @@ class LocalFolder:
             FailedPreconditionError: it did not start; the message is its own.
             UnavailableError: the time was not enough.
         """
+        end = time.monotonic() + timeout
+        for _ in range(_STARTS):
+            code, said = self._run(max(0.0, end - time.monotonic()))
+            if code != _DIED:
+                break
+        if code:
+            words = "; ".join(_lines(said)) or f"exit code {code}; see {self.log}"
+            kind = ConfigurationError if code == _WRONG_USAGE else FailedPreconditionError
+            raise kind(f"the server of {self.path} did not start: {words}")
+
+    def _run(self, timeout: float) -> tuple[int, str]:
+        """Run the server's command until a server serves; return its exit code and its words."""
         command = [*self._server(), "serve", "--local", str(self.path), "--detach"]
         try:
             process = subprocess.Popen(
@@ -135,11 +151,7 @@ class LocalFolder:
             if isinstance(error, subprocess.TimeoutExpired):
                 raise self.silent(timeout) from None
             raise
-        if process.returncode:
-            words = "; ".join(_lines(said)) or f"exit code {process.returncode}; see {self.log}"
-            wrong = process.returncode == _WRONG_USAGE
-            kind = ConfigurationError if wrong else FailedPreconditionError
-            raise kind(f"the server of {self.path} did not start: {words}")
+        return process.returncode, said
 
     def silent(self, timeout: float) -> UnavailableError:
         """The error of a server that does not come up in time."""
