@@ -8,7 +8,7 @@ another question than the one that was asked.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache
@@ -17,6 +17,8 @@ from typing import Annotated, Any, ClassVar
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from mneme_mcp.failures import Failure
+from mneme_mcp.names import OTHER_NAMES
 from mneme_mcp.schemas import tidy
 from mneme_mcp.spelling import to_camel, to_snake
 
@@ -33,7 +35,7 @@ class Arguments(ArgModelBase):
     model_config = ConfigDict(extra="forbid", populate_by_name=True, str_strip_whitespace=True)
 
     synonyms: ClassVar[Mapping[str, str]] = {}
-    """Further names that a caller may use, and the fields that they mean."""
+    """Names that only this tool takes besides `OTHER_NAMES`, and the fields that they mean."""
 
     @model_validator(mode="before")
     @classmethod
@@ -41,18 +43,25 @@ class Arguments(ArgModelBase):
         """Give every argument its field's name, whatever spelling it came in."""
         if not isinstance(given, Mapping):
             return given
-        names = _accepted_names(cls)
         taken: dict[str, Any] = {}
         unknown = []
         for name, value in given.items():
-            field = names.get(name) or names.get(to_snake(name))
+            field = cls.field_named(name)
             if field is None:
                 unknown.append(name)
             elif value is not None:
-                taken[field] = _parsed(cls, field, value)
+                parsed = _parsed(cls, field, value)
+                if taken.setdefault(field, parsed) != parsed:
+                    raise ValueError(f"{cls.shown_name(field)} is given twice, and differs")
         if unknown:
             raise UnknownArguments(_unknown_text(cls, unknown))
         return taken
+
+    @classmethod
+    def field_named(cls, name: str) -> str | None:
+        """The field that a caller, or the API, means by a name; None when there is none."""
+        names = _accepted_names(cls)
+        return names.get(name) or names.get(to_snake(name))
 
     @classmethod
     def shown_name(cls, field: str) -> str:
@@ -77,11 +86,14 @@ class SnakeArguments(Arguments):
 
 @cache
 def _accepted_names(model: type[Arguments]) -> dict[str, str]:
-    names = {}
+    own: dict[str, str] = {}
+    others: dict[str, str] = {}
     for name, info in model.model_fields.items():
         for spelling in (name, name.strip("_"), info.alias or name):
-            names[spelling] = name
-    return names | dict(model.synonyms)
+            own[spelling] = name
+        others |= dict.fromkeys(OTHER_NAMES.get(name.strip("_"), ()), name)
+    # What one tool calls its own is no other name for something else in it.
+    return {**others, **model.synonyms, **own}
 
 
 def _unknown_text(model: type[Arguments], unknown: list[str]) -> str:
@@ -105,6 +117,30 @@ def _parsed(model: type[Arguments], field: str, value: Any) -> Any:
     return value
 
 
+_REASONS = {
+    "missing": "MISSING_REQUIRED_FIELD",
+    "string_too_short": "MISSING_REQUIRED_FIELD",  # Those that must not be empty.
+    "string_too_long": "OUT_OF_RANGE",
+    "greater_than": "OUT_OF_RANGE",
+    "greater_than_equal": "OUT_OF_RANGE",
+    "less_than": "OUT_OF_RANGE",
+    "less_than_equal": "OUT_OF_RANGE",
+    "finite_number": "OUT_OF_RANGE",
+}
+
+
+def refusal(model: type[Arguments], error: ValidationError) -> Failure:
+    """How a call with arguments that cannot be used is answered."""
+    problems = error.errors(include_url=False)
+    fields = []
+    for item in problems:
+        if item["loc"]:
+            path, said = _place(model, item["loc"]), _problem(model, item)
+            fields.append((path, said.removeprefix(path).lstrip(": ")))
+    reason = _REASONS.get(problems[0]["type"], "INVALID_PARAMETER")
+    return Failure(explain(model, error), "INVALID_ARGUMENT", reason, fields=fields)
+
+
 def explain(model: type[Arguments], error: ValidationError) -> str:
     """What is wrong with the arguments of a call, and how they should be."""
     problems = [_problem(model, item) for item in error.errors(include_url=False)]
@@ -119,14 +155,19 @@ def _problem(model: type[Arguments], item: Any) -> str:
     cause = (item.get("ctx") or {}).get("error")
     if item["loc"] == ():
         return str(cause or item["msg"])
-    first, *rest = item["loc"]
-    name = model.shown_name(str(first)) if first in model.model_fields else str(first)
-    path = name + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
+    path = _place(model, item["loc"])
     if item["type"] == "missing":
         return f"{path} is required"
     said = str(cause) if isinstance(cause, ValueError) else item["msg"]
     said = said[:1].lower() + said[1:]
     return f"{path}: {said.removeprefix('input ')}, got {_shortened(item['input'])}"
+
+
+def _place(model: type[Arguments], where: Sequence[int | str]) -> str:
+    """Where in a call's arguments something is, e.g. `open_todos[0].content`."""
+    first, *rest = where
+    name = model.shown_name(str(first)) if first in model.model_fields else str(first)
+    return name + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
 
 
 def _shortened(value: Any) -> str:
@@ -175,7 +216,7 @@ TokenBudget = Annotated[
     Field(
         ge=100,
         le=100_000,
-        description="Tokens that the answer may take in your context, 100 to 100000; what does not "
-        "fit is cut or left out, the least relevant first.",
+        description="Tokens that the answer may take.",
+        json_schema_extra=lambda schema: [schema.pop(name) for name in ("minimum", "maximum")],
     ),
 ]

@@ -12,6 +12,7 @@ from mneme.errors import (
     AlreadyExistsError,
     CancelledError,
     DeadlineExceededError,
+    FieldViolation,
     InternalError,
     InvalidArgumentError,
     NotFoundError,
@@ -21,6 +22,8 @@ from mneme.errors import (
     UnavailableError,
     UnimplementedError,
 )
+
+from mneme_mcp.failures import Failure
 
 FAILURES = (MnemeError, ConfigurationError, TypeError, ValueError)
 """What a call of the client can raise that its caller caused or must know of."""
@@ -45,6 +48,40 @@ class Place:
     spelled: Callable[[str], str] = lambda field: field
     if_missing: str = ""
     local: bool = False
+
+
+_RETRYABLE = (AbortedError, CancelledError, DeadlineExceededError, ResourceExhaustedError,
+              UnavailableError)  # fmt: skip
+# Where no Mneme server gave a reason: what the adapter met instead.
+_OWN_REASONS: dict[type[MnemeError], str] = {
+    UnavailableError: "SERVER_UNREACHABLE",
+    UnimplementedError: "CALL_UNKNOWN",
+}
+
+
+def failure_of(error: Exception, place: Place) -> Failure:
+    """How a call is answered that met this error."""
+    said = explain(error, place)
+    if isinstance(error, ConfigurationError):
+        return Failure(said, "FAILED_PRECONDITION", "SETTINGS_INVALID")
+    if not isinstance(error, MnemeError):
+        field, separator, problem = str(error).partition(": ")
+        fields = [(place.spelled(field), problem)] if separator else []
+        return Failure(said, "INVALID_ARGUMENT", "INVALID_PARAMETER", fields=fields)
+    return Failure(
+        said,
+        error.code.name,
+        error.reason or _OWN_REASONS.get(type(error), error.code.name),
+        retryable=isinstance(error, _RETRYABLE),
+        retry_after=error.retry_after,
+        fields=[(place.spelled(v.field), _problem(v)) for v in error.violations if v.field],
+        error_id=error.error_id,
+    )
+
+
+def _problem(violation: FieldViolation) -> str:
+    """What is wrong with a field, without its name."""
+    return violation.description.removeprefix(violation.field).lstrip(": ")
 
 
 def explain(error: Exception, place: Place) -> str:
@@ -115,9 +152,7 @@ def _invalid(error: MnemeError, place: Place) -> str:
     if not error.violations:
         return _sentence(error.message)
     said = "; ".join(
-        f"{place.spelled(v.field)}: {v.description.removeprefix(v.field).lstrip(': ')}"
-        if v.field
-        else v.description
+        f"{place.spelled(v.field)}: {_problem(v)}" if v.field else v.description
         for v in error.violations
     )
     return _sentence(said)

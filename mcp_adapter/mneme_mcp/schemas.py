@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 _DEFINITIONS = "#/$defs/"
+# A format would have hosts refuse the dates that the models take for their midnights.
+_LEFT_OUT = ("title", "format", "minLength", "maxLength")
 
 
 def tidy(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same schema without titles, null alternatives and references.
+    """The same schema without titles, lengths, null alternatives and references.
 
-    What accepts null accepts the argument's absence too, so nothing that a caller needs is lost.
+    What accepts null accepts the argument's absence too, so nothing that a caller needs is lost; a
+    text that is too long is answered with how long it may be.
     """
     definitions = schema.get("$defs", {})
     tidied = _tidied({k: v for k, v in schema.items() if k != "$defs"}, definitions)
@@ -29,8 +32,7 @@ def _tidied(node: Any, definitions: Mapping[str, Any]) -> Any:
     node = _inlined(_without_null(_inlined(node, definitions)), definitions)
     result = {}
     for key, value in node.items():
-        # A format would have hosts refuse the dates that the models take for their midnights.
-        if key in ("title", "format") or (key == "default" and value in (None, "", [], {})):
+        if key in _LEFT_OUT or (key == "default" and value in (None, "", [], {})):
             continue
         if key in ("properties", "patternProperties"):
             result[key] = {name: _tidied(inner, definitions) for name, inner in value.items()}

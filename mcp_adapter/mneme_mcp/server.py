@@ -10,13 +10,13 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult
 from mneme import __version__
 from pydantic import AnyUrl
 
 from mneme_mcp import prompts, resources, toolsets
 from mneme_mcp.access import Access
+from mneme_mcp.failures import Failure
 from mneme_mcp.stdio import standard_streams
 from mneme_mcp.tool import MnemeTool
 
@@ -64,7 +64,7 @@ class MnemeServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; one that is not here is answered with those that are."""
         if name not in self._shown:
-            raise ToolError(self._unknown(name))
+            return self._unknown(name).result(name)
         return await super().call_tool(name, arguments, context)
 
     async def read_resource(
@@ -92,17 +92,22 @@ class MnemeServer(MCPServer[Any]):
         """Close the connections to the Mneme server."""
         await self._access.clients.aclose()
 
-    def _unknown(self, name: str) -> str:
+    def _unknown(self, name: str) -> Failure:
         home = toolsets.home_of(name)
         if home is not None:
-            return (
-                f"The tool {name} is not switched on. It belongs to the toolset {home!r}: start "
+            return Failure(
+                f"this tool is not switched on. It belongs to the toolset {home!r}: start "
                 f"mneme-mcp with --toolsets {','.join([*self._chosen, home])}, or set "
-                "MNEME_MCP_TOOLSETS."
+                "MNEME_MCP_TOOLSETS.",
+                "FAILED_PRECONDITION",
+                "TOOL_SWITCHED_OFF",
             )
         close = get_close_matches(name, self._shown, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        return f"There is no tool {name!r}.{hint} There are: {', '.join(self._shown)}."
+        known = ", ".join(self._shown)
+        return Failure(
+            f"there is no such tool.{hint} There are: {known}.", "NOT_FOUND", "TOOL_UNKNOWN"
+        )
 
 
 def _instructions(shown: Sequence[str]) -> str:

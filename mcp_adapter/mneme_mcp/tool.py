@@ -6,14 +6,14 @@ client of the caller's key, and whatever fails comes back as an error that the a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import anyio
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.shared.exceptions import MCPError
@@ -22,16 +22,16 @@ from mneme import AsyncMnemeClient
 from pydantic import ValidationError
 
 from mneme_mcp.access import Access
-from mneme_mcp.arguments import Arguments, explain
-from mneme_mcp.errors import FAILURES, Place, last_name
-from mneme_mcp.errors import explain as explain_failure
+from mneme_mcp.arguments import Arguments, CamelArguments, refusal
+from mneme_mcp.errors import FAILURES, Place, failure_of, last_name
+from mneme_mcp.failures import BUG, Failure, Refused
 from mneme_mcp.outputs import Output
 from mneme_mcp.text import shorten
 
 ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
 ResultT = TypeVar("ResultT")
 _BEAT_S = 2.0
-BUG = "the adapter met a bug; what it wrote to stderr has the details"
+_LOG = logging.getLogger("mneme_mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,6 @@ class ToolSpec:
         read_only: it changes no memory.
         destructive: it may overwrite or take away what was stored.
         idempotent: calling it again with the same arguments changes nothing further.
-        api_names: the API's names of fields, where they differ from the arguments'.
         if_missing: what to do when the server does not find what a call names.
     """
 
@@ -127,15 +126,16 @@ class ToolSpec:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
-    api_names: Mapping[str, str] = field(default_factory=dict)
     if_missing: str = ""
 
     def spelled(self, path: str) -> str:
         """A field's path in a request of the API as callers of this tool name it."""
-        name = last_name(path)
-        name = self.api_names.get(name, name)
-        known = self.arguments.model_fields
-        return self.arguments.shown_name(name) if name in known else path
+        name = self.arguments.field_named(last_name(path))
+        return path if name is None else self.arguments.shown_name(name)
+
+    def failed(self, failure: Failure) -> CallToolResult:
+        """The answer to a call of this tool that failed."""
+        return failure.result(self.name, camel=issubclass(self.arguments, CamelArguments))
 
 
 class MnemeTool(Tool):
@@ -171,37 +171,41 @@ class MnemeTool(Tool):
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
     ) -> CallToolResult:
-        """Answer a call.
-
-        Raises:
-            ToolError: with what to do about it.
-        """
+        """Answer a call; one that fails is answered with what to do about it."""
         spec: ToolSpec = self.spec
         try:
             given = spec.arguments.model_validate(arguments)
         except ValidationError as error:
-            raise ToolError(f"{spec.name}: {explain(spec.arguments, error)}") from None
+            return spec.failed(refusal(spec.arguments, error))
         access: Access = self.access
         try:
             async with access.client_for(context) as client:
                 reply = await spec.handler(Call(client, context), given)
-        except ValidationError as error:
-            raise UnexpectedToolError(f"{spec.name}: {BUG}") from error
-        except FAILURES as error:
-            place = Place(
-                access.address,
-                access.over_http,
-                spec.spelled,
-                spec.if_missing,
-                local=access.local is not None,
-            )
-            raise ToolError(f"{spec.name}: {explain_failure(error, place)}") from error
-        except (MCPError, ToolError):
+            data = reply.data.dump()
+        except Refused as error:
+            return spec.failed(error.failure)
+        except MCPError:
             raise
-        except Exception as error:
-            raise UnexpectedToolError(f"{spec.name}: {BUG}") from error
-        data = reply.data.dump()
+        except FAILURES as error:
+            if not isinstance(error, ValidationError):
+                return spec.failed(failure_of(error, self._place()))
+            _LOG.exception("%s met a bug", spec.name)  # An answer that the output does not hold.
+            return spec.failed(BUG)
+        except Exception:
+            _LOG.exception("%s met a bug", spec.name)
+            return spec.failed(BUG)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
             structured_content=data if reply.budget is None else shorten(data, reply.budget),
+        )
+
+    def _place(self) -> Place:
+        access: Access = self.access
+        spec: ToolSpec = self.spec
+        return Place(
+            access.address,
+            access.over_http,
+            spec.spelled,
+            spec.if_missing,
+            local=access.local is not None,
         )

@@ -1,4 +1,4 @@
-"""Which tools there are, in groups: forty tools at once crowd a context window.
+"""Which tools there are, in groups: every tool that is shown takes room in a context window.
 
 A new group is a file in `mneme_mcp.tools` with its `TOOLS`, and a line here.
 """
@@ -41,8 +41,8 @@ TOOLSETS: Mapping[str, Toolset] = {
         default=True,
     ),
     "sessions": Toolset("hand over, pick up, search sessions", ("sessions",), default=True),
-    "reflections": Toolset("what was concluded from attempts", ("reflections",)),
-    "knowledge": Toolset("one-line experience, by repository", ("knowledge",)),
+    "reflections": Toolset("what was concluded from attempts", ("reflections",), default=True),
+    "knowledge": Toolset("one-line experience, by repository", ("knowledge",), default=True),
     "events": Toolset("record sessions and events, list events", ("events",)),
 }
 

@@ -20,9 +20,7 @@ NOTHING = "No relevant past context found"
 class ContextArguments(CamelArguments):
     """What context is needed."""
 
-    synonyms = {"start_time": "from_", "end_time": "to", "query": "topic"}
-
-    topic: Annotated[
+    query: Annotated[
         str,
         Field(
             min_length=1,
@@ -77,7 +75,7 @@ async def context(call: Call, given: ContextArguments) -> Reply:
     """Answer `agentlens_context`."""
     answer = to_dict(
         await call.client.get_context(
-            given.topic,
+            given.query,
             user_id=given.user_id,
             agent_id=given.agent_id,
             project=given.project,
@@ -90,7 +88,7 @@ async def context(call: Call, given: ContextArguments) -> Reply:
         sessions=[ContextSession.model_validate(one) for one in answer["sessions"]],
         lessons=[found_lesson(one) for one in answer["lessons"]],
         reflections=[found_reflection(one) for one in answer["reflections"]],
-        topic=given.topic,
+        topic=given.query,
         total_sessions=int(answer["total_sessions"]),
     )
     if not (found.sessions or found.lessons or found.reflections):
@@ -113,13 +111,11 @@ TOOLS = (
             '("as we did last time"). For single facts agentlens_recall is the sharper tool.\n'
             "Returns markdown that you can work from, within tokenBudget, and the same in "
             f'structured form; "{NOTHING}" when there is none.\n'
-            'Examples: {"topic": "database migrations"}, {"topic": "refund for a cancelled '
-            'flight", "userId": "user123", "limit": 3}.'
+            'Example: {"query": "refund for a cancelled flight", "userId": "user123"}.'
         ),
         arguments=ContextArguments,
         output=ContextOutput,
         handler=context,
         read_only=True,
-        api_names={"start_time": "from_", "end_time": "to"},
     ),
 )

@@ -165,12 +165,7 @@ async def log(call: Call, given: LogArguments) -> Reply:
 class QueryArguments(CamelArguments):
     """Which events."""
 
-    synonyms = {
-        "start_time": "from_",
-        "end_time": "to",
-        "tool": "name",
-        "event_type": "event_types",
-    }
+    synonyms = {"tool": "name", "tool_name": "name", "event_type": "event_types"}
 
     session_id: Annotated[str, Field(description="Only of this session.")] = ""
     agent_id: Annotated[str, Field(description="Only of this agent.")] = ""
@@ -286,7 +281,6 @@ TOOLS = (
         arguments=LogArguments,
         output=LogOutput,
         handler=log,
-        api_names={"id": "event_id"},
     ),
     ToolSpec(
         name="agentlens_session_end",
@@ -316,6 +310,5 @@ TOOLS = (
         output=QueryOutput,
         handler=query,
         read_only=True,
-        api_names={"start_time": "from_", "end_time": "to", "page_size": "limit"},
     ),
 )

@@ -12,7 +12,6 @@ from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 Kind = Literal["error", "success", "pattern"]
-_API_NAMES = {"type": "event_type"}
 
 
 class Entry(SnakeOutput):
@@ -36,7 +35,7 @@ class Entry(SnakeOutput):
 class LogArguments(SnakeArguments):
     """A line to log."""
 
-    synonyms = {"type": "event_type", "repository": "repo"}
+    synonyms = {"type": "event_type"}
 
     repo: Annotated[
         str,
@@ -105,7 +104,7 @@ async def log(call: Call, given: LogArguments) -> Reply:
 class QueryArguments(SnakeArguments):
     """What experience is wanted."""
 
-    synonyms = {"text": "query", "type": "event_type", "max_tokens": "token_budget"}
+    synonyms = {"type": "event_type"}
 
     query: Annotated[
         str,
@@ -173,7 +172,6 @@ TOOLS = (
         output=LogOutput,
         handler=log,
         idempotent=True,
-        api_names=_API_NAMES,
     ),
     ToolSpec(
         name="memory_query",
@@ -189,6 +187,5 @@ TOOLS = (
         output=QueryOutput,
         handler=query,
         read_only=True,
-        api_names=_API_NAMES,
     ),
 )

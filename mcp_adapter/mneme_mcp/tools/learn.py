@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, cast
 
-from mcp.server.mcpserver.exceptions import ToolError
 from mneme import to_dict
 from mneme.types import LessonFilterFields
 from pydantic import Field
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, TokenBudget, Word
+from mneme_mcp.failures import Refused
 from mneme_mcp.outputs import CamelOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -28,8 +28,6 @@ _NEEDED = {
 
 class LearnArguments(CamelArguments):
     """What to do in the notebook."""
-
-    synonyms = {"lesson_id": "lesson_id", "lessonId": "lesson_id", "search": "query"}
 
     action: Annotated[
         Literal["save", "list", "get", "update", "delete", "search"],
@@ -113,7 +111,11 @@ async def learn(call: Call, given: LearnArguments) -> Reply:
     missing = [given.shown_name(n) for n in _NEEDED[given.action] if not getattr(given, n)]
     if missing:
         needs = " and ".join(missing)
-        raise ToolError(f'agentlens_learn: the action "{given.action}" needs {needs}.')
+        raise Refused(
+            f'the action "{given.action}" needs {needs}.',
+            "MISSING_REQUIRED_FIELD",
+            [(name, "is required") for name in missing],
+        )
     return await _ACTIONS[given.action](call, given)
 
 
@@ -132,9 +134,10 @@ async def _get(call: Call, given: LearnArguments) -> Reply:
 async def _update(call: Call, given: LearnArguments) -> Reply:
     changes = given.changes()
     if not changes:
-        raise ToolError(
-            'agentlens_learn: the action "update" needs what to change: title, content, category, '
-            "importance, tags, agentId, project, context, sourceSessionId or sourceEventId."
+        raise Refused(
+            'the action "update" needs what to change: title, content, category, importance, tags, '
+            "agentId, project, context, sourceSessionId or sourceEventId.",
+            "MISSING_REQUIRED_FIELD",
         )
     answer = await call.client.update_lesson(given.lesson_id, **changes)
     return _one(given, answer.lesson, "Updated lesson {0.id}: {0.title}")
@@ -196,13 +199,12 @@ TOOLS = (
             "One action a call: save, list, get, update, delete (archives), search.\n"
             "Use it to save a lesson when a problem took more than one attempt, when a user "
             "corrects you, or when you find a rule that holds beyond this task; and to search "
-            "before work of a kind you have done before. Write the content so that it makes sense "
-            "without this conversation.\n"
+            "before work of a kind you have done before. Write what makes sense without this "
+            "conversation.\n"
             "Returns the lesson with its id, or lessons within tokenBudget, the best first.\n"
             'Examples: {"action": "save", "title": "Always run tests", "content": "Before '
             'deploying to prod, always run the test suite", "category": "deployment"}, '
-            '{"action": "search", "query": "deployment best practices"}, '
-            '{"action": "list", "category": "error-handling"}.'
+            '{"action": "search", "query": "deployment best practices"}.'
         ),
         arguments=LearnArguments,
         output=LearnOutput,

@@ -32,12 +32,7 @@ _SCOPES: dict[str, ScopeChoice] = {
 class RecallArguments(CamelArguments):
     """What to recall."""
 
-    synonyms = {
-        "start_time": "from_",
-        "end_time": "to",
-        "scopes": "scope",
-        "max_tokens": "token_budget",
-    }
+    synonyms = {"scopes": "scope"}
 
     query: Annotated[
         str,
@@ -186,13 +181,11 @@ TOOLS = (
             "search.\n"
             "Returns the memories that bear on the query, the best first, each with its kind, "
             "date, score (0 to 1) and text, within tokenBudget. Says so when there are none.\n"
-            'Examples: {"query": "authentication issues"}, {"query": "deployment failures", '
-            '"scope": "events", "from": "2026-01-01", "limit": 5}.'
+            'Example: {"query": "deployment failures", "scope": "events", "from": "2026-01-01"}.'
         ),
         arguments=RecallArguments,
         output=RecallOutput,
         handler=recall,
         read_only=True,
-        api_names={"start_time": "from_", "end_time": "to", "scopes": "scope"},
     ),
 )

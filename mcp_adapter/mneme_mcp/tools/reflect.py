@@ -26,8 +26,6 @@ _TIMEOUT_S = 300.0
 class ReflectArguments(CamelArguments):
     """What to analyse."""
 
-    synonyms = {"start_time": "from_", "end_time": "to"}
-
     analysis: Annotated[
         Literal[
             "error_patterns",
@@ -198,13 +196,11 @@ TOOLS = (
             "work is going. It needs recorded events, and may take seconds over a long history.\n"
             "Returns findings in words, the strongest first, with the figures behind them and "
             "the sessions that show them.\n"
-            'Examples: {"analysis": "error_patterns"}, {"analysis": "cost_analysis", "params": '
-            '{"model": "claude-opus-4-6"}, "from": "2026-01-01"}.'
+            'Example: {"analysis": "error_patterns", "from": "2026-01-01"}.'
         ),
         arguments=ReflectArguments,
         output=ReflectOutput,
         handler=reflect,
         read_only=True,
-        api_names={"start_time": "from_", "end_time": "to"},
     ),
 )

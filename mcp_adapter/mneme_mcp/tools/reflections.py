@@ -15,7 +15,6 @@ from mneme_mcp.text import counted, fit
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 Outcome = Annotated[Literal["success", "partial", "failure"], Word]
-_API_NAMES = {"project": "project_id", "outcomes": "outcome_filter", "page_size": "limit"}
 
 
 class ReflectionOutput(CamelOutput):
@@ -48,10 +47,10 @@ def found_reflection(found: Mapping[str, Any]) -> ReflectionOutput:
 class StoreArguments(CamelArguments):
     """A reflection to store."""
 
-    synonyms = {"project": "project_id"}
+    synonyms = {"task": "task_description", "query": "task_description"}
 
     session_id: Annotated[
-        str, Field(min_length=1, description='The session of the attempt, e.g. "session-1".')
+        str, Field(min_length=1, description='The session of the attempt, e.g. "s-42".')
     ]
     task_description: Annotated[
         str,
@@ -71,7 +70,7 @@ class StoreArguments(CamelArguments):
     what_did_not_work: Annotated[
         list[str], Field(description='E.g. ["Regex failed on quoted fields"].')
     ] = []
-    project_id: Annotated[str, Field(description='The project, e.g. "project-1".')] = ""
+    project: Annotated[str, Field(description='The project, e.g. "shop-api".')] = ""
     agent_id: Annotated[str, Field(description="The agent.")] = ""
     tags: Annotated[Labels, Field(description='Labels, e.g. ["parsing"].')] = []
     related_entity_ids: Annotated[list[str], Field(description="Ids of what it is about.")] = []
@@ -99,7 +98,7 @@ async def store(call: Call, given: StoreArguments) -> Reply:
             attempt_number=given.attempt_number,
             what_worked=given.what_worked,
             what_did_not_work=given.what_did_not_work,
-            project=given.project_id,
+            project=given.project,
             agent_id=given.agent_id,
             tags=given.tags,
             related_entity_ids=given.related_entity_ids,
@@ -117,7 +116,7 @@ async def store(call: Call, given: StoreArguments) -> Reply:
 class GetArguments(CamelArguments):
     """Whose reflections."""
 
-    session_id: Annotated[str, Field(min_length=1, description='The session, e.g. "session-1".')]
+    session_id: Annotated[str, Field(min_length=1, description='The session, e.g. "s-42".')]
     limit: Annotated[int, Field(ge=1, le=100, description="Reflections at most.")] = 5
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
@@ -125,10 +124,10 @@ class GetArguments(CamelArguments):
 class SearchArguments(CamelArguments):
     """Which reflections."""
 
-    synonyms = {"project": "project_id", "outcomes": "outcome_filter", "query": "task_description"}
+    synonyms = {"outcome": "outcome_filter", "outcomes": "outcome_filter"}
 
-    project_id: Annotated[str, Field(min_length=1, description='The project, e.g. "project-1".')]
-    task_description: Annotated[
+    project: Annotated[str, Field(min_length=1, description='The project, e.g. "shop-api".')]
+    query: Annotated[
         str,
         Field(
             description="The task at hand; similar ones are found by meaning, e.g. "
@@ -161,21 +160,19 @@ async def get(call: Call, given: GetArguments) -> Reply:
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `reflection_search`."""
     wanted: Any = {
-        "project": given.project_id,
+        "project": given.project,
         "session_id": given.session_id,
         "outcomes": given.outcome_filter,
         "tags": given.tags,
     }
     nothing = (
-        f"No reflections found for the project {given.project_id} with these filters. Store one "
+        f"No reflections found for the project {given.project} with these filters. Store one "
         "with reflection_store after an attempt."
     )
-    if not given.task_description:
+    if not given.query:
         return await _newest(call, wanted, given, nothing)
     answer = to_dict(
-        await call.client.search_reflections(
-            given.task_description, filter=wanted, limit=given.limit
-        )
+        await call.client.search_reflections(given.query, filter=wanted, limit=given.limit)
     )
     reflections = [found_reflection(found) for found in answer["results"]]
     return _reply(reflections, int(answer["searched_count"]), answer["prompt"], given, nothing)
@@ -207,9 +204,7 @@ def _reply(
 class SummaryArguments(CamelArguments):
     """What to summarize."""
 
-    synonyms = {"project": "project_id"}
-
-    project_id: Annotated[str, Field(min_length=1, description='The project, e.g. "project-1".')]
+    project: Annotated[str, Field(min_length=1, description='The project, e.g. "shop-api".')]
     session_id: Annotated[str, Field(description="Only of this session.")] = ""
 
 
@@ -237,9 +232,7 @@ class SummaryOutput(CamelOutput):
 async def summary(call: Call, given: SummaryArguments) -> Reply:
     """Answer `reflection_summary`."""
     answer = to_dict(
-        await call.client.summarize_reflections(
-            project=given.project_id, session_id=given.session_id
-        )
+        await call.client.summarize_reflections(project=given.project, session_id=given.session_id)
     )
     failures = [Theme.model_validate(one) for one in answer["common_failures"]]
     strategies = [Theme.model_validate(one) for one in answer["effective_strategies"]]
@@ -253,7 +246,7 @@ async def summary(call: Call, given: SummaryArguments) -> Reply:
         strategy_themes=strategies,
     )
     if not output.total_reflections:
-        return Reply(f"No reflections found for the project {given.project_id}.", output)
+        return Reply(f"No reflections found for the project {given.project}.", output)
     total = counted(output.total_reflections, "reflection")
     lines = [f"{total}, {output.success_rate:.0%} successes."]
     lines += _themes("What fails:", failures) + _themes("What works:", strategies)
@@ -275,14 +268,13 @@ TOOLS = (
             "before you try again. For rules that hold beyond the task, agentlens_learn is the "
             "place.\n"
             "Returns the reflection with its id and the attempt's number.\n"
-            'Example: {"sessionId": "session-1", "projectId": "project-1", "taskDescription": '
-            '"Parse CSV file", "outcome": "failure", "whatDidNotWork": ["Regex failed on quoted '
-            'fields"], "nextStrategy": "Use csv-parse library"}.'
+            'Example: {"sessionId": "s-42", "project": "shop-api", "taskDescription": "Parse CSV '
+            'file", "outcome": "failure", "whatDidNotWork": ["Regex failed on quoted fields"], '
+            '"nextStrategy": "Use csv-parse library"}.'
         ),
         arguments=StoreArguments,
         output=StoreOutput,
         handler=store,
-        api_names=_API_NAMES,
     ),
     ToolSpec(
         name="reflection_get",
@@ -290,13 +282,12 @@ TOOLS = (
         description=(
             "Returns the newest reflections of a session as text to work from.\n"
             "Use it before another attempt in the same session.\n"
-            'Example: {"sessionId": "session-1", "limit": 5}.'
+            'Example: {"sessionId": "s-42", "limit": 5}.'
         ),
         arguments=GetArguments,
         output=ReflectionsOutput,
         handler=get,
         read_only=True,
-        api_names=_API_NAMES,
     ),
     ToolSpec(
         name="reflection_search",
@@ -306,14 +297,13 @@ TOOLS = (
             "project, by meaning.\n"
             "Use it before you start a task: what failed before, and what to try instead.\n"
             "Returns the reflections that bear on the task, the best first, as text to work from.\n"
-            'Example: {"projectId": "project-1", "taskDescription": "Debug login timeout issues", '
+            'Example: {"project": "shop-api", "query": "Debug login timeout issues", '
             '"outcomeFilter": ["failure", "partial"]}.'
         ),
         arguments=SearchArguments,
         output=ReflectionsOutput,
         handler=search,
         read_only=True,
-        api_names=_API_NAMES,
     ),
     ToolSpec(
         name="reflection_summary",
@@ -322,12 +312,11 @@ TOOLS = (
             "Summarizes all reflections of a project: how often attempts succeed, what fails again "
             "and again, which strategies work, grouped by meaning.\n"
             "Use it now and then to see habits that single reflections do not show.\n"
-            'Example: {"projectId": "project-1"}.'
+            'Example: {"project": "shop-api"}.'
         ),
         arguments=SummaryArguments,
         output=SummaryOutput,
         handler=summary,
         read_only=True,
-        api_names=_API_NAMES,
     ),
 )

@@ -256,8 +256,6 @@ async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
 class SearchArguments(SnakeArguments):
     """Which sessions."""
 
-    synonyms = {"start_time": "from_", "end_time": "to"}
-
     query: Annotated[
         str,
         Field(min_length=1, max_length=8192, description='In plain words, e.g. "JWT validation".'),
@@ -364,8 +362,9 @@ TOOLS = (
         arguments=SleepArguments,
         output=SleepOutput,
         handler=sleep,
-        destructive=True,  # The session's earlier handover is gone.
-        idempotent=True,
+        # The session's earlier handover is gone. What is not told is collected anew at each call,
+        # and a call without a session makes one: a second call is no repetition of the first.
+        destructive=True,
     ),
     ToolSpec(
         name="wake_up",
@@ -396,6 +395,5 @@ TOOLS = (
         output=SearchOutput,
         handler=search,
         read_only=True,
-        api_names={"start_time": "from_", "end_time": "to"},
     ),
 )

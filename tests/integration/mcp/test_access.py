@@ -22,6 +22,10 @@ SAVE = ("agentlens_learn", {"action": "save", "title": "Kept", "content": "It wa
 async def refused(host: Client, name: str, arguments: dict[str, Any]) -> str:
     result = await host.call_tool(name, arguments)
     assert result.is_error
+    error = (result.structured_content or {})["error"]
+    assert error["code"].isupper()
+    assert error["reason"].isupper()
+    assert error["message"] == text_of(result)
     return text_of(result)
 
 
@@ -166,7 +170,7 @@ async def test_a_toolset_that_is_not_chosen_is_not_listed_and_says_how_to_choose
         assert "--toolsets knowledge,core" in said
 
 
-async def test_the_default_shows_seven_tools(server: Any, api: Any) -> None:
+async def test_the_default_shows_all_tools_but_those_that_record(server: Any, api: Any) -> None:
     async with stdio_host(address=server.address, api_key=api.secret) as host:
         names = [tool.name for tool in (await host.list_tools()).tools]
     assert names == [
@@ -177,4 +181,10 @@ async def test_the_default_shows_seven_tools(server: Any, api: Any) -> None:
         "sleep",
         "wake_up",
         "semantic_session_search",
+        "reflection_store",
+        "reflection_get",
+        "reflection_search",
+        "reflection_summary",
+        "memory_log",
+        "memory_query",
     ]

@@ -255,19 +255,19 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
         {"analysis": "cost_analysis", "params": {"modle": "x"}},
         "known are model, bucket",
     ),
-    ("agentlens_context", {"topic": ""}, "topic"),
+    ("agentlens_context", {"topic": ""}, "agentlens_context: query: "),
     ("agentlens_context", {"topic": "x", "userId": "y" * 201}, "agentlens_context: userId:"),
     ("sleep", {"session_id": "x", "progress": "all of it"}, "progress: should be a valid list"),
     ("sleep", {"session_id": "x", "open_todos": [{"priority": 1}]}, "open_todos[0].content"),
     ("wake_up", {"limit": 1000}, "limit: should be less than or equal to 50"),
-    ("semantic_session_search", {"text": "x"}, "there is no argument 'text'"),
+    ("semantic_session_search", {"colour": "x"}, "there is no argument 'colour'"),
     ("reflection_store", {"sessionId": "s", "taskDescription": "t", "outcome": "meh",
                           "nextStrategy": "n"}, "'success', 'partial' or 'failure'"),
     ("reflection_store", {"taskDescription": "t"}, "sessionId is required"),
     ("reflection_get", {"sessionId": ["s"]}, "sessionId: should be a valid string"),
-    ("reflection_search", {"taskDescription": "t"}, "projectId is required"),
-    ("reflection_search", {"projectId": "p" * 201}, "reflection_search: projectId:"),
-    ("reflection_summary", {}, "projectId is required"),
+    ("reflection_search", {"taskDescription": "t"}, "project is required"),
+    ("reflection_search", {"projectId": "p" * 201}, "reflection_search: project:"),
+    ("reflection_summary", {}, "project is required"),
     ("memory_log", {"repo": "r", "event_type": "rumour", "context": "c", "lesson": "l"},
      "'error', 'success' or 'pattern'"),
     ("memory_log", {"repo": "r", "event_type": "error", "context": "c", "lesson": "l",
@@ -278,6 +278,15 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("agentlens_log_event", {"sessionId": "s", "eventType": "dream"}, "'tool_call'"),
     ("agentlens_query_events", {"limit": -1}, "limit"),
 ]  # fmt: skip
+
+
+REASONS = {
+    "INVALID_PARAMETER",
+    "MISSING_REQUIRED_FIELD",
+    "OUT_OF_RANGE",
+    "NOT_FOUND",
+    "SESSION_NOT_FOUND",
+}
 
 
 async def test_the_tools_that_are_listed_say_what_they_do_and_take_and_return(
@@ -316,6 +325,11 @@ async def test_calls_that_cannot_succeed_say_what_to_do(host: Client) -> None:
         said = text_of(result)
         assert words in said, f"{name} {arguments}: {said}"
         assert said.startswith(f"{name}: ")
+        error = (result.structured_content or {})["error"]
+        assert error["code"] in ("INVALID_ARGUMENT", "NOT_FOUND"), error
+        assert error["reason"] in REASONS, error
+        assert error["message"] == said
+        assert error["retryable"] is False
         assert "pydantic" not in said.lower()
 
 
@@ -323,6 +337,8 @@ async def test_an_unknown_tool_is_answered_with_those_that_there_are(host: Clien
     result = await host.call_tool("agentlens_recal", {"query": "x"})
     assert result.is_error
     assert "Did you mean agentlens_recall?" in text_of(result)
+    error = (result.structured_content or {})["error"]
+    assert (error["code"], error["reason"]) == ("NOT_FOUND", "TOOL_UNKNOWN")
 
 
 async def test_a_lesson_lives_from_save_to_delete(host: Client) -> None:

@@ -49,6 +49,12 @@ def test_an_argument_that_does_not_exist_is_refused_with_what_may_be_meant() -> 
     assert "'agntId' (did you mean 'agentId'?)" in refused(RecallArguments, query="q", agntId="a")
 
 
+def test_an_argument_that_is_given_by_two_names_must_be_the_same() -> None:
+    assert refused(RecallArguments, query="q", topic="p").startswith("query is given twice")
+    same = RecallArguments.model_validate({"query": "q", "topic": "q"})
+    assert same == RecallArguments.model_validate({"query": "q"})
+
+
 def test_a_wrong_type_is_named_with_what_was_given() -> None:
     said = refused(RecallArguments, query="q", limit="many")
     assert said.startswith("limit: should be a valid integer")

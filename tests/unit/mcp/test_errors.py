@@ -19,7 +19,7 @@ from mneme.errors import (
     UnavailableError,
     UnimplementedError,
 )
-from mneme_mcp.errors import Place, explain
+from mneme_mcp.errors import Place, explain, failure_of
 from mneme_mcp.toolsets import TOOLSETS, tools_of
 
 PLACE = Place("memory.local:50051")
@@ -62,7 +62,9 @@ def test_a_server_that_is_not_ready_says_why_itself() -> None:
         ("agentlens_recall", "tags[2]", "tags"),
         ("agentlens_learn", "filter.agent_id", "agentId"),
         ("agentlens_learn", "lesson.title", "title"),
-        ("reflection_search", "filter.project", "projectId"),
+        ("reflection_search", "filter.project", "project"),
+        ("reflection_search", "filter.outcomes", "outcomeFilter"),
+        ("agentlens_context", "topic", "query"),
         ("reflection_store", "what_worked[0]", "whatWorked"),
         ("memory_log", "type", "event_type"),
         ("agentlens_log_event", "events[0].id", "eventId"),
@@ -104,3 +106,30 @@ def test_every_failure_of_the_client_is_put_in_words(kind: type[MnemeError]) -> 
     said = explain(kind("something"), PLACE)
     assert said
     assert "Error(" not in said
+
+
+@pytest.mark.parametrize("kind", BY_CODE.values(), ids=lambda kind: kind.__name__)
+def test_every_failure_has_a_code_and_a_reason(kind: type[MnemeError]) -> None:
+    failure = failure_of(kind("something"), PLACE)
+    assert failure.code == kind.default_code.name
+    assert failure.reason
+    named = failure_of(kind("something", reason="QUEUE_FULL", retry_after=2.5), PLACE)
+    assert (named.reason, named.retry_after) == ("QUEUE_FULL", 2.5)
+
+
+def test_what_may_succeed_later_is_told_from_what_will_not() -> None:
+    assert failure_of(UnavailableError("down"), PLACE).retryable
+    assert failure_of(ResourceExhaustedError("full"), PLACE).retryable
+    assert not failure_of(NotFoundError("gone"), PLACE).retryable
+    assert not failure_of(UnauthenticatedError("who"), PLACE).retryable
+
+
+def test_a_failure_names_its_fields_and_the_id_of_a_bug_in_the_tools_spelling() -> None:
+    violations = [FieldViolation("limit", "limit: is too large")]
+    failure = failure_of(InvalidArgumentError("bad", violations=violations), PLACE)
+    error = (failure.result("wake_up").structured_content or {})["error"]
+    assert error["fields"] == [{"name": "limit", "problem": "is too large"}]
+    bug = failure_of(InternalError("oops", metadata={"error_id": "E1"}), PLACE)
+    camel = (bug.result("agentlens_recall").structured_content or {})["error"]
+    snake = (bug.result("sleep", camel=False).structured_content or {})["error"]
+    assert camel["errorId"] == snake["error_id"] == "E1"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mneme_mcp.arguments import CamelArguments
+from mneme_mcp.names import OTHER_NAMES
+from mneme_mcp.spelling import to_camel, to_snake
 from mneme_mcp.text import count_tokens
 from mneme_mcp.toolsets import DEFAULT, TOOLSETS, UnknownToolset, home_of, parse, tools_of
 
 SPECS = tools_of(TOOLSETS)
-# As counted here; JSON's punctuation costs common tokenizers about half of that.
-DEFAULT_TOKENS = 6000
+# As counted here, on the safe side: o200k_base counts 1397 tokens where this counts 1977, and with
+# the schemas, whose punctuation it joins, 4812 where this counts 8677.
+DESCRIPTIONS = 2000
+DESCRIPTIONS_AND_SCHEMAS = 8800
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
@@ -68,9 +74,61 @@ def test_tool_names_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
+def test_the_descriptions_of_the_default_tools_fit_two_thousand_tokens() -> None:
+    assert {"reflections", "knowledge"} <= set(DEFAULT)
+    assert sum(count_tokens(spec.description) for spec in tools_of(DEFAULT)) <= DESCRIPTIONS
+
+
 def test_the_default_tools_leave_room_in_the_context_window() -> None:
     shown = [(s.name, s.description, s.arguments.schema_for_hosts()) for s in tools_of(DEFAULT)]
-    assert count_tokens(json.dumps(shown)) < DEFAULT_TOKENS
+    assert count_tokens(json.dumps(shown)) < DESCRIPTIONS_AND_SCHEMAS
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_the_same_argument_has_the_same_name_in_every_tool(spec: Any) -> None:
+    shown = {to_snake(name) for name in spec.arguments.schema_for_hosts()["properties"]}
+    own = {"text", "task_description"} if not shown & {"query"} else set()  # What to keep.
+    for name, others in OTHER_NAMES.items():
+        other = set() if name == "repo" else set(others)
+        assert not shown & (other - own), f"{spec.name} shows another name of {name}"
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_an_argument_is_taken_by_each_of_its_other_names(spec: Any) -> None:
+    names = {to_snake(name) for name in spec.arguments.schema_for_hosts()["properties"]}
+    for name in names & set(OTHER_NAMES):
+        for other in set(OTHER_NAMES[name]) - names:
+            for spelling in (other, to_camel(other)):
+                assert spec.arguments.field_named(spelling).strip("_") == name, spelling
+
+
+def test_the_names_of_the_documents_that_ask_for_the_tools_are_taken() -> None:
+    for tool, names in {
+        "agentlens_context": {"topic": "query", "userId": "user_id"},
+        "agentlens_recall": {"scope": "scope", "from": "from_", "minScore": "min_score"},
+        "agentlens_learn": {"id": "lesson_id", "sourceSessionId": "source_session_id"},
+        "reflection_store": {"projectId": "project", "taskDescription": "task_description"},
+        "reflection_search": {"taskDescription": "query", "outcomeFilter": "outcome_filter"},
+        "reflection_summary": {"projectId": "project"},
+        "memory_log": {"repo": "repo", "event_type": "event_type"},
+    }.items():
+        (spec,) = (spec for spec in SPECS if spec.name == tool)
+        for name, field in names.items():
+            assert spec.arguments.field_named(name) == field
+
+
+def test_a_call_that_may_store_something_else_the_next_time_is_not_said_to_be_idempotent() -> None:
+    said = {spec.name for spec in SPECS if spec.idempotent}
+    assert said == {"memory_log", "agentlens_session_end"}
+
+
+def test_the_guide_lists_each_toolset_with_its_tools_and_counts_them() -> None:
+    guide = (Path(__file__).parents[3] / "docs/guides/mcp.md").read_text()
+    for name, toolset in TOOLSETS.items():
+        label = f"`{name}`{' (default)' if toolset.default else ''}"
+        (row,) = re.findall(rf"^\| {re.escape(label)} \| ([^|]*) \|", guide, re.MULTILINE)
+        assert re.findall(r"`(\w+)`", row) == [spec.name for spec in toolset.tools()]
+    assert f"There are {len(SPECS)} tools; {len(tools_of(DEFAULT))} of them" in guide
 
 
 def test_toolsets_are_chosen_by_name() -> None:
