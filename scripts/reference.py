@@ -14,13 +14,18 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from mneme_server.common.errors import Reason
 from mneme_server.settings import Settings, flag_of, variable_of
+from mneme_server.transport.errors import INTERNAL_REASON
 from pages import ROOT, write_or_check
 
 ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
 
 # The settings that the README shows; docs/settings.md has all.
 FIRST_SETTINGS = ("listen", "metrics_listen", "data_dir", "auth", "admin_key", "embedder")
+
+# What a server of this version can answer: the reasons of its domain, and that of a bug.
+RAISED = {reason.name for reason in Reason} | {INTERNAL_REASON}
 
 _REASON = re.compile(r"((?:^  //.*\n)+)^  ERROR_REASON_(\w+) = (\d+);", re.MULTILINE)
 _CODES = re.compile(r"\b[A-Z][A-Z_]{5,}\b")
@@ -48,6 +53,8 @@ def reasons() -> Iterator[tuple[str, str, str]]:
         if number == "0":
             continue
         meaning, codes = re.fullmatch(r"(.*?) \(([^()]*)\)\.?", text).groups()  # type: ignore[union-attr]
+        if name not in RAISED:
+            meaning = f"Reserved, not sent yet: {meaning[0].lower()}{meaning[1:]}"
         yield name, " or ".join(f"`{code}`" for code in _CODES.findall(codes)), f"{meaning}."
 
 

@@ -34,7 +34,7 @@ from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
 DOMAIN = "mneme.v1"
 DETAILS_KEY = "grpc-status-details-bin"
 _PREFIX = "ERROR_REASON_"
-_INTERNAL_REASON = "INTERNAL_ERROR"
+INTERNAL_REASON = "INTERNAL_ERROR"
 _DEFAULT_RETRY_S = 1.0
 
 CODES: Mapping[type[MnemeError], grpc.StatusCode] = {
@@ -111,9 +111,9 @@ def internal_outcome(error_id: str, request_id: str) -> Outcome:
     """Return what a caller learns of a bug: an id that the log carries too, and nothing else."""
     return _outcome(
         grpc.StatusCode.INTERNAL,
-        _INTERNAL_REASON,
+        INTERNAL_REASON,
         f"internal error {error_id}; the server's log has the details under this id",
-        [_info(_INTERNAL_REASON, {"error_id": error_id}, request_id)],
+        [_info(INTERNAL_REASON, {"error_id": error_id}, request_id)],
     )
 
 

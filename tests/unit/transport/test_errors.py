@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -10,7 +12,7 @@ from mneme.v1 import errors_pb2, event_service_pb2
 from mneme_server.common import errors
 from mneme_server.common.errors import MnemeError, Reason
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
-from mneme_server.transport.errors import CODES, InvalidRequest, Violation
+from mneme_server.transport.errors import CODES, INTERNAL_REASON, InvalidRequest, Violation
 from structlog.testing import capture_logs
 from unit.transport.edge import Client, Edge
 
@@ -43,6 +45,24 @@ def test_every_domain_error_has_a_code() -> None:
 def test_every_reason_of_the_domain_is_one_of_the_api() -> None:
     listed = {name.removeprefix("ERROR_REASON_") for name, _ in errors_pb2.ErrorReason.items()}
     assert {reason.name for reason in Reason} <= listed
+
+
+def test_every_reason_of_the_domain_is_raised_somewhere() -> None:
+    home = Path(errors.__file__)
+    code = "\n".join(file.read_text() for file in home.parents[1].rglob("*.py") if file != home)
+    by_default = {cls.default_reason for cls in CODES}
+    raised = {Reason[name] for name in re.findall(r"\bReason\.([A-Z_]+)\b", code)}
+    assert set(Reason) - by_default == raised - by_default
+
+
+def test_the_page_of_errors_says_of_reasons_that_no_server_sends_that_they_are_reserved() -> None:
+    page = (Path(__file__).parents[3] / "docs/errors.md").read_text()
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| [^|]* \| (.*) \|$", page, re.MULTILINE))
+    sent = {reason.name for reason in Reason} | {INTERNAL_REASON}
+    listed = {name.removeprefix("ERROR_REASON_") for name, _ in errors_pb2.ErrorReason.items()}
+    assert set(rows) == listed - {"UNSPECIFIED"}
+    reserved = {name for name, meaning in rows.items() if meaning.startswith("Reserved")}
+    assert reserved == set(rows) - sent
 
 
 @pytest.mark.parametrize(("error", "code", "reason", "has_retry"), TABLE)
