@@ -16,6 +16,7 @@ from mneme.cli import (
     context,
     events,
     exits,
+    hooks,
     importing,
     knowledge,
     lessons,
@@ -48,6 +49,7 @@ def build() -> App:
         ("knowledge", knowledge.app),
         ("sessions", sessions.app),
         ("events", events.app),
+        ("hooks", hooks.app),
         ("admin", admin.app),
     ):
         app.add_typer(group, name=name)
