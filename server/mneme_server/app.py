@@ -42,6 +42,7 @@ from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.reflection_model import ReflectionLimits
 from mneme_server.learn.reflections import Reflections
+from mneme_server.learn.tally import Tally
 from mneme_server.local.serving import LocalServing
 from mneme_server.memories import Memories
 from mneme_server.recall.search import Recall
@@ -105,6 +106,7 @@ class Application:
         self._tenants = Tenants(memories.catalog.tenants, files, self._authenticator)
         self._keys = ApiKeys(keys, memories.catalog.tenants, self._authenticator)
         self._metrics = Metrics()
+        self._tally = Tally()
         self._server = GrpcServer(
             _server_options(settings, local),
             self._services(files),
@@ -173,7 +175,7 @@ class Application:
         asking = SoonEmbedder(embedder, patience_s=_QUERY_PATIENCE_S)
         writing = SoonEmbedder(embedder, patience_s=_WRITE_PATIENCE_S)
         recall = Recall(registry, embedder, foreground, asking)
-        reflections = Reflections(registry, writing, recall, self._reflection_limits())
+        reflections = Reflections(registry, writing, recall, self._reflection_limits(), self._tally)
         learned = LearnedBeside(registry, recall, reflections)
         info = ServerInfo(
             version=__version__,
@@ -277,6 +279,8 @@ class Application:
             "Texts whose embedding was not in the cache since the start.",
             lambda: cache.stats().misses,
         )
+        for name, meaning, value in self._tally.gauges():
+            self._metrics.gauge(f"mneme_{name}", meaning, value)
 
 
 def serve(settings: Settings, local: LocalServing | None = None) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import urllib.request
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from mneme.v1 import reflection_pb2 as pb
 from support.api import Api
+from support.server import local_server
 
 SUCCESS, PARTIAL, FAILURE = pb.OUTCOME_SUCCESS, pb.OUTCOME_PARTIAL, pb.OUTCOME_FAILURE
 
@@ -193,6 +197,32 @@ def test_the_metrics_say_whether_lessons_help(api: Api) -> None:
     assert metrics.hit_rate == pytest.approx(0.5)
     assert metrics.outcome_improvement_rate == pytest.approx(1.0)
     assert metrics.cross_session_reuse == 1
+
+
+def test_operators_see_the_metrics_of_all_tenants_together(tmp_path: Path) -> None:
+    with local_server(tmp_path / "data", metrics_listen="127.0.0.1:0") as own:
+
+        def shown() -> dict[str, float]:
+            url = f"http://{own.application.metrics_address}/metrics"
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                lines = answer.read().decode().splitlines()
+            values = (line.split(" ") for line in lines if not line.startswith("#"))
+            return {one[0]: float(one[1]) for one in values if len(one) == 2}
+
+        assert shown()["mneme_reflection_store_count"] == 0
+        assert math.isnan(shown()["mneme_reflection_hit_rate"])
+        one, other = own.keys.tenant(), own.keys.tenant()
+        lesson = store(one, "Parse CSV file", FAILURE, session_id="s1")
+        store(one, "Parse CSV file", session_id="s2", applied_reflection_ids=[lesson.id])
+        store(other, "Parse CSV file", session_id="s1")
+        search(one, "read a CSV file")
+        search(other, "zebra migration over the savannah")
+        values = shown()
+        assert values["mneme_reflection_store_count"] == 3
+        assert values["mneme_reflection_search_count"] == 2
+        assert values["mneme_reflection_hit_rate"] == pytest.approx(0.5)
+        assert values["mneme_outcome_improvement_rate"] == pytest.approx(0.5)
+        assert values["mneme_cross_session_reuse"] == 1
 
 
 def test_pruned_reflections_stay_counted(api: Api) -> None:

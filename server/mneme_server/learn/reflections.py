@@ -20,26 +20,15 @@ from mneme_server.learn.reflection_model import (
     Reflection,
     ReflectionFilter,
     ReflectionLimits,
-    ReflectionMetrics,
     ReflectionSummary,
 )
+from mneme_server.learn.tally import Counter, Tally, metrics_of
 from mneme_server.learn.themes import Saying, themes_of
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 RELEVANT_SIMILARITY = 0.3
 """A search whose best result is at least this similar counts as a hit."""
 _RECENT = 5
-
-
-class Counter:
-    """The names of the counters that the metrics are made of."""
-
-    STORED = "reflections_stored"
-    SEARCHED = "reflections_searched"
-    HIT = "reflections_hit"
-    CROSS_SESSION = "reflections_cross_session"
-    ATTEMPTS = ("attempts_without_lessons", "attempts_with_lessons")
-    SUCCESSES = ("successes_without_lessons", "successes_with_lessons")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +39,7 @@ class Reflections:
     embedder: TextEmbedder
     recall: Recall
     limits: ReflectionLimits
+    tally: Tally
 
     def store(self, tenant_id: str, given: Reflection) -> tuple[Reflection, int]:
         """Store the reflection; return it, and how many older ones left to make room.
@@ -84,11 +74,13 @@ class Reflections:
             else:
                 unit.reflections.add(reflection, vectors[1:])
                 unit.documents.add([_document(reflection)], vectors[:1])
-            self._count(unit, reflection)
+            counts = _counts(unit, reflection)
+            unit.counters.add(counts)
             pruned = unit.reflections.beyond(reflection, self.limits)
             if pruned:
                 unit.reflections.remove(pruned)
                 unit.documents.remove(Scope.REFLECTION, pruned)
+        self.tally.add(counts)
         return reflection, len(pruned)
 
     def page(
@@ -113,9 +105,11 @@ class Reflections:
             ),
         )
         best = max((result.similarity or 0.0 for result in answer.results), default=0.0)
+        counts = {Counter.SEARCHED: 1, Counter.HIT: int(best >= RELEVANT_SIMILARITY)}
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
-            unit.counters.add({Counter.SEARCHED: 1, Counter.HIT: int(best >= RELEVANT_SIMILARITY)})
+            unit.counters.add(counts)
             stored = unit.reflections.get_many([r.document.source_id for r in answer.results])
+        self.tally.add(counts)
         found = [
             FoundReflection(stored[result.document.source_id], result.score, result.similarity)
             for result in answer.results
@@ -158,36 +152,18 @@ class Reflections:
         filled[missing] = made
         return said, filled
 
-    def _count(self, unit: ReflectionsUnit, reflection: Reflection) -> None:
-        applied = unit.reflections.get_many(reflection.applied_reflection_ids)
-        elsewhere = any(one.session_id != reflection.session_id for one in applied.values())
-        informed = bool(reflection.applied_reflection_ids)
-        unit.counters.add(
-            {
-                Counter.STORED: 1,
-                Counter.ATTEMPTS[informed]: 1,
-                Counter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
-                Counter.CROSS_SESSION: int(elsewhere),
-            }
-        )
 
-
-def metrics_of(counts: dict[str, int]) -> ReflectionMetrics:
-    """Return the metrics that these counters give."""
-    searched = counts.get(Counter.SEARCHED, 0)
-    rates = [
-        counts.get(won, 0) / counts[tried] if counts.get(tried) else None
-        for tried, won in zip(Counter.ATTEMPTS, Counter.SUCCESSES, strict=True)
-    ]
-    without, with_ = rates
-    improvement = None if without is None or with_ is None else with_ - without
-    return ReflectionMetrics(
-        store_count=counts.get(Counter.STORED, 0),
-        search_count=searched,
-        hit_rate=counts.get(Counter.HIT, 0) / searched if searched else None,
-        outcome_improvement_rate=improvement,
-        cross_session_reuse=counts.get(Counter.CROSS_SESSION, 0),
-    )
+def _counts(unit: ReflectionsUnit, reflection: Reflection) -> dict[str, int]:
+    """Return what a new reflection adds to the counters."""
+    applied = unit.reflections.get_many(reflection.applied_reflection_ids)
+    elsewhere = any(one.session_id != reflection.session_id for one in applied.values())
+    informed = bool(reflection.applied_reflection_ids)
+    return {
+        Counter.STORED: 1,
+        Counter.ATTEMPTS[informed]: 1,
+        Counter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
+        Counter.CROSS_SESSION: int(elsewhere),
+    }
 
 
 def _require_same(known: Reflection, given: Reflection) -> None:
