@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient
+from mneme.attempts import tags_of
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def test_success_is_recorded_with_what_worked(client: MnemeClient) -> None:
     with client.attempt("Parse CSV", session_id="s1", project="p", tags=["csv"]) as attempt:
         attempt.worked("used the csv module")
     (stored,) = reflections(client)
-    assert (stored.outcome, list(stored.what_worked)) == (1, ["used the csv module"])
+    assert (stored.outcome, list(stored.what_worked)) == ("success", ["used the csv module"])
     assert stored.next_strategy == "Continue with this approach"
     assert attempt.reflection == stored
 
@@ -32,7 +34,7 @@ def test_failure_is_recorded_and_raised_again(client: MnemeClient) -> None:
     with pytest.raises(RuntimeError, match="quoted"), client.attempt("Parse CSV", session_id="s1"):
         raise RuntimeError("quoted fields broke it")
     (stored,) = reflections(client)
-    assert stored.outcome == 3
+    assert stored.outcome == "failure"
     assert list(stored.what_did_not_work) == ["RuntimeError: quoted fields broke it"]
     assert stored.next_strategy == "Try a different approach"
 
@@ -67,7 +69,7 @@ def test_partial_success_is_its_own_outcome(client: MnemeClient) -> None:
     with client.attempt("Parse CSV", session_id="s1") as attempt:
         attempt.did_not_work("dates")
         attempt.partial()
-    assert reflections(client)[0].outcome == 2
+    assert reflections(client)[0].outcome == "partial"
 
 
 def test_a_server_that_is_gone_does_not_hide_why_the_work_failed(client: MnemeClient) -> None:
@@ -97,7 +99,67 @@ async def _attempt(address: str, secret: str) -> None:
 
 
 def test_attempts_work_the_same_under_asyncio(server: Any, api: Any, client: MnemeClient) -> None:
-    import asyncio
-
     asyncio.run(_attempt(server.address, api.secret))
-    assert [one.outcome for one in reflections(client)] == [1, 3, 1]
+    assert [one.outcome for one in reflections(client)] == ["success", "failure", "success"]
+
+
+@pytest.mark.parametrize(
+    ("task", "tags"),
+    [
+        ("Fix authentication timeout", ("authentication", "debugging")),
+        ("Test the OAuth login", ("authentication", "testing")),
+        ("Run test_capture again", ("testing",)),
+        ("Refactoring the error handling", ("debugging", "refactoring")),
+        ("Write to the author of the latest prefix", ()),
+    ],
+)
+def test_a_task_says_its_tags_by_whole_words(task: str, tags: tuple[str, ...]) -> None:
+    assert tags_of(task) == tags
+
+
+def test_a_reflection_has_the_tags_of_its_task_unless_others_are_given(client: MnemeClient) -> None:
+    with client.attempt("Fix the flaky test", session_id="s1"):
+        pass
+    with client.attempt("Fix the flaky test", session_id="s2", tags=["mine"]):
+        pass
+    with client.attempt("Fix the flaky test", session_id="s3", tags=[]):
+        pass
+    tags = {one.session_id: list(one.tags) for one in reflections(client)}
+    assert tags == {"s1": ["debugging", "testing"], "s2": ["mine"], "s3": []}
+
+
+def test_an_attempt_that_is_switched_off_neither_loads_nor_stores(client: MnemeClient) -> None:
+    with client.attempt("Parse CSV", session_id="s1"):
+        pass
+    with client.attempt("Parse CSV", session_id="s2", enabled=False) as off:
+        assert (off.lessons, off.past) == ("", [])
+    assert off.reflection is None
+    assert [one.session_id for one in reflections(client)] == ["s1"]
+    assert client.summarize_reflections().metrics.search_count == 1
+
+
+def test_past_lessons_are_loaded_without_a_reflection_afterwards(client: MnemeClient) -> None:
+    with client.attempt("Parse CSV", session_id="s1"):
+        pass
+    with client.attempt(
+        "Parse CSV", session_id="s2", auto_reflect=False, include_past_lessons=1
+    ) as attempt:
+        pass
+    assert len(attempt.past) == 1
+    assert attempt.reflection is None
+    assert len(reflections(client)) == 1
+
+
+async def _switched_off(address: str, secret: str) -> None:
+    async with AsyncMnemeClient(address, api_key=secret) as client:
+        async with client.attempt("Fix it", session_id="s1", enabled=False) as off:
+            pass
+        assert off.reflection is None
+        async with client.attempt("Fix it", session_id="s1") as on:
+            pass
+        assert on.reflection is not None
+        assert list(on.reflection.tags) == ["debugging"]
+
+
+def test_an_attempt_in_asyncio_can_be_switched_off_too(server: Any, api: Any) -> None:
+    asyncio.run(_switched_off(server.address, api.secret))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import AsyncContextDecorator, ContextDecorator
 from types import TracebackType
@@ -16,6 +17,21 @@ PAST_LESSONS = 3
 _KEEP = "Continue with this approach"
 _CHANGE = "Try a different approach"
 _LONGEST = 4096
+# Words, not parts of them: "author", "latest" and "prefix" say nothing.
+_TAGS = {
+    tag: re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
+    for tag, words in {
+        "authentication": r"o?auth|authenticat\w*|authori[sz]\w*",
+        "testing": r"test(?:s|ed|ing)?",
+        "debugging": r"errors?|bugs?|bugfix|fix(?:es|ed|ing)?|debug\w*",
+        "refactoring": r"refactor\w*",
+    }.items()
+}
+
+
+def tags_of(task: str) -> tuple[str, ...]:
+    """The labels that a task's words give: what it is about, as far as that is plain."""
+    return tuple(tag for tag, words in _TAGS.items() if words.search(task))
 
 
 class AttemptRecord:
@@ -26,12 +42,12 @@ class AttemptRecord:
         past: the same as answers, the most relevant first.
         next_strategy: what to do next time; when it is left empty, a sentence is made from the
             outcome and from what worked in the past.
-        reflection: what was stored, after the attempt.
+        reflection: what was stored, after the attempt; None when nothing was.
     """
 
     def __init__(
-        self, task: str, *, session_id: str, project: str, agent_id: str, tags: Iterable[str],
-        past_lessons: int,
+        self, task: str, *, session_id: str, project: str, agent_id: str,
+        tags: Iterable[str] | None, enabled: bool, auto_reflect: bool, include_past_lessons: int,
     ) -> None:  # fmt: skip
         self.task = task
         self.lessons = ""
@@ -41,8 +57,9 @@ class AttemptRecord:
         self._session_id = session_id
         self._project = project
         self._agent_id = agent_id
-        self._tags = tuple(tags)
-        self._past_lessons = past_lessons
+        self._tags = tags_of(task) if tags is None else tuple(tags)
+        self._loads = include_past_lessons if enabled else 0
+        self._reflects = enabled and auto_reflect
         self._worked: list[str] = []
         self._did_not: list[str] = []
         self._partial = False
@@ -64,7 +81,7 @@ class AttemptRecord:
         return {
             "task_description": self.task,
             "filter": {"project": self._project},
-            "limit": self._past_lessons,
+            "limit": self._loads,
         }
 
     def _learned(self, answer: SearchReflectionsResponse) -> None:
@@ -126,7 +143,7 @@ class Attempt(AttemptRecord, ContextDecorator):
         return Attempt(self._client, self.task, **self._about)
 
     def __enter__(self) -> Attempt:
-        if self._past_lessons:
+        if self._loads:
             self._learned(self._client.search_reflections(**self._search()))
         return self
 
@@ -136,6 +153,8 @@ class Attempt(AttemptRecord, ContextDecorator):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if not self._reflects:
+            return
         try:
             stored = self._client.store_reflection(**self._conclusion(error))
         except Exception as failure:
@@ -159,7 +178,7 @@ class AsyncAttempt(AttemptRecord, AsyncContextDecorator):
         return AsyncAttempt(self._client, self.task, **self._about)
 
     async def __aenter__(self) -> AsyncAttempt:
-        if self._past_lessons:
+        if self._loads:
             self._learned(await self._client.search_reflections(**self._search()))
         return self
 
@@ -169,6 +188,8 @@ class AsyncAttempt(AttemptRecord, AsyncContextDecorator):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if not self._reflects:
+            return
         try:
             stored = await self._client.store_reflection(**self._conclusion(error))
         except Exception as failure:

@@ -88,8 +88,10 @@ class MnemeClient(SyncServices):
         session_id: str,
         project: str = "",
         agent_id: str = "",
-        tags: Iterable[str] = (),
-        past_lessons: int = PAST_LESSONS,
+        tags: Iterable[str] | None = None,
+        enabled: bool = True,
+        auto_reflect: bool = True,
+        include_past_lessons: int = PAST_LESSONS,
     ) -> Attempt:
         """An attempt at a task, which loads past lessons and stores a reflection.
 
@@ -98,8 +100,10 @@ class MnemeClient(SyncServices):
             session_id: the session of the attempt.
             project: the project; past lessons are those of the same project.
             agent_id: the agent.
-            tags: labels of the reflection.
-            past_lessons: how many to load; 0: none.
+            tags: labels of the reflection; None: those that the task's words give.
+            enabled: whether anything is loaded and stored at all.
+            auto_reflect: whether a reflection is stored after the work.
+            include_past_lessons: how many to load; 0: none.
         """
         return Attempt(
             self,
@@ -107,8 +111,10 @@ class MnemeClient(SyncServices):
             session_id=session_id,
             project=project,
             agent_id=agent_id,
-            tags=tuple(tags),
-            past_lessons=past_lessons,
+            tags=None if tags is None else tuple(tags),
+            enabled=enabled,
+            auto_reflect=auto_reflect,
+            include_past_lessons=include_past_lessons,
         )
 
     @property

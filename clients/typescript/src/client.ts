@@ -13,6 +13,7 @@ import { ConfigurationError } from "./errors.js";
 import type { Fields, FieldValue } from "./fields.js";
 import { folderConnectionOf } from "./folder.js";
 import { calls, walks } from "./gen/calls.js";
+import { type Attempt, type AttemptOptions, attempt } from "./reflecting.js";
 import type { Stream } from "./stream.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -90,6 +91,18 @@ export interface Mneme extends Methods, Walks {
   readonly address: string;
   /** Connect's transport, which carries the API key: for `createClient` of @connectrpc/connect. */
   readonly transport: Transport;
+  /**
+   * An attempt at a task: loads past lessons, does the work, and stores a reflection: a success,
+   * or, with the error's text, a failure, whose error goes on.
+   *
+   * @throws MnemeError: the lessons could not be loaded or the reflection not stored; an
+   *   AggregateError of both when the work itself had failed.
+   */
+  attempt<T>(
+    task: string,
+    options: AttemptOptions,
+    work: (attempt: Attempt) => T | Promise<T>,
+  ): Promise<T>;
   /** Closes the connection; calls and streams that are still open fail, and later ones too. */
   close(): void;
 }
@@ -120,13 +133,15 @@ export function createMneme(options: MnemeOptions = {}): Mneme {
       ? connectionOf(options)
       : folderConnectionOf({ ...options, local: options.local });
   const caller = new Caller(connection, retries, timeoutMs);
+  const methods = methodsOf(caller);
   return {
-    ...methodsOf(caller),
+    ...methods,
     ...walksOf(caller),
     get address() {
       return connection.address;
     },
     transport: connection.transport,
+    attempt: (task, about, work) => attempt(methods, task, about, work),
     close: () => caller.close(),
   };
 }
