@@ -7,13 +7,14 @@ Usage: python scripts/apireference.py [--check]
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from clientgen.description import PACKAGE, Rpc, Service, comments_of, describe
 from generate import build
@@ -23,6 +24,8 @@ from mneme.v1 import auth_pb2
 from pages import ROOT, write_or_check
 
 PAGE = ROOT / "docs/api.md"
+# A request of each RPC, in an order in which they can be sent; a list for a stream of requests.
+EXAMPLES: Mapping[str, Any] = json.loads((ROOT / "scripts/api_examples.json").read_text())
 
 _HEAD = """\
 # The API
@@ -35,6 +38,12 @@ the reasons that an error carries.
 A key needs the scope that an RPC names. A field that is left out is zero or empty; one that is
 `optional`, or a message, tells being unset from that. Of the fields of a `oneof`, at most one is
 set.
+
+The examples are what a server without keys answers to; with keys, add
+`-H 'authorization: Bearer mn_…'`. They build on each other in the order of
+[`scripts/api_examples.json`](../scripts/api_examples.json), in which a test sends them. Two values
+are the server's to choose: `API_KEY_ID` is `api_key.id` of what `CreateApiKey` answered, `BACKUP`
+the name of the file that `Backup` wrote.
 """
 
 # Types of fields that are neither messages nor enums, as the schemas write them.
@@ -131,6 +140,7 @@ class Reference:
             yield f"**{title}:** {'a stream of ' if streamed else ''}{name}"
             if message.full_name in self._told_with_rpc:
                 yield from self._fields(message)
+        yield f"**Example:**\n\n{_example(service.name, str(method.name))}"
 
     def _fields(self, message: Descriptor) -> Iterator[str]:
         """What a message is, and its fields."""
@@ -185,6 +195,19 @@ class Reference:
         if not (text := self._comments.get(full_name)):
             sys.exit(f"{full_name} has no comment in proto/")
         return _prose(text)
+
+
+def _example(service: str, rpc: str) -> str:
+    """A call with grpcurl; SystemExit when the RPC has no example."""
+    if (given := EXAMPLES.get(f"{service}.{rpc}")) is None:
+        sys.exit(f"{service}.{rpc} has no example in scripts/api_examples.json")
+    requests = given if isinstance(given, list) else [given]
+    shown = "\n".join(
+        json.dumps(one, ensure_ascii=False, indent=None if len(requests) > 1 else 2)
+        for one in requests
+    )
+    call = f"grpcurl -plaintext -d @ 127.0.0.1:50051 {PACKAGE}.{service}/{rpc}"
+    return f"```console\n{call} <<'EOF'\n{shown}\nEOF\n```"
 
 
 def _prose(text: str) -> str:
