@@ -1,0 +1,184 @@
+"""Servicers without a server: what reaches the use case, what comes back, how errors are mapped.
+
+gRPC's own test server calls them; the use cases behind them are the tests'.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc_testing
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import reflect_service_pb2 as reflect_pb
+from mneme_server.admin.model import ALL_SCOPES, Caller
+from mneme_server.admin.ports import ServerInfo
+from mneme_server.common import errors
+from mneme_server.common.foreground import Foreground
+from mneme_server.corpus.document import Scope
+from mneme_server.recall.search import Answer, Outcome, RecallQuery
+from mneme_server.transport.call import Call, enter
+from mneme_server.transport.interceptors.errors import map_errors
+from mneme_server.transport.methods import methods_of
+from mneme_server.transport.servicers.admin import AdminServicer
+from mneme_server.transport.servicers.context import ContextServicer
+from mneme_server.transport.servicers.event import EventServicer
+from mneme_server.transport.servicers.learn import LearnServicer
+from mneme_server.transport.servicers.recall import RecallServicer
+from mneme_server.transport.servicers.reflect import ReflectServicer
+from unit.transport.edge import SERVICES, all_methods
+
+EXAMPLES = json.loads((Path(__file__).parents[3] / "scripts/api_examples.json").read_text())
+METHODS = methods_of(service for service, _ in SERVICES.values())
+# Streams are driven by the servicer's own loops, which test_streams.py tests over the wire.
+UNARY = [one for one in all_methods() if not (one.client_streaming or one.server_streaming)]
+TENANT = "acme"
+StatusCode = grpc.StatusCode
+
+
+class Failing:
+    """A use case, or several, of which each fails with the same error."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise self._error
+
+    def __getattr__(self, _: str) -> Any:
+        return self
+
+
+class Served:
+    """A servicer behind the mapping of errors, called by a key of one tenant."""
+
+    def __init__(self, servicer: Any, service: str) -> None:
+        self._servicer = servicer
+        self._service = service
+
+    def __getattr__(self, name: str) -> Any:
+        method = METHODS[f"/mneme.v1.{self._service}/{name}"]
+
+        def answer(request: Any, context: grpc.ServicerContext) -> Any:
+            call = Call(method, context)
+            call.caller = Caller(TENANT, "key-1", frozenset(ALL_SCOPES), 0)
+            enter(call)
+            with map_errors()(call):
+                return getattr(self._servicer, name)(request, context)
+
+        return answer
+
+
+def call(servicer: Any, method: MethodDescriptor, request: Message) -> tuple[Any, Any, str]:
+    """The answer of a servicer to a request, its status code and its message."""
+    service = method.containing_service
+    server = grpc_testing.server_from_dictionary(
+        {service: Served(servicer, service.name)}, grpc_testing.strict_real_time()
+    )
+    invoked = server.invoke_unary_unary(method, (), request, None)
+    answer, _, code, message = invoked.termination()
+    return answer, code, message
+
+
+def failing(service: str, error: BaseException) -> Any:
+    """The servicer of a service whose use cases fail."""
+    broken: Any = Failing(error)
+    info = ServerInfo("1.2.3", "some-model", 384, 1_700_000_000_123_456)
+    return {
+        "AdminService": lambda: AdminServicer(
+            broken, broken, statistics=broken, backups=broken, server=info
+        ),
+        "ContextService": lambda: ContextServicer(
+            get_context=broken,
+            sleep=broken,
+            wake_up=broken,
+            search_sessions=broken,
+            get_timeline=broken,
+        ),
+        "EventService": lambda: EventServicer(
+            start_session=broken,
+            end_session=broken,
+            record_events=broken,
+            read=broken,
+            watch_events=broken,
+            verify_events=broken,
+            foreground=Foreground(),
+        ),
+        "LearnService": lambda: LearnServicer(broken, broken, broken),
+        "RecallService": lambda: RecallServicer(broken),
+        "ReflectService": lambda: ReflectServicer(broken),
+    }[service]()
+
+
+@pytest.mark.parametrize("method", UNARY, ids=lambda method: method.name)
+def test_what_a_use_case_raises_is_the_status_of_every_call(method: MethodDescriptor) -> None:
+    service = method.containing_service.name
+    request = GetMessageClass(method.input_type)()
+    ParseDict(EXAMPLES[f"{service}.{method.name}"], request)
+    for error, code in (
+        (errors.NotFound("there is none"), StatusCode.NOT_FOUND),
+        (errors.Unavailable("not now", retry_after_s=1.0), StatusCode.UNAVAILABLE),
+        (errors.DataLoss("it is damaged"), StatusCode.DATA_LOSS),
+    ):
+        said = call(failing(service, error), method, request)
+        assert said == (None, code, error.message)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_bug_is_internal_and_says_nothing_of_itself(service: str) -> None:
+    method = next(one for one in UNARY if one.containing_service.name == service)
+    request = GetMessageClass(method.input_type)()
+    ParseDict(EXAMPLES[f"{service}.{method.name}"], request)
+    _, code, message = call(failing(service, KeyError("secret of the house")), method, request)
+    assert code is StatusCode.INTERNAL
+    assert "secret" not in message
+
+
+def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
+    asked: list[tuple[str, RecallQuery]] = []
+
+    def recall(tenant_id: str, query: RecallQuery) -> Answer:
+        asked.append((tenant_id, query))
+        return Answer((), Outcome.NOTHING_MATCHES_FILTERS, searched_count=7, pending_count=2)
+
+    servicer: Any = RecallServicer(recall)  # type: ignore[arg-type]
+    method = recall_pb.DESCRIPTOR.services_by_name["RecallService"].methods_by_name["Recall"]
+    request = recall_pb.RecallRequest(
+        query="cents are missing", scopes=[recall_pb.SCOPE_LESSON], project="shop", min_score=0.5
+    )
+    request.start_time.FromJsonString("2026-01-01T00:00:00.5Z")
+    answer, code, _ = call(servicer, method, request)
+    assert code is StatusCode.OK
+    ((tenant, query),) = asked
+    assert (tenant, query.text, query.limit) == (TENANT, "cents are missing", 10)
+    assert query.min_score == pytest.approx(0.5)
+    assert query.filter.scopes == {Scope.LESSON}
+    assert query.filter.project == "shop"
+    assert query.filter.start_us == 1_767_225_600_500_000
+    assert answer.outcome == recall_pb.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS
+    assert (answer.searched_count, answer.pending_count) == (7, 2)
+
+
+def test_an_analysis_is_asked_for_with_its_parameters_as_plain_values() -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def reflect(*given: Any) -> Any:
+        asked.append(given)
+        raise errors.InvalidArgument("enough", field="params.bucket")
+
+    servicer: Any = ReflectServicer(reflect)  # type: ignore[arg-type]
+    method = reflect_pb.DESCRIPTOR.services_by_name["ReflectService"].methods_by_name["Reflect"]
+    request = reflect_pb.ReflectRequest(analysis=reflect_pb.ANALYSIS_COST_ANALYSIS)
+    request.params.update({"bucket": "week", "models": ["a", "b"]})
+    _, code, message = call(servicer, method, request)
+    assert (code, message) == (StatusCode.INVALID_ARGUMENT, "enough")
+    ((tenant, analysis, _, params, limit),) = asked
+    assert (tenant, analysis.name, limit) == (TENANT, "COST_ANALYSIS", 10)
+    assert dict(params) == {"bucket": "week", "models": ["a", "b"]}
