@@ -46,8 +46,11 @@ class Output(BaseModel):
 
     @classmethod
     def schema_for_hosts(cls) -> dict[str, Any]:
-        """The output schema."""
-        return tidy(cls.model_json_schema(by_alias=True, mode="validation"))
+        """The output schema; it holds an error as well, since some hosts check those, too."""
+        schema = tidy(cls.model_json_schema(by_alias=True, mode="validation"))
+        answered = schema.pop("required", [])
+        schema["properties"]["error"] = {"type": "object"}
+        return schema | {"anyOf": [{"required": answered}, {"required": ["error"]}]}
 
 
 class CamelOutput(Output):

@@ -57,7 +57,7 @@ async def test_the_configuration_for_hosts_starts_an_adapter(server: Any, api: A
     )
     async with Client(started) as host:
         listed = [tool.name for tool in (await host.list_tools()).tools]
-    assert listed == [spec.name for spec in tools_of(("core", "sessions", "reflections"))]
+    assert listed == [spec.name for spec in tools_of(TOOLSETS)]
 
 
 def test_the_guide_lists_every_toolset_with_its_tools() -> None:
