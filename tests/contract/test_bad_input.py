@@ -176,6 +176,7 @@ VALID: dict[str, Callable[[World], Message]] = {
     ),
     "mneme.v1.AdminService/GetStats": lambda _: admin_pb.GetStatsRequest(),
     "mneme.v1.AdminService/Backup": lambda _: admin_pb.BackupRequest(),
+    "mneme.v1.AdminService/Restore": lambda w: admin_pb.RestoreRequest(backup=_new_backup(w)),
 }
 
 
@@ -586,6 +587,7 @@ UNKNOWN = {
     "mneme.v1.AdminService/RevokeApiKey": ("api_key_id", "NOT_FOUND"),
     "mneme.v1.AdminService/GetStats": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/Backup": ("tenant_id", "NOT_FOUND"),
+    "mneme.v1.AdminService/Restore": ("backup", "NOT_FOUND"),
 }
 MAY_BE_UNKNOWN = {
     "mneme.v1.EventService/StartSession": "it makes the session, and agents need no declaration",

@@ -9,20 +9,32 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from minilm_export.exporting import ensure_exported
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from support.api import Api, grpc, refused
 from support.making import event, ids_of, lesson, list_events, recall, record, search_lessons
-from support.server import environment, run_command, server_process
+from support.server import environment, model_dir, run_command, server_process
 
 FORMER, LATTER = "local", "local:fp32"
 TEXTS = 600
 DENSE = recall_pb.RECALL_MODE_DENSE
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _both_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have the exact model beside the one that every test finds."""
+    folder = tmp_path_factory.mktemp("models")
+    shutil.copytree(model_dir() / "all-MiniLM-L6-v2-int8", folder / "all-MiniLM-L6-v2-int8")
+    ensure_exported(folder, "fp32")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MNEME_MODEL_DIR", str(folder))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -694,6 +694,7 @@ _ADMIN_REQUESTS: dict[str, Callable[[str], Message]] = {
     "ListApiKeys": lambda tenant: admin_pb.ListApiKeysRequest(tenant_id=tenant),
     "RevokeApiKey": lambda tenant: admin_pb.RevokeApiKeyRequest(api_key_id=tenant),
     "Backup": lambda tenant: admin_pb.BackupRequest(tenant_id=tenant),
+    "Restore": lambda tenant: admin_pb.RestoreRequest(tenant_id=tenant, backup="x.db"),
 }
 for _method, _request in _ADMIN_REQUESTS.items():
 
