@@ -189,7 +189,7 @@ class TenantFiles:
         """Put a backup in the place of the tenant's database; return one of what was there."""
         source = self._backups / tenant_id / name
         if Path(name).name != name or not source.is_file():
-            raise NotFound(f"tenant {tenant_id} has no backup {name}")
+            raise NotFound(f"tenant {tenant_id} has no backup {name}", field="backup")
         staged = self._backups / tenant_id / f".restoring-{new_id()}"
         staged.mkdir()
         try:

@@ -81,6 +81,10 @@ def _new_key_id(world: World) -> str:
     return str(world.api.admin.CreateApiKey(request).api_key.id)
 
 
+def _new_backup(world: World) -> str:
+    return world.api.admin.Backup(admin_pb.BackupRequest()).path.rpartition("/")[2]
+
+
 def _new_session(world: World) -> str:
     return record(world.api, event("words", _new("ended")))[0].id and f"ended-{next(_numbers) - 1}"
 
@@ -216,6 +220,7 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     }
     required |= {f.name for f in METHODS[rpc].input_type.fields if _must_be_set(f)}
     required |= {"lesson.id"} if rpc.endswith("/UpdateLesson") else set()
+    required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.
     if not required:
         world.api.call(rpc, b"")
         return

@@ -426,7 +426,8 @@ class AdminMethods(SyncCaller):
 
         Args:
             backup: The backup's file name in the tenant's backup folder, the last part of what
-                Backup answered as `path`. Required; a file from elsewhere is put there first.
+                Backup answered as `path`. Required; up to 200 letters, digits, ".", "_" and
+                "-". A file from elsewhere is put there first.
             tenant_id: The tenant; empty: the caller's.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -768,7 +769,8 @@ class AsyncAdminMethods(AsyncCaller):
 
         Args:
             backup: The backup's file name in the tenant's backup folder, the last part of what
-                Backup answered as `path`. Required; a file from elsewhere is put there first.
+                Backup answered as `path`. Required; up to 200 letters, digits, ".", "_" and
+                "-". A file from elsewhere is put there first.
             tenant_id: The tenant; empty: the caller's.
             timeout: seconds for the call, retries included; None: the client's.
 
