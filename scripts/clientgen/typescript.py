@@ -67,6 +67,8 @@ def _properties(service: str, rpc: Rpc) -> Iterator[str]:
     method = rpc.descriptor
     yield f"method: {service}.method.{camel_case(method.name)}"
     yield f"repeatable: {'true' if rpc.repeatable else 'false'}"
+    if rpc.long_lived:
+        yield "longLived: true"
     required = [camel_case(field.name) for field in rpc.fields if field.required]
     if rpc.update:
         required = [name for name in required if name != "updateMask"]

@@ -78,7 +78,7 @@ class _LocalClient(MnemeClient):
     ) -> None:
         connection, membership = _parts(folder, timeout, retries, server)
         self._local = LocalChannel(membership)
-        SyncServices.__init__(self, connection, self._local)
+        SyncServices.__init__(self, connection, self._local, self._local.apart)
         self._local.join(None)
 
     @property
@@ -98,7 +98,7 @@ class _AsyncLocalClient(AsyncMnemeClient):
         connection, membership = _parts(folder, timeout, retries, server)
         self._local = AsyncLocalChannel(membership)
         channel: Any = self._local
-        AsyncServices.__init__(self, connection, channel)
+        AsyncServices.__init__(self, connection, channel, channel.apart)
 
     @property
     def address(self) -> str:

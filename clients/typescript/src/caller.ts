@@ -29,6 +29,8 @@ export interface Call {
   readonly method: DescMethod;
   /** Whether sending it twice has the effect of once. */
   readonly repeatable: boolean;
+  /** Whether its stream stays open until someone ends it. */
+  readonly longLived?: boolean;
   /** The fields without which it is refused. */
   readonly required: readonly string[];
   /** Paths of the ids that the client makes when they are left empty. */
@@ -42,9 +44,15 @@ export interface Call {
 /** Items of a stream to the server. */
 export type Items<T> = Iterable<T> | AsyncIterable<T>;
 
-/** Makes calls: requests of plain values, deadlines, retries and typed errors. */
+/**
+ * Makes calls: requests of plain values, deadlines, retries and typed errors.
+ *
+ * A server takes a bounded number of calls on one connection. A stream that stays open has a
+ * connection of its own, so that other calls do not wait for it.
+ */
 export class Caller {
   readonly #connection: Connection;
+  readonly #apart = new Set<Connection>();
   readonly #retries: number;
   readonly #timeoutMs: number | null;
   #closed = false;
@@ -55,10 +63,13 @@ export class Caller {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Closes the connection; later calls fail. */
+  /** Closes the connections; later calls fail. */
   close(): void {
     this.#closed = true;
-    this.#connection.close();
+    for (const connection of [...this.#apart, this.#connection]) {
+      connection.close();
+    }
+    this.#apart.clear();
   }
 
   /** One request, one answer. */
@@ -114,29 +125,61 @@ export class Caller {
   /** One request, many messages. */
   serverStream(call: Call, fields: object, options: CallOptions): Stream<Message> {
     const message = requestOf(call, fields);
-    return new Stream((closing) => this.#messages(call, message, options, closing));
+    return this.#stream(call, message, options);
   }
 
   /** Many requests, many messages, in both directions at once. */
   bidirectional(call: Call, items: Items<object>, options: CallOptions): Stream<Message> {
-    const source = new Source(call, items);
-    return new Stream((closing) => this.#messages(call, source, options, closing));
+    return this.#stream(call, new Source(call, items), options);
+  }
+
+  #stream(call: Call, request: Message | Source, options: CallOptions): Stream<Message> {
+    return new Stream((closing) => {
+      const signal = options.signal ? AbortSignal.any([closing, options.signal]) : closing;
+      return call.longLived
+        ? this.#messagesApart(call, request, options, signal)
+        : this.#messages(this.#connection, call, request, options, signal);
+    });
+  }
+
+  /** The messages of a stream with a connection of its own, which is closed when it ends. */
+  async *#messagesApart(
+    call: Call,
+    request: Message | Source,
+    options: CallOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<Message, void, undefined> {
+    this.#check(signal);
+    const connection = this.#connection.apart();
+    this.#apart.add(connection);
+    const free = () => {
+      this.#apart.delete(connection);
+      connection.close();
+    };
+    // Who ends the stream may never ask for another message.
+    signal.addEventListener("abort", free, { once: true });
+    try {
+      yield* this.#messages(connection, call, request, options, signal);
+    } finally {
+      signal.removeEventListener("abort", free);
+      free();
+    }
   }
 
   /** The messages of a stream. One that was not fed begins anew while nothing has arrived. */
   async *#messages(
+    connection: Connection,
     call: Call,
     request: Message | Source,
     options: CallOptions,
-    closing: AbortSignal,
+    signal: AbortSignal,
   ): AsyncGenerator<Message, void, undefined> {
-    const signal = options.signal ? AbortSignal.any([closing, options.signal]) : closing;
     const attempts = this.#attempts(call, options, null);
     for (;;) {
       this.#check(signal);
       let arrived = false;
       try {
-        const response = await this.#connection.transport.stream(
+        const response = await connection.transport.stream(
           call.method as DescMethodStreaming as DescMethodServerStreaming,
           signal,
           attempts.timeLeft(),

@@ -56,6 +56,8 @@ export interface Connection {
   readonly address: string;
   /** Connect's transport, which carries the API key with every call. */
   readonly transport: Transport;
+  /** Another connection to the same server: calls on this one do not wait for those on that. */
+  apart(): Connection;
   /** Closes the connection; calls and streams that are still open fail. */
   close(): void;
 }
@@ -113,6 +115,7 @@ export function open(
       readMaxBytes: MAX_MESSAGE_BYTES,
       writeMaxBytes: MAX_MESSAGE_BYTES,
     }),
+    apart: () => open(address, baseUrl, key, options),
     close: () => session.abort(),
   };
 }

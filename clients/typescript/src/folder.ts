@@ -45,14 +45,44 @@ class FolderConnection implements Connection {
 
   constructor(folder: LocalFolder) {
     this.#folder = folder;
-    this.transport = {
+    this.transport = this.#transportOf((joined) => joined.connection);
+  }
+
+  /** A transport on connections to the server that was joined. */
+  #transportOf(connectionTo: (joined: Participation) => Connection): Transport {
+    return {
       unary: async (method, signal, timeoutMs, ...others) => {
-        const { transport, left } = await this.#within(signal, timeoutMs);
-        return transport.unary(method, signal, left, ...others);
+        const { joined, left } = await this.#within(signal, timeoutMs);
+        return connectionTo(joined).transport.unary(method, signal, left, ...others);
       },
       stream: async (method, signal, timeoutMs, ...others) => {
-        const { transport, left } = await this.#within(signal, timeoutMs);
-        return transport.stream(method, signal, left, ...others);
+        const { joined, left } = await this.#within(signal, timeoutMs);
+        return connectionTo(joined).transport.stream(method, signal, left, ...others);
+      },
+    };
+  }
+
+  /** Another connection to whichever server this one has joined; it takes no part of its own. */
+  apart(): Connection {
+    let closed = false;
+    let own: { readonly to: Participation; readonly connection: Connection } | undefined;
+    const connectionTo = (joined: Participation) => {
+      if (closed) {
+        throw new MnemeError("the stream is closed", { code: "CANCELLED" });
+      }
+      if (own?.to !== joined) {
+        own?.connection.close();
+        own = { to: joined, connection: joined.connection.apart() };
+      }
+      return own.connection;
+    };
+    return {
+      address: this.address,
+      transport: this.#transportOf(connectionTo),
+      apart: () => this.apart(),
+      close: () => {
+        closed = true;
+        own?.connection.close();
       },
     };
   }
@@ -67,15 +97,15 @@ class FolderConnection implements Connection {
     this.#joined?.close();
   }
 
-  /** The transport of the joined server, and what is left of a call's time. */
+  /** The joined server, and what is left of a call's time. */
   async #within(
     signal: AbortSignal | undefined,
     timeoutMs: number | undefined,
-  ): Promise<{ transport: Transport; left: number | undefined }> {
+  ): Promise<{ joined: Participation; left: number | undefined }> {
     const begun = performance.now();
     const joined = this.#present ?? (await this.#join(signal, timeoutMs));
     const left = timeoutMs && Math.max(1, Math.ceil(timeoutMs - (performance.now() - begun)));
-    return { transport: joined.connection.transport, left };
+    return { joined, left };
   }
 
   get #present(): Participation | undefined {

@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeAlias
+from weakref import WeakSet
 
 import grpc
 from google.protobuf.message import Message
 
-from mneme._core.connection import Connection
+from mneme._core.connection import APART, Connection
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc
 from mneme._core.status import DOWN, error_of
-from mneme._core.sync import AnswerT_co, ItemT
+from mneme._core.sync import AnswerT_co, ItemT, callable_of
 from mneme.errors import ClosedError, MnemeError
 
 AnyIterable: TypeAlias = Iterable[ItemT] | AsyncIterable[ItemT]
@@ -25,35 +26,44 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
 
     def __init__(
         self,
-        open_call: Callable[[], Any],
+        open_call: Callable[[], tuple[Any, grpc.aio.Channel | None]],
         wrap: Callable[[Any], AnswerT_co],
-        error_of: Callable[[grpc.RpcError], MnemeError],
+        error_of: Callable[[grpc.RpcError, grpc.aio.Channel | None], MnemeError],
     ) -> None:
         self._open_call = open_call
         self._wrap = wrap
         self._error_of = error_of
         self._call: Any = None
+        self._own: grpc.aio.Channel | None = None
         self._closed = False
+        self._ended = False
 
     def __aiter__(self) -> AsyncIterator[AnswerT_co]:
         return self
 
     async def __anext__(self) -> AnswerT_co:
-        if self._closed:
+        if self._closed or self._ended:
             raise StopAsyncIteration
         if self._call is None:
-            self._call = self._open_call()
+            self._call, self._own = self._open_call()
         try:
             message = await self._call.read()
         except grpc.RpcError as failure:
             if self._closed:
                 raise StopAsyncIteration from None
-            raise self._error_of(failure) from failure
+            self._ended = True
+            try:
+                # The traceback would hold the call, and with it the connection.
+                raise self._error_of(failure, self._own) from failure.with_traceback(None)
+            finally:
+                await self.free()
         except asyncio.CancelledError:
             if self._closed:
                 raise StopAsyncIteration from None
             raise
         if message is grpc.aio.EOF:
+            self._ended = True
+            await self.free()
             raise StopAsyncIteration
         return self._wrap(message)
 
@@ -62,6 +72,14 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         self._closed = True
         if self._call is not None:
             self._call.cancel()
+        await self.free()
+
+    async def free(self) -> None:
+        """Close the stream's connection, when it has one of its own."""
+        if self._own is not None:
+            own, self._own = self._own, None
+            self._call = None  # A connection lasts for as long as its calls are held.
+            await own.close()
 
     async def __aenter__(self) -> AsyncStream[AnswerT_co]:
         return self
@@ -78,22 +96,33 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
 class AsyncCaller:
     """A channel and the four kinds of calls on it.
 
-    The channel belongs to the event loop that runs when it is first used.
+    The channel belongs to the event loop that runs when it is first used. A stream that stays open
+    has one of its own, as with `SyncCaller`.
 
     Args:
         connection: where the server is, and how patient to be with it.
         channel: what calls are made on; None: a channel of this connection.
+        apart: makes a channel with a connection of its own; None: of this connection.
     """
 
-    def __init__(self, connection: Connection, channel: grpc.aio.Channel | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        channel: grpc.aio.Channel | None = None,
+        apart: Callable[[], grpc.aio.Channel] | None = None,
+    ) -> None:
         self._connection = connection
         self._opened = channel
+        self._make_apart = apart or (lambda: connection.aio_channel(APART))
+        self._apart: WeakSet[AsyncStream[Any]] = WeakSet()
         self._calls: dict[str, Any] = {}
         self._closed = False
 
     async def aclose(self) -> None:
-        """Close the connection; calls and streams that are still open are cancelled."""
+        """Close the connections; calls and streams that are still open are cancelled."""
         self._closed = True
+        for stream in list(self._apart):
+            await stream.free()
         if self._opened is not None:
             await self._opened.close()
 
@@ -102,13 +131,7 @@ class AsyncCaller:
         if self._closed:
             raise ClosedError
         if self._opened is None:
-            connection = self._connection
-            if connection.credentials is None:
-                self._opened = grpc.aio.insecure_channel(connection.target, connection.options)
-            else:
-                self._opened = grpc.aio.secure_channel(
-                    connection.target, connection.credentials, connection.options
-                )
+            self._opened = self._connection.aio_channel()
         return self._opened
 
     async def _unary(
@@ -159,13 +182,7 @@ class AsyncCaller:
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
     ) -> AsyncStream[AnswerT]:
         request = rpc.build(fields)
-        return AsyncStream(
-            lambda: self._callable(rpc, self._channel.unary_stream)(
-                request, **self._options(timeout)
-            ),
-            rpc.answer,
-            self._error_of,
-        )
+        return self._stream("unary_stream", rpc, lambda: request, timeout)
 
     def _bidirectional(
         self,
@@ -173,13 +190,31 @@ class AsyncCaller:
         items: AnyIterable[Any],
         timeout: float | None,
     ) -> AsyncStream[AnswerT]:
-        return AsyncStream(
-            lambda: self._callable(rpc, self._channel.stream_stream)(
-                _requests(rpc, items), **self._options(timeout)
-            ),
-            rpc.answer,
-            self._error_of,
-        )
+        return self._stream("stream_stream", rpc, lambda: _requests(rpc, items), timeout)
+
+    def _stream(
+        self,
+        kind: str,
+        rpc: Rpc[RequestT, AnswerT],
+        given: Callable[[], Any],
+        timeout: float | None,
+    ) -> AsyncStream[AnswerT]:
+        """A stream; `kind` is the name of the channel's method that makes such calls."""
+
+        def open_call() -> tuple[Any, grpc.aio.Channel | None]:
+            options = self._options(timeout)
+            if not rpc.long_lived:
+                call = self._callable(rpc, getattr(self._channel, kind))
+                return call(given(), **options), None
+            if self._closed:
+                raise ClosedError
+            channel = self._make_apart()
+            return callable_of(rpc, getattr(channel, kind))(given(), **options), channel
+
+        stream = AsyncStream(open_call, rpc.answer, self._error_of)
+        if rpc.long_lived:
+            self._apart.add(stream)
+        return stream
 
     async def _pages(
         self,
@@ -204,21 +239,20 @@ class AsyncCaller:
             "wait_for_ready": self._connection.wait_for_ready or None,
         }
 
-    def _error_of(self, failure: grpc.RpcError) -> MnemeError:
-        return error_of(failure, self._connection.target, self._is_down)
+    def _error_of(
+        self, failure: grpc.RpcError, channel: grpc.aio.Channel | None = None
+    ) -> MnemeError:
+        called = channel or self._opened
 
-    def _is_down(self) -> bool:
-        """Whether the channel has no connection."""
-        return self._opened is not None and self._opened.get_state() in DOWN
+        def is_down() -> bool:
+            return called is not None and called.get_state() in DOWN
+
+        return error_of(failure, self._connection.target, is_down)
 
     def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
         found = self._calls.get(rpc.path)
         if found is None:
-            found = self._calls[rpc.path] = make(
-                rpc.path,
-                request_serializer=rpc.request.SerializeToString,
-                response_deserializer=rpc.response.FromString,
-            )
+            found = self._calls[rpc.path] = callable_of(rpc, make)
         return found
 
 

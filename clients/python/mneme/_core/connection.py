@@ -24,6 +24,8 @@ _FALSE = frozenset({"", "0", "false", "no", "off"})
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 # gRPC's limit: 5 attempts, so 4 retries.
 MAX_CHANNEL_RETRIES = 4
+APART = (("grpc.use_local_subchannel_pool", 1),)
+"""Options of a channel that shares its connection with no other; those with equal options do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,20 @@ class Connection:
     timeout: float | None
     retries: int
     wait_for_ready: bool
+
+    def channel(self, more: tuple[tuple[str, Any], ...] = ()) -> grpc.Channel:
+        """A channel to the server, with more options when given."""
+        options = (*self.options, *more)
+        if self.credentials is None:
+            return grpc.insecure_channel(self.target, options)
+        return grpc.secure_channel(self.target, self.credentials, options)
+
+    def aio_channel(self, more: tuple[tuple[str, Any], ...] = ()) -> grpc.aio.Channel:
+        """The same for asyncio; it belongs to the event loop that runs."""
+        options = (*self.options, *more)
+        if self.credentials is None:
+            return grpc.aio.insecure_channel(self.target, options)
+        return grpc.aio.secure_channel(self.target, self.credentials, options)
 
 
 def connection_of(

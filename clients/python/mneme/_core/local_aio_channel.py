@@ -26,6 +26,7 @@ from mneme._core.local_joining import (
     left_of,
     options_of,
 )
+from mneme.errors import ClosedError
 
 
 @dataclass(slots=True)
@@ -60,6 +61,10 @@ class AsyncLocalChannel:
         """Where the server is, or was."""
         return self._joined.record.address if self._joined else ""
 
+    def apart(self) -> AsyncLocalChannel:
+        """A channel with a connection of its own to whichever server this one has joined."""
+        return _Apart(self, self._membership)
+
     async def join(self, time_left: float | None) -> _Joined:
         """The server, joined; it runs at least until this process has gone.
 
@@ -88,7 +93,7 @@ class AsyncLocalChannel:
             joined = await self._try(record, min(JOIN_S, tries.left())) if record else None
             if joined is not None:
                 break
-            await _apart(partial(folder.start, tries.left()))
+            await _in_a_thread(partial(folder.start, tries.left()))
             if record is not None and record == folder.record():
                 await asyncio.sleep(tries.pause())
         if self._former is not None:
@@ -98,9 +103,7 @@ class AsyncLocalChannel:
         return joined
 
     async def _try(self, record: Record, timeout: float) -> _Joined | None:
-        channel = grpc.aio.secure_channel(
-            record.address, self._membership.credentials(record), self._membership.options
-        )
+        channel = self._connect(record)
         joined = None
         try:
             watch: Any = Method("unary_stream", WATCH, (), {}).on(channel)(WHOLE_SERVER)
@@ -112,6 +115,11 @@ class AsyncLocalChannel:
             if joined is None:
                 await channel.close()
         return joined
+
+    def _connect(self, record: Record) -> grpc.aio.Channel:
+        return grpc.aio.secure_channel(
+            record.address, self._membership.credentials(record), self._membership.options
+        )
 
     async def close(self, grace: float | None = None) -> None:
         """Leave the server."""
@@ -143,7 +151,41 @@ class AsyncLocalChannel:
         return _Streamed(self, self._membership, Method("stream_stream", method, coders, more))
 
 
-async def _apart(work: Callable[[], None]) -> None:
+class _Apart(AsyncLocalChannel):
+    """Another connection to a server that was joined; it takes no part of its own.
+
+    Args:
+        joining: joins the servers.
+        membership: what it joins them with.
+    """
+
+    def __init__(self, joining: AsyncLocalChannel, membership: Membership) -> None:
+        super().__init__(membership)
+        self._joining = joining
+        self._closed = False
+
+    async def join(self, time_left: float | None) -> _Joined:
+        """The server, joined by the other channel, with this one's own connection."""
+        there = await self._joining.join(time_left)
+        if self._closed:
+            raise ClosedError
+        former = self._joined
+        if former is not None and former.staying is there.staying:
+            return former
+        joined = _Joined(there.record, self._connect(there.record), there.staying)
+        self._joined = joined
+        if former is not None:
+            await former.channel.close()
+        return joined
+
+    async def close(self, grace: float | None = None) -> None:
+        """Close the connection; the other channel still takes part."""
+        self._closed = True
+        if self._joined is not None:
+            await self._joined.channel.close(grace)
+
+
+async def _in_a_thread(work: Callable[[], None]) -> None:
     """Have a thread do it that nobody waits for at the end: a start outlasts who asked for it."""
     loop = asyncio.get_running_loop()
     done = loop.create_future()

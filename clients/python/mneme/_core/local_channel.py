@@ -23,6 +23,7 @@ from mneme._core.local_joining import (
     left_of,
     options_of,
 )
+from mneme.errors import ClosedError
 
 
 @dataclass(slots=True)
@@ -53,6 +54,10 @@ class LocalChannel(grpc.Channel):
     def address(self) -> str:
         """Where the server is, or was."""
         return self._joined.record.address if self._joined else ""
+
+    def apart(self) -> LocalChannel:
+        """A channel with a connection of its own to whichever server this one has joined."""
+        return _Apart(self, self._membership)
 
     def join(self, time_left: float | None) -> _Joined:
         """The server, joined; it runs at least until this process has gone.
@@ -93,9 +98,7 @@ class LocalChannel(grpc.Channel):
         return joined
 
     def _try(self, record: Record, timeout: float) -> _Joined | None:
-        channel = grpc.secure_channel(
-            record.address, self._membership.credentials(record), self._membership.options
-        )
+        channel = self._connect(record)
         watch: Any = Method("unary_stream", WATCH, (), {}).on(channel)(WHOLE_SERVER)
         giving_up = threading.Timer(timeout, watch.cancel)
         giving_up.start()
@@ -112,6 +115,11 @@ class LocalChannel(grpc.Channel):
             giving_up.cancel()
         channel.close()
         return None
+
+    def _connect(self, record: Record) -> grpc.Channel:
+        return grpc.secure_channel(
+            record.address, self._membership.credentials(record), self._membership.options
+        )
 
     def close(self) -> None:
         """Leave the server."""
@@ -152,6 +160,41 @@ class LocalChannel(grpc.Channel):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Apart(LocalChannel):
+    """Another connection to a server that was joined; it takes no part of its own.
+
+    Args:
+        joining: joins the servers.
+        membership: what it joins them with.
+    """
+
+    def __init__(self, joining: LocalChannel, membership: Membership) -> None:
+        super().__init__(membership)
+        self._joining = joining
+        self._closed = False
+
+    def join(self, time_left: float | None) -> _Joined:
+        """The server, joined by the other channel, with this one's own connection."""
+        there = self._joining.join(time_left)
+        with self._lock:
+            if self._closed:
+                raise ClosedError
+            former = self._joined
+            if former is not None and former.gone is there.gone:
+                return former
+            if former is not None:
+                former.channel.close()
+            self._joined = _Joined(there.record, self._connect(there.record), there.gone)
+            return self._joined
+
+    def close(self) -> None:
+        """Close the connection; the other channel still takes part."""
+        with self._lock:
+            self._closed = True
+            if self._joined is not None:
+                self._joined.channel.close()
 
 
 def _stay(watch: Any, gone: threading.Event) -> None:

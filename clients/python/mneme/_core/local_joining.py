@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 
-from mneme._core.connection import MAX_CHANNEL_RETRIES
+from mneme._core.connection import APART, MAX_CHANNEL_RETRIES
 from mneme._core.local_folder import LocalFolder, Record
 from mneme._core.rpc import Rpc
 from mneme.errors import ClosedError, ConfigurationError
@@ -85,7 +85,7 @@ class Membership:
         retries: int,
     ) -> None:
         self.folder = folder
-        self.options = (*options, ("grpc.enable_http_proxy", 0))
+        self.options = (*options, ("grpc.enable_http_proxy", 0), *APART)
         self.closed = False
         self._repeatable = frozenset(rpc.path for rpc in rpcs if rpc.repeatable)
         self._retries = min(retries, MAX_CHANNEL_RETRIES)

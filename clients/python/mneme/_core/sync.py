@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 import grpc
 from google.protobuf.message import Message
 
 from mneme._core.answers import Answer
-from mneme._core.connection import Connection
+from mneme._core.connection import APART, Connection
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc
 from mneme._core.status import DOWN, error_of
@@ -37,10 +39,12 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
         call: Any,
         wrap: Callable[[Any], AnswerT_co],
         error_of: Callable[[grpc.RpcError], MnemeError],
+        free: Callable[[], None] | None = None,
     ) -> None:
         self._call = call
         self._wrap = wrap
         self._error_of = error_of
+        self._free = free or _nothing
         self._closed = False
 
     def __iter__(self) -> Iterator[AnswerT_co]:
@@ -49,16 +53,22 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
     def __next__(self) -> AnswerT_co:
         try:
             message = next(self._call)
+        except StopIteration:
+            self._free()
+            raise
         except grpc.RpcError as failure:
             if self._closed:
                 raise StopIteration from None
-            raise self._error_of(failure) from failure
+            error = self._error_of(failure)
+            self._free()
+            raise error from failure
         return self._wrap(message)
 
     def close(self) -> None:
         """End the stream; another thread may do so while this one waits for a message."""
         self._closed = True
         self._call.cancel()
+        self._free()
 
     def __enter__(self) -> Stream[AnswerT_co]:
         return self
@@ -75,28 +85,37 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
 class SyncCaller:
     """A channel and the four kinds of calls on it.
 
+    A server takes a bounded number of calls on one connection. A stream that stays open has a
+    connection of its own, so that other calls do not wait for it.
+
     Args:
         connection: where the server is, and how patient to be with it.
         channel: what calls are made on; None: a channel of this connection.
+        apart: makes a channel with a connection of its own; None: of this connection.
     """
 
-    def __init__(self, connection: Connection, channel: grpc.Channel | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        channel: grpc.Channel | None = None,
+        apart: Callable[[], grpc.Channel] | None = None,
+    ) -> None:
         self._connection = connection
-        if channel is not None:
-            self._channel = channel
-        elif connection.credentials is None:
-            self._channel = grpc.insecure_channel(connection.target, connection.options)
-        else:
-            self._channel = grpc.secure_channel(
-                connection.target, connection.credentials, connection.options
-            )
+        self._channel = connection.channel() if channel is None else channel
+        self._make_apart = apart or (lambda: connection.channel(APART))
+        # A stream that nobody holds any more takes its channel with it.
+        self._apart: WeakSet[grpc.Channel] = WeakSet()
+        self._lock = threading.Lock()
         self._calls: dict[str, Any] = {}
         self._closed = False
 
     def close(self) -> None:
-        """Close the connection; calls and streams that are still open are cancelled."""
-        self._closed = True
-        self._channel.close()
+        """Close the connections; calls and streams that are still open are cancelled."""
+        with self._lock:
+            self._closed = True
+            apart = list(self._apart)
+        for channel in (*apart, self._channel):
+            channel.close()
 
     def _unary(
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
@@ -132,15 +151,38 @@ class SyncCaller:
     def _server_stream(
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
     ) -> Stream[AnswerT]:
-        call = self._callable(rpc, self._channel.unary_stream)
-        return Stream(call(rpc.build(fields), **self._options(timeout)), rpc.answer, self._error_of)
+        return self._stream("unary_stream", rpc, rpc.build(fields), timeout)
 
     def _bidirectional(
         self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
     ) -> Stream[AnswerT]:
-        call = self._callable(rpc, self._channel.stream_stream)
-        source = _Source(rpc, items)
-        return Stream(call(source, **self._options(timeout)), rpc.answer, self._error_of)
+        return self._stream("stream_stream", rpc, _Source(rpc, items), timeout)
+
+    def _stream(
+        self, kind: str, rpc: Rpc[RequestT, AnswerT], given: Any, timeout: float | None
+    ) -> Stream[AnswerT]:
+        """Begin a stream; `kind` is the name of the channel's method that makes such calls."""
+        options = self._options(timeout)
+        if not rpc.long_lived:
+            call = self._callable(rpc, getattr(self._channel, kind))(given, **options)
+            return Stream(call, rpc.answer, self._error_of)
+        channel = self._open_apart()
+        try:
+            call = callable_of(rpc, getattr(channel, kind))(given, **options)
+        except BaseException:
+            channel.close()
+            raise
+        return Stream(
+            call, rpc.answer, lambda failure: self._error_of(failure, channel), channel.close
+        )
+
+    def _open_apart(self) -> grpc.Channel:
+        with self._lock:
+            if self._closed:
+                raise ClosedError
+            channel = self._make_apart()
+            self._apart.add(channel)
+        return channel
 
     def _pages(
         self,
@@ -164,31 +206,42 @@ class SyncCaller:
             "wait_for_ready": self._connection.wait_for_ready or None,
         }
 
-    def _error_of(self, failure: grpc.RpcError) -> MnemeError:
-        return error_of(failure, self._connection.target, self._is_down)
-
-    def _is_down(self) -> bool:
-        """Whether the channel has no connection; gRPC tells on a thread of its own."""
-        told: SimpleQueue[grpc.ChannelConnectivity] = SimpleQueue()
-        self._channel.subscribe(told.put)
-        try:
-            return told.get(timeout=_TELLS_WITHIN_S) in DOWN
-        except Empty:
-            return False
-        finally:
-            self._channel.unsubscribe(told.put)
+    def _error_of(self, failure: grpc.RpcError, channel: grpc.Channel | None = None) -> MnemeError:
+        called = self._channel if channel is None else channel
+        return error_of(failure, self._connection.target, lambda: _is_down(called))
 
     def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
         if self._closed:
             raise ClosedError
         found = self._calls.get(rpc.path)
         if found is None:
-            found = self._calls[rpc.path] = make(
-                rpc.path,
-                request_serializer=rpc.request.SerializeToString,
-                response_deserializer=rpc.response.FromString,
-            )
+            found = self._calls[rpc.path] = callable_of(rpc, make)
         return found
+
+
+def callable_of(rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
+    """What calls the RPC, made by a method of a channel."""
+    return make(
+        rpc.path,
+        request_serializer=rpc.request.SerializeToString,
+        response_deserializer=rpc.response.FromString,
+    )
+
+
+def _nothing() -> None:
+    """There is nothing to free: the connection is everybody's."""
+
+
+def _is_down(channel: grpc.Channel) -> bool:
+    """Whether the channel has no connection; gRPC tells on a thread of its own."""
+    told: SimpleQueue[grpc.ChannelConnectivity] = SimpleQueue()
+    channel.subscribe(told.put)
+    try:
+        return told.get(timeout=_TELLS_WITHIN_S) in DOWN
+    except Empty:
+        return False
+    finally:
+        channel.unsubscribe(told.put)
 
 
 class _Source(Iterator[Message]):

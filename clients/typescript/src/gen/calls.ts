@@ -260,6 +260,7 @@ export const calls = {
   watchEvents: {
     method: EventService.method.watchEvents,
     repeatable: true,
+    longLived: true,
     required: [],
     madeIds: [],
   },
