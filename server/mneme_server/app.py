@@ -27,6 +27,8 @@ from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.clock import now_us
+from mneme_server.common.errors import FailedPrecondition
+from mneme_server.common.memory import find_limit
 from mneme_server.common.repeating import Repeating
 from mneme_server.context.beside import LearnedBeside
 from mneme_server.context.retrieval import GetContext, SearchSessions
@@ -54,6 +56,7 @@ from mneme_server.storage.catalog import Catalog
 from mneme_server.tenancy import TenantFiles
 from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
+from mneme_server.transport.room import Room
 from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Service, Tls
 from mneme_server.transport.servicers.admin import AdminServicer
 from mneme_server.transport.servicers.context import ContextServicer
@@ -107,6 +110,12 @@ class Application:
         self._keys = ApiKeys(keys, memories.catalog.tenants, self._authenticator)
         self._metrics = Metrics()
         self._tally = Tally()
+        limit = find_limit()
+        try:
+            room = None if limit is None else Room(limit, settings.workers)
+        except FailedPrecondition:
+            memories.close()
+            raise
         self._server = GrpcServer(
             _server_options(settings, local),
             self._services(files),
@@ -114,6 +123,7 @@ class Application:
             self._metrics,
             diagnose=files.damage,
             foreground=self.memories.foreground,
+            room=room,
         )
         self._show_gauges()
         self._endpoint: MetricsEndpoint | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -14,17 +13,14 @@ from mneme import __version__
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from mneme_server.allocator import limit_arenas
 from mneme_server.common.errors import MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
+from mneme_server.sparing import spare_memory
 from mneme_server.stopping import leave
 
 _OK, _FAILED, _USAGE = 0, 1, 2
 _CONFIG_VARIABLE = "MNEME_CONFIG"
-_STACK_BYTES = 2 * 1024 * 1024
-"""Of each thread. The system's default, often 8 MiB, takes address space that may be limited."""
-
 _DESCRIPTION = "The memory of AI agents, served over gRPC."
 _SOURCES = (
     "A flag wins over the environment, the environment over the file, the file over the default."
@@ -55,8 +51,7 @@ def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
         leave(serve_folder(settings, Path(folder), _complain, detach=bool(arguments.get("detach"))))
     if arguments.get("detach"):
         return _complain("--detach goes with --local FOLDER", _USAGE)
-    limit_arenas()  # Before what follows starts threads.
-    threading.stack_size(_STACK_BYTES)
+    spare_memory(settings.workers)  # Before what follows starts threads.
     from mneme_server.app import serve
     from mneme_server.transport.listening import ListenError
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from mneme import __version__
 
-from mneme_server.allocator import limit_arenas
 from mneme_server.common.errors import MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.local.detaching import Report, bound, detached
 from mneme_server.local.folder import make_folder, take
 from mneme_server.settings import Settings
+from mneme_server.sparing import spare_memory
 from mneme_server.transport.listening import ListenError
 
 LOG = "server.log"
@@ -58,7 +58,7 @@ def _serve(settings: Settings, path: Path, complain: Complain, report: Report) -
                 print(f"{path} has its server already", flush=True)
             report(_OK)
             return _OK
-        limit_arenas()  # Before what follows starts threads.
+        spare_memory(settings.workers)  # Before what follows starts threads.
         from mneme_server.app import serve
         from mneme_server.local.serving import LocalServing
 

@@ -120,20 +120,28 @@ def local_server(data_dir: Path, **changed: Any) -> Iterator[LocalServer]:
 
 
 class ServerProcess:
-    """A server in a process of its own, as `mneme-server serve` runs it.
+    """A server in a process of its own, as `mneme-server serve` runs it; `address_space` limits
+    what it may map, in bytes.
 
     Raises:
         AssertionError: it did not come up; the message holds what it printed.
     """
 
-    def __init__(self, data_dir: Path, *, log_path: Path | None = None, **changed: Any) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        log_path: Path | None = None,
+        address_space: int | None = None,
+        **changed: Any,
+    ) -> None:
         self.data_dir = data_dir
         log_name = f"{data_dir.name}-{os.urandom(4).hex()}.log"
         self._log_path = log_path or data_dir.parent / log_name
         self.printed: list[str] = []
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mneme_server", "serve"],
+                [sys.executable, *_program(address_space), "serve"],
                 env=environment(data_dir, **changed),
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -178,6 +186,14 @@ class ServerProcess:
             watchdog.cancel()
         code = self.process.wait()
         raise AssertionError(f"the server ended with {code} instead of serving:\n{self.log}")
+
+
+def _program(address_space: int | None) -> list[str]:
+    if address_space is None:
+        return ["-m", "mneme_server"]
+    limit = f"resource.setrlimit(resource.RLIMIT_AS, ({address_space}, {address_space}))"
+    run = "runpy.run_module('mneme_server', run_name='__main__')"
+    return ["-c", f"import resource, runpy; {limit}; {run}"]
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from mneme_server.common.memory import address_space_is_limited
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.embedding.minilm import (
     ATTENTION_MASK,
@@ -183,6 +184,7 @@ def _load_session(graph: Path) -> onnxruntime.InferenceSession:
     options.add_session_config_entry("session.disable_quant_qdq", "1")
     # Without the arena, memory after the first runs is 30 MB higher: malloc keeps what the arena
     # would reuse.
-    options.enable_cpu_mem_arena = True
+    # Where address space is scarce it must not be: the arena doubles, and never shrinks.
+    options.enable_cpu_mem_arena = not address_space_is_limited()
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

@@ -30,6 +30,7 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
+from mneme_server.transport.room import short_of_memory
 
 DOMAIN = "mneme.v1"
 DETAILS_KEY = "grpc-status-details-bin"
@@ -91,10 +92,7 @@ def outcome_of(error: BaseException, request_id: str) -> Outcome | None:
     """Return what to tell the caller; None for errors that are bugs."""
     mapped = _from_embedding(error) if isinstance(error, EmbeddingError) else error
     if isinstance(error, MemoryError):
-        mapped = ResourceExhausted(
-            "the server is short of memory for this call; try again, or ask for less at a time",
-            retry_after_s=_DEFAULT_RETRY_S,
-        )
+        mapped = short_of_memory()
     if not isinstance(mapped, MnemeError):
         return None
     code = _code(mapped)

@@ -8,7 +8,7 @@ last answer was taken; a check looks at every request message.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -23,6 +23,7 @@ from mneme_server.transport import call as calls
 from mneme_server.transport.admission import Admission, too_many_calls
 from mneme_server.transport.call import Call
 from mneme_server.transport.methods import Method
+from mneme_server.transport.room import Room
 from mneme_server.transport.wire import Deserialize, parse
 
 Layer: TypeAlias = Callable[[Call], AbstractContextManager[None]]
@@ -50,6 +51,7 @@ class Pipeline(grpc.ServerInterceptor):
         checks: the order in which they look at a message.
         admission: shows calls to their lanes, before anything else.
         foreground: the turn of large requests to be parsed and checked.
+        room: of requests in memory; None where nothing limits it.
     """
 
     def __init__(
@@ -59,9 +61,12 @@ class Pipeline(grpc.ServerInterceptor):
         checks: Sequence[Check],
         admission: Admission,
         foreground: Foreground,
+        *,
+        room: Room | None = None,
     ) -> None:
         self._admission = admission
         self._foreground = foreground
+        self._room = room
         self._methods = methods
         self._layers = tuple(layers)
         self._checks = tuple(checks)
@@ -98,18 +103,23 @@ class Pipeline(grpc.ServerInterceptor):
     def _wrap(self, method: Method, handler: Handler) -> Handler:
         make, respond = _shape(handler)
         read_one = partial(self._read, _present(handler.request_deserializer))
-        read = partial(_read_all, read_one) if handler.request_streaming else read_one
+        read = partial(self._read_all, read_one) if handler.request_streaming else read_one
+        takes_room = self._room is not None and not handler.request_streaming
 
         def answer(raw: Any, context: grpc.ServicerContext) -> Any:
             call = Call(method, context)
             with _Entered() as entered:
                 self._enter(entered, call)
+                if takes_room:
+                    entered.enter(self._room_for(raw))
                 return respond(read(call, raw), context)
 
         def stream_answers(raw: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             call = Call(method, context)
             with _Entered() as entered:
                 self._enter(entered, call)
+                if takes_room:
+                    entered.enter(self._room_for(raw))
                 yield from respond(read(call, raw), context)
 
         return make(
@@ -135,6 +145,23 @@ class Pipeline(grpc.ServerInterceptor):
         entered.enter(_current(call))
         for layer in self._layers:
             entered.enter(layer(call))
+
+    def _room_for(self, raw: bytes) -> AbstractContextManager[None]:
+        if self._room is None:
+            return nullcontext()
+        self._room.check()
+        return self._room.taken(len(raw)) if len(raw) > _SMALL_REQUEST else nullcontext()
+
+    def _read_all(
+        self, read_one: Callable[[Call, bytes], Message], call: Call, raws: Iterator[bytes]
+    ) -> Iterator[Message]:
+        for index, raw in enumerate(raws):
+            try:
+                with self._room_for(raw):  # Until the next one is asked for.
+                    yield read_one(call, raw)
+            except InvalidArgument as error:
+                error.metadata.setdefault("message_index", str(index))
+                raise
 
     def _read(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
         if len(raw) <= _SMALL_REQUEST:
@@ -200,17 +227,6 @@ class _Entered:
                 raise raised
         finally:
             del raised, error, trace  # A traceback holds this frame, which must not hold it.
-
-
-def _read_all(
-    read_one: Callable[[Call, bytes], Message], call: Call, raws: Iterator[bytes]
-) -> Iterator[Message]:
-    for index, raw in enumerate(raws):
-        try:
-            yield read_one(call, raw)
-        except InvalidArgument as error:
-            error.metadata.setdefault("message_index", str(index))
-            raise
 
 
 def _shape(handler: Handler) -> tuple[Callable[..., Handler], Callable[[Any, Any], Any]]:

@@ -33,6 +33,7 @@ from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Pipeline
 from mneme_server.transport.reflection import add_reflection, reflection_services
+from mneme_server.transport.room import Room
 from mneme_server.transport.workers import Workers
 
 _log = structlog.get_logger(__name__)
@@ -116,6 +117,7 @@ class GrpcServer:
         *,
         diagnose: Diagnose = lambda _tenant: None,
         foreground: Foreground | None = None,
+        room: Room | None = None,
     ) -> None:
         self._options = options
         names = [service.descriptor.full_name for service in services]
@@ -140,11 +142,12 @@ class GrpcServer:
             checks=[check_rules],
             admission=admission,
             foreground=foreground or Foreground(),
+            room=room,
         )
         self._server = grpc.server(
             self._workers,  # type: ignore[arg-type]  # Any executor does: gRPC only submits.
             interceptors=[self._pipeline],
-            options=_channel_options(options),
+            options=_channel_options(options, room),
         )
         for service in services:
             service.add(service.servicer, self._server)
@@ -250,9 +253,14 @@ def _read(setting: str, file: Path) -> bytes:
         raise ListenError(setting, str(file), error.strerror or str(error)) from error
 
 
-def _channel_options(options: ServerOptions) -> list[tuple[str, int]]:
+def _channel_options(options: ServerOptions, room: Room | None) -> list[tuple[str, int]]:
+    largest = options.max_message_bytes
     return [
-        ("grpc.max_receive_message_length", options.max_message_bytes),
+        # gRPC itself refuses what is larger, before it reads it.
+        (
+            "grpc.max_receive_message_length",
+            largest if room is None else min(largest, room.max_message_bytes),
+        ),
         ("grpc.max_send_message_length", options.max_message_bytes),
         # Else one peer that opens and resets streams fills the queue that all callers stand in.
         ("grpc.max_concurrent_streams", options.max_connection_streams),

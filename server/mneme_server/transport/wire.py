@@ -19,6 +19,9 @@ from mneme_server.common.errors import InvalidArgument, Reason
 MAX_DEPTH = 100
 """Messages within messages that the parser accepts."""
 
+_OUT_OF_MEMORY = "Arena alloc failed"
+"""How the parser says that it found no memory: with the error of a broken message."""
+
 _MAX_FIELDS = 100_000
 """Fields that the search looks at, so that a broken message cannot keep a thread busy."""
 
@@ -44,12 +47,15 @@ def parse(deserialize: Deserialize, message_type: Descriptor, raw: bytes) -> Mes
     """Parse a request, a message of `message_type`, with `deserialize`.
 
     Raises:
+        MemoryError: there was none to parse it with.
         InvalidArgument: INVALID_TYPE, the bytes are no such message, or a string in it is not
             UTF-8; OUT_OF_RANGE, it is nested too deep.
     """
     try:
         return deserialize(raw)
     except DecodeError as error:
+        if _OUT_OF_MEMORY in str(error):
+            raise MemoryError from error
         fault = find_fault(message_type, raw)
         where = f"the field {fault.path}" if fault.path else "the request"
         raise InvalidArgument(

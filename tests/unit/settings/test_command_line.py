@@ -105,7 +105,7 @@ def test_the_process_ends_although_a_thread_of_a_call_runs_on() -> None:
 
 def test_serving_begins_with_the_limits_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    monkeypatch.setattr(command_line, "limit_arenas", lambda: done.append("limited"))
+    monkeypatch.setattr(command_line, "spare_memory", lambda _threads: done.append("limited"))
     monkeypatch.setattr(command_line, "leave", lambda code: done.append(f"left with {code}"))
     monkeypatch.setattr(app, "serve", lambda settings: done.append("served") or 0)
     main(["serve"])
