@@ -43,7 +43,8 @@ def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
         *[f"events {n}" for n in ["list", "record", "watch", "verify"]],
         *[f"admin tenants {n}" for n in ["list", "create", "delete"]],
         *[f"admin keys {n}" for n in ["list", "create", "revoke"]],
-        "admin backup",
+        *[f"hooks {n}" for n in ["install", "uninstall", "list", "run"]],
+        *["admin backup", "admin restore"],
     }
 
 
