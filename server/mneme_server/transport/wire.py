@@ -68,7 +68,7 @@ def parse(deserialize: Deserialize, message_type: Descriptor, raw: bytes) -> Mes
 def find_fault(descriptor: Descriptor, raw: bytes) -> Fault:
     """Return the first thing that is wrong with bytes that did not parse."""
     try:
-        _Search().message(descriptor, raw, "", 1)
+        _Search().message(descriptor, memoryview(raw), "", 1)
     except _FoundError as found:
         return found.fault
     return Fault("", "its encoding is broken", Reason.INVALID_TYPE)
@@ -81,12 +81,12 @@ class _FoundError(Exception):
 
 
 class _Search:
-    """One walk through a message, depth first."""
+    """One walk through a message, depth first. It looks at views: what is nested is not copied."""
 
     def __init__(self) -> None:
         self._fields = 0
 
-    def message(self, descriptor: Descriptor, raw: bytes, path: str, depth: int) -> None:
+    def message(self, descriptor: Descriptor, raw: memoryview, path: str, depth: int) -> None:
         if depth > MAX_DEPTH:
             raise _FoundError(
                 path, f"it is nested more than {MAX_DEPTH} levels deep", Reason.OUT_OF_RANGE
@@ -111,10 +111,10 @@ class _Search:
             if field is not None and wire_type == _BYTES:
                 self._look_into(field, value, here, depth)
 
-    def _look_into(self, field: FieldDescriptor, value: bytes, path: str, depth: int) -> None:
+    def _look_into(self, field: FieldDescriptor, value: memoryview, path: str, depth: int) -> None:
         if field.type == FieldDescriptor.TYPE_STRING:
             try:
-                value.decode()
+                str(value, "utf-8")
             except UnicodeDecodeError as error:
                 raise _FoundError(
                     path, f"its text is not UTF-8 (byte {error.start}: {error.reason})"
@@ -123,10 +123,10 @@ class _Search:
             self.message(field.message_type, value, path, depth + 1)
 
 
-def _value(raw: bytes, at: int, wire_type: int, path: str) -> tuple[bytes, int]:
+def _value(raw: memoryview, at: int, wire_type: int, path: str) -> tuple[memoryview, int]:
     """Return the value that begins at `at` (empty for numbers) and where it ends."""
     if wire_type == _VARINT:
-        return b"", _varint(raw, at, path)[1]
+        return raw[:0], _varint(raw, at, path)[1]
     if wire_type == _BYTES:
         size, at = _varint(raw, at, path)
         if at + size > len(raw):
@@ -137,10 +137,10 @@ def _value(raw: bytes, at: int, wire_type: int, path: str) -> tuple[bytes, int]:
         raise _FoundError(path, f"wire type {wire_type} is not used by proto3")
     if at + width > len(raw):
         raise _truncated(path)
-    return b"", at + width
+    return raw[:0], at + width
 
 
-def _varint(raw: bytes, at: int, path: str) -> tuple[int, int]:
+def _varint(raw: memoryview, at: int, path: str) -> tuple[int, int]:
     result = 0
     for count in range(_MAX_VARINT):
         if at + count >= len(raw):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import grpc
 import pytest
 from google.protobuf.message import DecodeError
-from google.protobuf.struct_pb2 import Struct
+from google.protobuf.struct_pb2 import Struct, Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme.v1 import event_service_pb2 as pb
@@ -137,3 +139,19 @@ def test_depth_is_refused_where_the_parser_refuses_it() -> None:
     pb.RecordEventsRequest.FromString(shallow)
     with pytest.raises(DecodeError):
         pb.RecordEventsRequest.FromString(deep)
+
+
+def test_looking_for_the_fault_copies_nothing_however_deep_it_lies() -> None:
+    size = 1_000_000
+    raw = b"x" * size + b"\xff"  # No UTF-8, as a string of a value in a list in a value, and so on.
+    raw = _nested(3, raw)
+    for _ in range(MAX_DEPTH // 2 - 5):
+        raw = _nested(6, _nested(1, raw))
+    tracemalloc.start()
+    try:
+        fault = find_fault(Value.DESCRIPTOR, raw)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "UTF-8" in fault.problem
+    assert peak < 3 * size
