@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -12,6 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import admin_service_pb2 as admin
 from mneme.v1 import event_service_pb2 as events
 from mneme_server.common.errors import Reason
+from mneme_server.transport import validation
 from mneme_server.transport.errors import InvalidRequest
 from mneme_server.transport.validation import validate
 from unit.transport.edge import Client, Edge, all_methods
@@ -99,3 +101,14 @@ def test_a_message_within_another_is_named_by_its_prefix() -> None:
 def test_the_rules_of_every_request_compile(method: Any) -> None:
     with suppress(InvalidRequest):
         validate(GetMessageClass(method.input_type)())
+
+
+def test_of_a_list_that_is_too_long_no_item_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+    monkeypatch.setattr(validation, "_validator", SimpleNamespace(collect_violations=looked.append))
+    with pytest.raises(InvalidRequest) as refused:
+        validate(events.RecordEventsRequest.FromString(b"\x0a\x00" * 100_000))
+    assert not looked
+    (violation,) = refused.value.violations
+    assert (violation.field, violation.reason) == ("events", Reason.OUT_OF_RANGE)
+    assert violation.message == "must contain no more than 1000 item(s)"
