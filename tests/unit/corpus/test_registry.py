@@ -32,7 +32,7 @@ class Memory:
         self.closed = True
         Memory.open_now[self.tenant_id] -= 1
 
-    def leave(self) -> None:
+    def leave(self, *, replaced: bool = False) -> None:
         self.left = True
 
     def stay(self) -> None:

@@ -56,6 +56,7 @@ SCOPES = {
     "AdminService/RevokeApiKey": "admin",
     "AdminService/GetStats": "read",
     "AdminService/Backup": "admin",
+    "AdminService/Restore": "admin",
 }
 """Written out, so that changing who may call something takes two deliberate edits."""
 

@@ -33,6 +33,7 @@ from mneme_server.transport.servicers.event import EventServicer
 from mneme_server.transport.servicers.learn import LearnServicer
 from mneme_server.transport.servicers.recall import RecallServicer
 from mneme_server.transport.servicers.reflect import ReflectServicer
+from structlog.testing import capture_logs
 from unit.transport.edge import SERVICES, all_methods
 
 EXAMPLES = json.loads((Path(__file__).parents[3] / "scripts/api_examples.json").read_text())
@@ -136,9 +137,11 @@ def test_a_bug_is_internal_and_says_nothing_of_itself(service: str) -> None:
     method = next(one for one in UNARY if one.containing_service.name == service)
     request = GetMessageClass(method.input_type)()
     ParseDict(EXAMPLES[f"{service}.{method.name}"], request)
-    _, code, message = call(failing(service, KeyError("secret of the house")), method, request)
+    with capture_logs() as logs:
+        _, code, message = call(failing(service, KeyError("secret of the house")), method, request)
     assert code is StatusCode.INTERNAL
     assert "secret" not in message
+    assert [entry["event"] for entry in logs] == ["internal error"]
 
 
 def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
