@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from collections.abc import Callable
 from email.utils import formatdate
 from typing import Any
 
@@ -186,15 +187,15 @@ def test_the_wait_that_a_rate_limit_names_is_kept(server: ScriptedServer) -> Non
 @pytest.mark.parametrize(
     ("headers", "least", "most"),
     [
-        ({"Retry-After": "120"}, 120, 120),
-        ({"Retry-After": formatdate(time.time() + 3600, usegmt=True)}, 3000, 3600),
-        ({"retry-after-ms": "90500"}, 90.5, 90.5),
+        (lambda: {"Retry-After": "120"}, 120, 120),
+        (lambda: {"Retry-After": formatdate(time.time() + 3600, usegmt=True)}, 3000, 3600),
+        (lambda: {"retry-after-ms": "90500"}, 90.5, 90.5),
     ],
 )
 def test_a_wait_beyond_the_limit_is_left_to_the_caller(
-    server: ScriptedServer, headers: dict[str, str], least: float, most: float
+    server: ScriptedServer, headers: Callable[[], dict[str, str]], least: float, most: float
 ) -> None:
-    server.answers = [Answer(429, {"error": {"message": "slow down"}}, headers)]
+    server.answers = [Answer(429, {"error": {"message": "slow down"}}, headers())]
     with pytest.raises(EmbeddingError, match="slow down") as caught:
         embedder_for("openai", server.url).embed(["x"])
     assert caught.value.retryable

@@ -141,7 +141,7 @@ def test_a_bug_is_internal_and_says_nothing_of_itself(service: str) -> None:
         _, code, message = call(failing(service, KeyError("secret of the house")), method, request)
     assert code is StatusCode.INTERNAL
     assert "secret" not in message
-    assert [entry["event"] for entry in logs] == ["internal error"]
+    assert "internal error" in [entry["event"] for entry in logs]
 
 
 def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
