@@ -74,7 +74,8 @@ class Workers(Executor):
             self._waiting.push(lane, waiting)
             if self._idle:
                 self._state.notify()
-            elif len(self._threads) < self._most:
+            # One that was woken before counts as idle until it runs, and is taken already.
+            if len(self._waiting) > self._idle and len(self._threads) < self._most:
                 # Daemons: one that does not notice that its call was cut off ends with the process.
                 thread = threading.Thread(
                     target=self._work, name=f"grpc-{len(self._threads)}", daemon=True

@@ -224,3 +224,35 @@ def test_who_floods_beyond_its_places_is_refused_and_told_when_to_come_back(
             True,
         )
     flooded.busy.call(LIST)
+
+
+def test_calls_that_come_before_a_woken_thread_runs_wait_for_none() -> None:
+    """One idle thread is no thread for two calls, though it counts as idle until it runs."""
+    workers = Workers(4, 100)
+    lock = threading.RLock()  # For this test to hold while it submits.
+    workers._state, workers._all_begun = threading.Condition(lock), threading.Condition(lock)
+    ends, begun = threading.Event(), threading.Semaphore(0)
+
+    def call() -> None:
+        begun.release()
+        assert ends.wait(WAIT_S)
+
+    def submit(tenant: str) -> Future[Any]:
+        workers.next_is(Lane(tenant, streams=True))
+        return workers.submit(call)
+
+    ends.set()
+    wait([submit("a")], WAIT_S)
+    assert begun.acquire(timeout=WAIT_S)
+    ends.clear()
+    while not workers._idle:  # It goes to sleep right after its call.
+        pass
+    with workers._state:  # Nobody wakes before the second call is there.
+        calls = [submit("a"), submit("b")]
+    try:
+        assert begun.acquire(timeout=WAIT_S / 4)
+        assert begun.acquire(timeout=WAIT_S / 4)
+    finally:
+        ends.set()
+    wait(calls, WAIT_S)
+    workers.shutdown()
