@@ -26,6 +26,7 @@ from mneme_server.common.errors import (
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.registry import TenantRegistry
 from mneme_server.corpus.tenant import TenantMemory
+from mneme_server.index.files import sync_folder
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.tenant_index import TenantIndex
 from mneme_server.storage.examination import first_damage
@@ -238,11 +239,7 @@ class TenantFiles:
         with database.open("rb") as written:
             os.fsync(written.fileno())
         database.replace(folder / FILE_NAME)
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)
 
     def damage(self, tenant_id: str) -> DataLoss | None:
         """Return the first damage found in the tenant's database; None when there seems to be none.

@@ -68,7 +68,9 @@ def from_dict(values: Mapping[str, Any], message: MessageT) -> MessageT:
     """
     try:
         json_format.ParseDict(_with_numbers(values, message.DESCRIPTOR), message)
-    except (json_format.ParseError, TypeError) as error:
+    except ArgumentError:
+        raise
+    except (json_format.ParseError, TypeError, ValueError) as error:
         raise ArgumentError(str(error)) from error
     return message
 

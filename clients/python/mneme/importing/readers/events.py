@@ -10,24 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from google.protobuf import json_format
-
-from mneme._core.convert import parse_enum
 from mneme.errors import ArgumentError
 from mneme.importing.plan import Defaults, Planned, UnusableError, digest
 from mneme.importing.readers.base import Reader
 from mneme.importing.reading import Record
 from mneme.importing.source import Source
-from mneme.messages import Event, EventType, NewEvent, Session, SessionStatus, Severity
+from mneme.messages import Event, NewEvent, Session, SessionStatus
+from mneme.plain import from_dict
 
 _EVENT_KEYS = ("event_type", "eventType")
 _SESSION_KEYS = ("started_at", "startedAt", "status", "head_hash", "headHash")
-_ENUMS = {
-    "event_type": EventType,
-    "eventType": EventType,
-    "severity": Severity,
-    "status": SessionStatus,
-}
 _ENDED = (SessionStatus.SESSION_STATUS_COMPLETED, SessionStatus.SESSION_STATUS_ERROR)
 
 
@@ -152,14 +144,7 @@ def _unwrapped(value: Any) -> tuple[str, Mapping[str, Any]]:
 
 
 def _parse(value: Mapping[str, Any], message: Event | Session) -> None:
-    known = dict(value)
-    for key, enum in _ENUMS.items():
-        if isinstance(known.get(key), str):
-            try:
-                known[key] = parse_enum(enum.DESCRIPTOR, known[key])
-            except ArgumentError as error:
-                raise UnusableError(f"{key}: {error}") from error
     try:
-        json_format.ParseDict(known, message)
-    except (json_format.ParseError, ValueError) as error:
+        from_dict(value, message)
+    except ArgumentError as error:
         raise UnusableError(str(error)) from error
