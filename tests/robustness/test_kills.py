@@ -155,11 +155,12 @@ def test_a_server_killed_at_any_moment_loses_and_repeats_nothing(tmp_path: Path)
 def _round(data: Path, ledgers: list[Ledger], rng: random.Random) -> None:
     """Start a server, have everyone write, and kill it."""
     server = ServerProcess(data)
+    workers: list[Worker] = []
     try:
         for _ in range(TENANTS - len(ledgers)):
             made = server.keys.tenant("kill")
             ledgers.append(Ledger(str(made.secret), made.tenant_id))
-        workers = [
+        workers += [
             Worker(kind, server.keys.api(ledger.secret, ledger.tenant_id), ledger,
                    random.Random(rng.random()))
             for ledger in ledgers for kind in KINDS
@@ -175,9 +176,13 @@ def _round(data: Path, ledgers: list[Ledger], rng: random.Random) -> None:
         time.sleep(moment_s)
         assert server.process.poll() is None, f"it ended by itself:\n{server.log[-5_000:]}"
     finally:
+        server.process.kill()
+        for worker in workers:  # Before their connections are closed: that is no server's end.
+            if worker.is_alive():
+                worker.join(timeout=60)
         server.kill()
     for worker in workers:
-        worker.join(timeout=60)
+        assert not worker.is_alive(), f"{worker.name} still waits for a server that is gone"
         assert worker.unexpected is None, f"{worker.name}: {worker.unexpected}"
 
 
