@@ -1,4 +1,4 @@
-"""Write docs/api.md, the reference of the API, from the comments of proto/mneme/v1.
+"""Write docs/api.md, the reference of the API, from the comments and options of proto/mneme/v1.
 
 Its source is the image that `buf build` makes of the schemas, comments included.
 
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from clientgen.description import PACKAGE, Rpc, Service, comments_of, describe
+from clientgen.telling import repeats, tell
 from generate import build
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
-from mneme.v1 import auth_pb2
 from pages import ROOT, write_or_check
 
 PAGE = ROOT / "docs/api.md"
@@ -30,14 +30,19 @@ EXAMPLES: Mapping[str, Any] = json.loads((ROOT / "scripts/api_examples.json").re
 _HEAD = """\
 # The API
 
-Written by `scripts/apireference.py` from the comments of [`proto/mneme/v1`](../proto/mneme/v1).
+Written by `scripts/apireference.py` from the comments and options of
+[`proto/mneme/v1`](../proto/mneme/v1).
 All services are in the package `mneme.v1`: the path of a call is `/mneme.v1.SERVICE/RPC`.
 [Every RPC, and how to reach it](parity.md) names the clients' methods; [Errors](errors.md) lists
 the reasons that an error carries.
 
-A key needs the scope that an RPC names. A field that is left out is zero or empty; one that is
-`optional`, or a message, tells being unset from that. Of the fields of a `oneof`, at most one is
-set.
+A key needs the scope that an RPC names. A repeatable request may be sent again, when it is not
+known whether it arrived, without acting twice; the clients do so themselves. Beside the errors that
+an RPC names, every call can fail for want of a key or a scope, above a limit of calls, and at a
+server that is starting, ending or broken.
+
+A field that is left out is zero or empty; one that is `optional`, or a message, tells being unset
+from that. Of the fields of a `oneof`, at most one is set.
 
 The examples are what a server without keys answers to; with keys, add
 `-H 'authorization: Bearer mn_…'`. They build on each other in the order of
@@ -52,7 +57,6 @@ _SCALARS = {
     for value in descriptor_pb2.FieldDescriptorProto.Type.DESCRIPTOR.values
 }
 Named = TypeVar("Named", Descriptor, EnumDescriptor)
-_PART = re.compile(r"^(?=(?:Scope|Errors): )", re.MULTILINE)
 _CODE_OR_MARKUP = re.compile(r"(`[^`]*`)|([<*])")
 
 
@@ -64,16 +68,11 @@ class Reference:
     """
 
     def __init__(self, image: bytes) -> None:
+        image = tell(image, rpcs=False)
         files = descriptor_pb2.FileDescriptorSet.FromString(image)
         own = [file for file in files.file if file.package == PACKAGE]
         self._services = describe(image).services
         self._comments = {name: text for file in own for name, text in comments_of(file)}
-        self._scopes = {
-            f"{PACKAGE}.{service.name}.{method.name}": _scope(method)
-            for file in own
-            for service in file.service
-            for method in service.method
-        }
         pool = self._services[0].rpcs[0].descriptor.containing_service.file.pool
         described = [pool.FindFileByName(file.name) for file in own]
         self._messages: Mapping[str, Descriptor] = _by_name(
@@ -118,18 +117,11 @@ class Reference:
 
     def _rpc(self, service: Service, rpc: Rpc) -> Iterator[str]:
         method = rpc.descriptor
-        scope = self._scopes[method.full_name]
         yield f"### {service.name}.{method.name}"
-        told, *parts = _PART.split(_prose(rpc.comment))
-        yield told
-        said = {name: text for name, _, text in (part.partition(": ") for part in parts)}
-        words = " ".join(said.get("Scope", "").split())
-        if re.split(r"\W", words, maxsplit=1)[0] != scope:
-            sys.exit(f"{method.full_name}: the comment says scope {words!r}, the option {scope!r}")
-        # What the comment adds to the scope's name, such as whose memories it opens.
-        yield f"**Scope:** `{scope}`{words.removeprefix(scope)}"
-        if "Errors" in said:
-            yield f"**Errors:** {said['Errors'].strip()}"
+        yield _prose(rpc.comment)
+        label, _, words = repeats(rpc).partition(": ")
+        yield f"**Scope:** `{rpc.scope}`. **{label}:** {words}"
+        yield "**Errors:**\n\n" + "\n".join(f"- {error}" for error in rpc.errors)
         for title, message, streamed in (
             ("Request", method.input_type, method.client_streaming),
             ("Response", method.output_type, method.server_streaming),
@@ -213,13 +205,6 @@ def _example(service: str, rpc: str) -> str:
 def _prose(text: str) -> str:
     """A comment as Markdown that reads as it does: `*` and `<` mean themselves in it."""
     return _CODE_OR_MARKUP.sub(lambda found: found[1] or f"\\{found[2]}", text)
-
-
-def _scope(method: descriptor_pb2.MethodDescriptorProto) -> str:
-    """The scope that a method asks of a key, in lower case."""
-    # The generated types call an extension a field's descriptor, and not what it extends.
-    number: int = method.options.Extensions[auth_pb2.required_scope]  # type: ignore[index]
-    return auth_pb2.KeyScope.Name(number).removeprefix("KEY_SCOPE_").lower()
 
 
 def _by_name(named: Iterable[Named]) -> dict[str, Named]:

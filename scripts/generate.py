@@ -23,6 +23,7 @@ from pathlib import Path
 import google.rpc  # type: ignore[import-untyped]
 from clientgen.description import describe
 from clientgen.render import write
+from clientgen.telling import tell
 from clientgen.typescript import write as write_typescript
 from grpc_tools import protoc
 
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sysconfig.get_path("scripts"))
 PYTHON = ROOT / "clients/python"
 TYPESCRIPT = ROOT / "clients/typescript/src/gen"
+_ERRORS = ("google/rpc/code.proto", "google/rpc/error_details.proto")
 PROTOC_GEN_ES = ROOT / "clients/typescript/node_modules/.bin/protoc-gen-es"
 
 
@@ -81,9 +83,9 @@ def generate_typescript(image: Path, out: Path) -> None:
         "--es_opt=target=ts,import_extension=js",
     )
     run_protoc(f"--descriptor_set_in={image}", *plugin, *schemas())
-    # The details of errors, from the package that the server takes them from too.
+    # The codes and details of errors, from the package that the server takes them from too.
     (googleapis,) = (Path(folder).parents[1] for folder in google.rpc.__path__)
-    run_protoc(f"-I{googleapis}", *plugin, "google/rpc/error_details.proto")
+    run_protoc(f"-I{googleapis}", *plugin, *_ERRORS)
     write_typescript(describe(image.read_bytes()), out)
 
 
@@ -98,6 +100,7 @@ def main(python: Path = PYTHON, typescript: Path = TYPESCRIPT) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         image = Path(scratch) / "image.binpb"
         build(image)
+        image.write_bytes(tell(image.read_bytes()))
         generate_python(image, python)
         if PROTOC_GEN_ES.exists():
             generate_typescript(image, typescript)

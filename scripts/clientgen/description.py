@@ -9,17 +9,11 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
 
-from clientgen.rules import (
-    CLIENT_MADE_ID,
-    METHOD_NAMES,
-    REPEATABLE_WRITES,
-    RESERVED_METHODS,
-    RESERVED_PARAMETERS,
-)
+from clientgen.rules import METHOD_NAMES, RESERVED_METHODS, RESERVED_PARAMETERS
 
 PACKAGE = "mneme.v1"
-_KEY_SCOPE_READ = 1
 _NESTING_LIMIT = 6
 
 
@@ -73,19 +67,46 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
+class CallError:
+    """A way in which an RPC fails: names of the status and the reason, and when, in words.
+
+    `reason` and `when` may be empty.
+    """
+
+    code: str
+    reason: str
+    when: str
+
+    def __str__(self) -> str:
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.code}{reason}{f' when {self.when}' if self.when else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Rpc:
-    """One RPC with everything that its methods are made from."""
+    """One RPC with everything that its methods are made from.
+
+    `scope` is the name of the scope that it needs, in lower case; `level` its idempotency level;
+    `made_ids` the paths of ids that the client makes where the caller gives none.
+    """
 
     descriptor: MethodDescriptor
     method_name: str
     comment: str
     response_comment: str
     fields: tuple[Field, ...]
-    repeatable: bool
+    scope: str
+    errors: tuple[CallError, ...]
+    level: int
     long_lived: bool
     made_ids: tuple[str, ...]
     paging: Paging | None
     update: Update | None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a client may send the request again without acting twice."""
+        return bool(self.made_ids) or self.level != MethodOptions.IDEMPOTENCY_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,20 +228,40 @@ class _Reader:
             comment=self._comment(method.full_name),
             response_comment=self._comment(method.output_type.full_name),
             fields=fields,
-            repeatable=bool(made_ids) or self._declared_repeatable(method, qualified),
+            scope=self._scope(method, qualified),
+            errors=self._errors(method),
+            level=self._level(method, qualified),
             long_lived=bool(self._option(method, "long_lived")),
             made_ids=made_ids,
             paging=self._paging(method, name),
             update=self._update(method, fields),
         )
 
-    def _declared_repeatable(self, method: MethodDescriptor, qualified: str) -> bool:
-        level = method.GetOptions().idempotency_level
-        return (
-            level != descriptor_pb2.MethodOptions.IDEMPOTENCY_UNKNOWN
-            or self._option(method, "required_scope") == _KEY_SCOPE_READ
-            or qualified in REPEATABLE_WRITES
+    def _scope(self, method: MethodDescriptor, qualified: str) -> str:
+        scope = self._option(method, "required_scope")
+        if not scope:
+            raise GenerationError(f"{qualified}: give it the option (mneme.v1.required_scope)")
+        scopes = self._pool.FindEnumTypeByName(f"{PACKAGE}.KeyScope")
+        return str(scopes.values_by_number[scope].name).removeprefix("KEY_SCOPE_").lower()
+
+    def _errors(self, method: MethodDescriptor) -> tuple[CallError, ...]:
+        return tuple(
+            CallError(
+                _value_name(error, "code"),
+                _value_name(error, "reason").removeprefix("ERROR_REASON_") if error.reason else "",
+                error.when,
+            )
+            for error in self._option(method, "errors") or ()
         )
+
+    @staticmethod
+    def _level(method: MethodDescriptor, qualified: str) -> int:
+        options = method.GetOptions()
+        if not options.HasField("idempotency_level"):
+            raise GenerationError(
+                f"{qualified}: say with idempotency_level whether the request may be sent twice"
+            )
+        return int(options.idempotency_level)
 
     def _field(self, field: FieldDescriptor) -> Field:
         comment = self._comment(field.full_name)
@@ -251,11 +292,11 @@ class _Reader:
         )
 
     def _made_ids(self, message: Descriptor, depth: int = 0) -> Iterator[str]:
-        """Paths of the ids that the client may choose: `lesson_id`, `events.id`."""
+        """Paths of the ids that are made when they are empty: `lesson_id`, `events.id`."""
         if depth > _NESTING_LIMIT:
             return
         for field in message.fields:
-            if CLIENT_MADE_ID in " ".join(self._comment(field.full_name).split()).lower():
+            if self._options(field).get("made_when_empty"):
                 yield field.name
             elif field.message_type and field.message_type.full_name.startswith(PACKAGE):
                 for path in self._made_ids(field.message_type, depth + 1):
@@ -271,7 +312,7 @@ class _Reader:
         return Paging(f"iter_{name.removeprefix('list_')}", items[0])
 
     def _update(self, method: MethodDescriptor, fields: tuple[Field, ...]) -> Update | None:
-        """The resource behind an `update_mask`, with the fields that the mask's comment names."""
+        """The resource behind an `update_mask`, with the fields that the mask may name."""
         by_name = {field.name: field for field in fields}
         if "update_mask" not in by_name:
             return None
@@ -281,16 +322,14 @@ class _Reader:
         resource = resources[0]
         message = resource.descriptor.message_type
         assert message is not None
-        named = set(re.findall(r"[a-z][a-z0-9_]*", by_name["update_mask"].comment))
-        changeable = tuple(
-            self._field(field)
-            for field in message.fields
-            if field.name in named and field.name != "id"
-        )
-        if not changeable:
+        mask = self._options(by_name["update_mask"].descriptor).get("changeable")
+        named = list(mask.paths) if mask else []
+        if not named or not set(named) <= set(message.fields_by_name):
             raise GenerationError(
-                f"{method.full_name}: the comment of update_mask names no field that can change"
+                f"{method.full_name}: the option (mneme.v1.changeable) of update_mask must name"
+                f" fields of {message.name}"
             )
+        changeable = tuple(self._field(message.fields_by_name[name]) for name in named)
         return Update(resource, f"{resource.name}_id", changeable)
 
     def _comment(self, full_name: str) -> str:
@@ -308,17 +347,23 @@ class _Reader:
         return {field.name: value for field, value in parsed.ListFields() if field.is_extension}
 
 
+def _value_name(message: Any, field: str) -> str:
+    """The name of an enum value that a message holds."""
+    values = message.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number
+    return str(values[getattr(message, field)].name)
+
+
 def comments_of(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[str, str]]:
     """The leading comment of every element, by the element's full name."""
     for location in file.source_code_info.location:
         if location.leading_comments:
-            name = _name_at(file, tuple(location.path))
+            name = name_at(file, tuple(location.path))
             if name:
                 text = "\n".join(line.strip() for line in location.leading_comments.splitlines())
                 yield f"{file.package}.{name}", text.strip()
 
 
-def _name_at(element: Any, path: tuple[int, ...]) -> str:
+def name_at(element: Any, path: tuple[int, ...]) -> str:
     """The dotted name of what a source location's path points to; "" for options and the like."""
     names: list[str] = []
     while path:

@@ -10,8 +10,9 @@ import pytest
 from buf.validate import validate_pb2
 from google.protobuf import descriptor_pb2
 from google.protobuf.message_factory import GetMessageClass
+from google.rpc import code_pb2
 from grpc_tools import protoc
-from mneme.v1 import auth_pb2, errors_pb2
+from mneme.v1 import auth_pb2, errors_pb2, options_pb2
 from mneme_server.common.errors import Reason
 from support.api import METHODS, Api, grpc, refused
 from support.server import REPOSITORY, LocalServer
@@ -22,7 +23,7 @@ every_rpc = pytest.mark.parametrize("rpc", sorted(METHODS))
 
 
 def scope_of(rpc: str) -> int:
-    return int(METHODS[rpc].GetOptions().Extensions[auth_pb2.required_scope])
+    return int(METHODS[rpc].GetOptions().Extensions[options_pb2.required_scope])
 
 
 @every_rpc
@@ -63,7 +64,9 @@ def test_a_call_without_a_key_is_refused_before_the_request_is_read(
 
 
 def test_streams_that_the_server_keeps_open_are_marked_as_long_lived() -> None:
-    marked = {rpc for rpc, m in METHODS.items() if m.GetOptions().Extensions[auth_pb2.long_lived]}
+    marked = {
+        rpc for rpc, m in METHODS.items() if m.GetOptions().Extensions[options_pb2.long_lived]
+    }
     finite = {"mneme.v1.LearnService/ExportLessons"}
     assert marked | finite == {rpc for rpc, method in METHODS.items() if method.server_streaming}
     assert not marked & finite
@@ -156,19 +159,42 @@ def test_every_upper_limit_of_a_number_is_told(
 
 
 @every_rpc
-def test_every_rpc_says_which_scope_it_needs_and_which_errors_it_returns(
-    rpc: str, files: list[descriptor_pb2.FileDescriptorProto]
+def test_every_rpc_has_decided_whether_its_request_may_be_sent_twice(rpc: str) -> None:
+    assert METHODS[rpc].GetOptions().HasField("idempotency_level")
+
+
+@every_rpc
+def test_reading_is_repeatable_and_writing_has_side_effects(rpc: str) -> None:
+    options = METHODS[rpc].GetOptions()
+    level = descriptor_pb2.MethodOptions.NO_SIDE_EFFECTS
+    if scope_of(rpc) == auth_pb2.KEY_SCOPE_WRITE:
+        assert options.idempotency_level != level
+    if METHODS[rpc].name.startswith(("Get", "List", "Search")):
+        assert options.idempotency_level != descriptor_pb2.MethodOptions.IDEMPOTENCY_UNKNOWN
+
+
+@every_rpc
+def test_every_rpc_says_how_it_fails(rpc: str) -> None:
+    errors = METHODS[rpc].GetOptions().Extensions[options_pb2.errors]
+    assert errors
+    assert len({(error.code, error.reason, error.when) for error in errors}) == len(errors)
+    for error in errors:
+        assert error.code not in (code_pb2.OK, code_pb2.UNKNOWN)
+        assert not error.when.startswith("when ")
+        assert not error.when.endswith(".")
+
+
+def test_the_reasons_of_errors_come_with_codes_that_the_reasons_name(
+    files: list[descriptor_pb2.FileDescriptorProto],
 ) -> None:
-    service, _, name = rpc.rpartition(".")[2].partition("/")
-    (comment,) = (
-        _documented(file)[place]
-        for file in files
-        for element, place in _elements(file).items()
-        if element == f"{service}/{name}"
-    )
-    scope = auth_pb2.KeyScope.Name(scope_of(rpc)).removeprefix("KEY_SCOPE_").lower()
-    assert f"Scope: {scope}" in comment
-    assert "Errors: " in comment
+    (file,) = (one for one in files if one.name == "mneme/v1/errors.proto")
+    comments, places = _documented(file), _elements(file)
+    for method in METHODS.values():
+        for error in method.GetOptions().Extensions[options_pb2.errors]:
+            if error.reason:
+                reason = errors_pb2.ErrorReason.Name(error.reason)
+                told = comments[places[f"ErrorReason.{reason}"]]
+                assert code_pb2.Code.Name(error.code) in told, (method.full_name, reason)
 
 
 NAMES: dict[str, dict[str, str]] = {

@@ -12,7 +12,7 @@ from google.protobuf.descriptor import (
     MethodDescriptor,
     ServiceDescriptor,
 )
-from mneme.v1 import auth_pb2
+from mneme.v1 import auth_pb2, options_pb2
 
 from mneme_server.admin.model import KeyScope
 
@@ -76,13 +76,13 @@ def _stream(method: MethodDescriptor, *, public: bool) -> StreamKind | None:
         return None
     if public:
         return StreamKind.PUBLIC
-    if _option(method, auth_pb2.long_lived):
+    if _option(method, options_pb2.long_lived):
         return StreamKind.WATCH
     return StreamKind.UPLOAD if method.client_streaming else StreamKind.DOWNLOAD
 
 
 def _scope(method: MethodDescriptor) -> KeyScope:
-    scope = _option(method, auth_pb2.required_scope)
+    scope = _option(method, options_pb2.required_scope)
     if scope == auth_pb2.KEY_SCOPE_UNSPECIFIED:
         raise LookupError(
             f"{method.full_name} does not say which scope it needs: give it the option"

@@ -11,6 +11,7 @@ import pytest
 from clientgen import description, rules
 from clientgen.description import Api, GenerationError, Rpc, describe
 from clientgen.render import write
+from clientgen.telling import tell
 
 ROOT = Path(__file__).parents[3]
 HEAD = """
@@ -20,7 +21,7 @@ import "buf/validate/validate.proto";
 import "google/protobuf/field_mask.proto";
 import "google/protobuf/struct.proto";
 import "google/protobuf/timestamp.proto";
-import "mneme/v1/auth.proto";
+import "mneme/v1/options.proto";
 """
 LATER_SERVICE = (
     HEAD
@@ -29,10 +30,18 @@ LATER_SERVICE = (
 service LearningService {
   // Starts a learning session.
   rpc StartSession(StartRequest) returns (StartResponse) {
+    option idempotency_level = IDEMPOTENCY_UNKNOWN;
+    option (errors) = {code: INVALID_ARGUMENT};
+    option (errors) = {
+      code: NOT_FOUND
+      reason: ERROR_REASON_SESSION_NOT_FOUND
+      when: "there is no such session"
+    };
     option (required_scope) = KEY_SCOPE_LEARN;
   }
   // Acts.
   rpc Act(stream ActRequest) returns (stream ActResponse) {
+    option idempotency_level = IDEMPOTENCY_UNKNOWN;
     option (required_scope) = KEY_SCOPE_LEARN;
     option (long_lived) = true;
   }
@@ -43,6 +52,7 @@ service LearningService {
   }
   // Lists policies.
   rpc ListPolicies(ListPoliciesRequest) returns (ListPoliciesResponse) {
+    option idempotency_level = NO_SIDE_EFFECTS;
     option (required_scope) = KEY_SCOPE_READ;
   }
 }
@@ -79,8 +89,8 @@ message Policy {
 message UpdatePolicyRequest {
   // The policy.
   Policy policy = 1;
-  // Which of name to change. Required.
-  google.protobuf.FieldMask update_mask = 2;
+  // Which fields to change.
+  google.protobuf.FieldMask update_mask = 2 [(changeable) = {paths: "name"}];
 }
 // A request.
 message ListPoliciesRequest {
@@ -120,7 +130,7 @@ def _third_party(folder: Path) -> str:
 @pytest.fixture(scope="module")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Api:
     """The API with a service that is not there yet."""
-    return describe(compiled(tmp_path_factory.mktemp("later"), LATER_SERVICE))
+    return describe(tell(compiled(tmp_path_factory.mktemp("later"), LATER_SERVICE)))
 
 
 def rpc(api: Api, service: str, name: str) -> Rpc:
@@ -201,6 +211,30 @@ def test_comments_of_the_schema_become_the_docstring(written: Path) -> None:
     assert "algorithm: The algorithm. Required." in text
 
 
+def test_the_options_of_the_schema_are_told_in_the_docstring(written: Path) -> None:
+    text = " ".join((written / "learning.py").read_text().split())
+    assert "Scope: learn. Repeatable: no." in text
+    assert (
+        "Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND) when there is no such session."
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "missing"),
+    [
+        ("option idempotency_level = NO_SIDE_EFFECTS;", "idempotency_level"),
+        ("option (required_scope) = KEY_SCOPE_READ;", "required_scope"),
+    ],
+)
+def test_an_rpc_that_leaves_its_meaning_open_stops_the_generator(
+    option: str, missing: str, tmp_path: Path
+) -> None:
+    assert option in LATER_SERVICE
+    with pytest.raises(GenerationError, match=rf"LearningService\.ListPolicies: .*{missing}"):
+        describe(compiled(tmp_path, LATER_SERVICE.replace(option, "")))
+
+
 def test_streams_in_both_directions_become_iterators(written: Path) -> None:
     text = (written / "learning.py").read_text()
     assert "requests: Iterable[ActRequestFields | later_pb2.ActRequest]," in text
@@ -225,8 +259,8 @@ def test_an_update_takes_the_fields_that_the_mask_may_name(later: Api) -> None:
 
 
 def test_an_update_whose_mask_names_no_field_stops_the_generator(tmp_path: Path) -> None:
-    text = LATER_SERVICE.replace("// Which of name to change. Required.", "// What changes.")
-    with pytest.raises(GenerationError, match="names no field that can change"):
+    text = LATER_SERVICE.replace(' [(changeable) = {paths: "name"}]', "")
+    with pytest.raises(GenerationError, match=r"\(mneme.v1.changeable\) of update_mask must name"):
         describe(compiled(tmp_path, text))
 
 
@@ -243,7 +277,7 @@ def test_ids_that_a_caller_may_choose_are_found_at_every_depth(later: Api) -> No
 
 
 def test_every_name_in_the_tables_is_one_that_the_schemas_have_or_will_have() -> None:
-    assert all("." in name for name in [*rules.METHOD_NAMES, *rules.REPEATABLE_WRITES])
+    assert all("." in name for name in rules.METHOD_NAMES)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ _LIST_TENANTS = Rpc(
     method="ListTenants",
     request=admin_service_pb2.ListTenantsRequest,
     answer=ListTenantsResponse,
-    repeatable=False,
+    repeatable=True,
 )
 _DELETE_TENANT = Rpc(
     service="mneme.v1.AdminService",
@@ -57,7 +57,7 @@ _LIST_API_KEYS = Rpc(
     method="ListApiKeys",
     request=admin_service_pb2.ListApiKeysRequest,
     answer=ListApiKeysResponse,
-    repeatable=False,
+    repeatable=True,
 )
 _REVOKE_API_KEY = Rpc(
     service="mneme.v1.AdminService",
@@ -115,8 +115,8 @@ class AdminMethods(SyncCaller):
     ) -> CreateTenantResponse:
         """Creates a tenant.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
 
         Args:
             tenant_id: Lower-case letters, digits, "-" and "_"; starts with a letter or digit;
@@ -145,8 +145,9 @@ class AdminMethods(SyncCaller):
     ) -> ListTenantsResponse:
         """Lists tenants by id.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Tenants a page: 1 to 1,000; 0 means 50.
@@ -175,8 +176,9 @@ class AdminMethods(SyncCaller):
 
         Lists tenants by id.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Tenants a page: 1 to 1,000; 0 means 50.
@@ -200,10 +202,10 @@ class AdminMethods(SyncCaller):
         """Deletes a tenant: revokes its keys and removes its folder with everything
         in it. There is no way back but a backup.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        UNAVAILABLE when calls of the tenant are still running.
 
         Args:
             tenant_id: The tenant. Required.
@@ -232,7 +234,7 @@ class AdminMethods(SyncCaller):
         """Creates an API key. The secret is in this answer and nowhere else: the
         server keeps only its SHA-256.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
 
         Args:
@@ -267,8 +269,10 @@ class AdminMethods(SyncCaller):
     ) -> ListApiKeysResponse:
         """Lists API keys, the oldest first, without their secrets.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such tenant.
 
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
@@ -303,8 +307,10 @@ class AdminMethods(SyncCaller):
 
         Lists API keys, the oldest first, without their secrets.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such tenant.
 
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
@@ -331,7 +337,7 @@ class AdminMethods(SyncCaller):
     ) -> RevokeApiKeyResponse:
         """Revokes an API key at once. Revoking it again changes nothing.
 
-        Scope: admin.
+        Scope: admin. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
@@ -355,11 +361,12 @@ class AdminMethods(SyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> GetStatsResponse:
-        """Counts what the caller's tenant holds, and says how the server is set up.
+        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        and says how the server is set up.
 
-        Scope: read (of the caller's tenant), or admin for another one.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-        tenant without scope admin; NOT_FOUND.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+        another tenant and the key lacks scope admin; NOT_FOUND.
 
         Args:
             tenant_id: The tenant; empty: the caller's.
@@ -385,9 +392,9 @@ class AdminMethods(SyncCaller):
         """Copies a tenant's database, consistent while it is in use, into the
         server's backup folder, from which Restore takes it.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-        when the disk is full.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full.
 
         Args:
             tenant_id: The tenant; empty: the caller's.
@@ -417,12 +424,12 @@ class AdminMethods(SyncCaller):
         that come meanwhile are told to try again; other tenants notice nothing.
         Keys are not part of a backup and stay as they are.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-        RetryInfo when calls of the tenant do not end. Then nothing was changed.
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+        when calls of the tenant do not end (nothing was changed).
 
         Args:
             backup: The backup's file name in the tenant's backup folder, the last part of what
@@ -458,8 +465,8 @@ class AsyncAdminMethods(AsyncCaller):
     ) -> CreateTenantResponse:
         """Creates a tenant.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
 
         Args:
             tenant_id: Lower-case letters, digits, "-" and "_"; starts with a letter or digit;
@@ -488,8 +495,9 @@ class AsyncAdminMethods(AsyncCaller):
     ) -> ListTenantsResponse:
         """Lists tenants by id.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Tenants a page: 1 to 1,000; 0 means 50.
@@ -518,8 +526,9 @@ class AsyncAdminMethods(AsyncCaller):
 
         Lists tenants by id.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Tenants a page: 1 to 1,000; 0 means 50.
@@ -543,10 +552,10 @@ class AsyncAdminMethods(AsyncCaller):
         """Deletes a tenant: revokes its keys and removes its folder with everything
         in it. There is no way back but a backup.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        UNAVAILABLE when calls of the tenant are still running.
 
         Args:
             tenant_id: The tenant. Required.
@@ -575,7 +584,7 @@ class AsyncAdminMethods(AsyncCaller):
         """Creates an API key. The secret is in this answer and nowhere else: the
         server keeps only its SHA-256.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
 
         Args:
@@ -610,8 +619,10 @@ class AsyncAdminMethods(AsyncCaller):
     ) -> ListApiKeysResponse:
         """Lists API keys, the oldest first, without their secrets.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such tenant.
 
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
@@ -646,8 +657,10 @@ class AsyncAdminMethods(AsyncCaller):
 
         Lists API keys, the oldest first, without their secrets.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such tenant.
 
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
@@ -674,7 +687,7 @@ class AsyncAdminMethods(AsyncCaller):
     ) -> RevokeApiKeyResponse:
         """Revokes an API key at once. Revoking it again changes nothing.
 
-        Scope: admin.
+        Scope: admin. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
@@ -698,11 +711,12 @@ class AsyncAdminMethods(AsyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> GetStatsResponse:
-        """Counts what the caller's tenant holds, and says how the server is set up.
+        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        and says how the server is set up.
 
-        Scope: read (of the caller's tenant), or admin for another one.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-        tenant without scope admin; NOT_FOUND.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+        another tenant and the key lacks scope admin; NOT_FOUND.
 
         Args:
             tenant_id: The tenant; empty: the caller's.
@@ -728,9 +742,9 @@ class AsyncAdminMethods(AsyncCaller):
         """Copies a tenant's database, consistent while it is in use, into the
         server's backup folder, from which Restore takes it.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-        when the disk is full.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full.
 
         Args:
             tenant_id: The tenant; empty: the caller's.
@@ -760,12 +774,12 @@ class AsyncAdminMethods(AsyncCaller):
         that come meanwhile are told to try again; other tenants notice nothing.
         Keys are not part of a backup and stay as they are.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-        RetryInfo when calls of the tenant do not end. Then nothing was changed.
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+        when calls of the tenant do not end (nothing was changed).
 
         Args:
             backup: The backup's file name in the tenant's backup folder, the last part of what

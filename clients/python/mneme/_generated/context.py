@@ -88,7 +88,7 @@ class ContextMethods(SyncCaller):
         recency, each with its summary and key events, and the lessons and
         reflections beside them.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -144,13 +144,13 @@ class ContextMethods(SyncCaller):
         Where the embedding backend does not answer soon, it is found by its words at
         once, by its meaning when the backend is back.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
-        (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
-        project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
-        belongs to another project or agent; RESOURCE_EXHAUSTED
-        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
-        soon and too much waits already.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
+        is given, and the session is not known or the project has none;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
+        project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
 
         Args:
             session_id: The session; one that is not known yet is opened when something is
@@ -200,7 +200,7 @@ class ContextMethods(SyncCaller):
         related past sessions, patterns and next steps with the evidence for them,
         and all of it as one text.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -241,7 +241,7 @@ class ContextMethods(SyncCaller):
         """Searches sessions by the meaning and the words of their summaries and
         handovers.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -288,8 +288,9 @@ class ContextMethods(SyncCaller):
         """Returns a project's sessions in time, each with the earlier sessions that
         it is related to.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             project: The project; empty: every session.
@@ -334,8 +335,9 @@ class ContextMethods(SyncCaller):
         Returns a project's sessions in time, each with the earlier sessions that
         it is related to.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             project: The project; empty: every session.
@@ -384,7 +386,7 @@ class AsyncContextMethods(AsyncCaller):
         recency, each with its summary and key events, and the lessons and
         reflections beside them.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -440,13 +442,13 @@ class AsyncContextMethods(AsyncCaller):
         Where the embedding backend does not answer soon, it is found by its words at
         once, by its meaning when the backend is back.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
-        (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
-        project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
-        belongs to another project or agent; RESOURCE_EXHAUSTED
-        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
-        soon and too much waits already.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
+        is given, and the session is not known or the project has none;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
+        project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
 
         Args:
             session_id: The session; one that is not known yet is opened when something is
@@ -496,7 +498,7 @@ class AsyncContextMethods(AsyncCaller):
         related past sessions, patterns and next steps with the evidence for them,
         and all of it as one text.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -537,7 +539,7 @@ class AsyncContextMethods(AsyncCaller):
         """Searches sessions by the meaning and the words of their summaries and
         handovers.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -584,8 +586,9 @@ class AsyncContextMethods(AsyncCaller):
         """Returns a project's sessions in time, each with the earlier sessions that
         it is related to.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             project: The project; empty: every session.
@@ -630,8 +633,9 @@ class AsyncContextMethods(AsyncCaller):
         Returns a project's sessions in time, each with the earlier sessions that
         it is related to.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             project: The project; empty: every session.

@@ -143,7 +143,7 @@ class EventMethods(SyncCaller):
         """Starts a session, or completes one that events opened before it was
         started. Starting a session again with the same content changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: when `session_id` is given; the clients see to it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
         content.
 
@@ -189,9 +189,9 @@ class EventMethods(SyncCaller):
         """Ends a session with a final status. Ending it again with the same status
         changes nothing. Events that arrive later are still recorded.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND);
-        FAILED_PRECONDITION when it has ended with another status.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        when it has ended with another status.
 
         Args:
             session_id: The session. Required.
@@ -223,10 +223,10 @@ class EventMethods(SyncCaller):
         is not known yet is opened. Sending an event again under its id is
         answered as a duplicate and changes nothing.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another
-        event; RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo when too much waits
-        for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+        Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
 
         Args:
             events: 1 to 1,000 events, in the order in which they happened.
@@ -261,11 +261,12 @@ class EventMethods(SyncCaller):
         and ["message_index"] is the place of a bad one, from 0; sending the whole
         stream again with the same ids is harmless.
 
-        Scope: write.
-        Errors: as RecordEvents, but a batch with an event that is refused because
-        of what is stored (ALREADY_EXISTS) is not recorded at all;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or when nothing was sent for too long.
+        Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
+        (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
+        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
+        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
+        the server or the tenant may have, or nothing was sent for too long.
 
         Args:
             events: The stream's items. Each: The event. Required.
@@ -288,7 +289,7 @@ class EventMethods(SyncCaller):
     ) -> GetSessionResponse:
         """Returns one session with its counters.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
@@ -322,8 +323,9 @@ class EventMethods(SyncCaller):
     ) -> ListSessionsResponse:
         """Lists sessions, the most recently started first.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             agent_id: Of this agent.
@@ -373,8 +375,9 @@ class EventMethods(SyncCaller):
 
         Lists sessions, the most recently started first.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             agent_id: Of this agent.
@@ -421,8 +424,9 @@ class EventMethods(SyncCaller):
         """Lists events by time. Pages stay stable while events arrive: nothing is
         repeated, and nothing that was there at the first page is skipped.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             session_id: Of this session.
@@ -476,8 +480,9 @@ class EventMethods(SyncCaller):
         Lists events by time. Pages stay stable while events arrive: nothing is
         repeated, and nothing that was there at the first page is skipped.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             session_id: Of this session.
@@ -517,8 +522,9 @@ class EventMethods(SyncCaller):
     ) -> ListAgentsResponse:
         """Lists the agents seen so far, by id.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Agents a page: 1 to 1,000; 0 means 50.
@@ -547,8 +553,9 @@ class EventMethods(SyncCaller):
 
         Lists the agents seen so far, by id.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Agents a page: 1 to 1,000; 0 means 50.
@@ -577,9 +584,10 @@ class EventMethods(SyncCaller):
         that is given. The stream stays open until the caller ends it or the
         server shuts down (UNAVAILABLE; resume with the last cursor).
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have; NOT_FOUND when the
+        tenant is deleted meanwhile.
 
         Args:
             session_id: Of this session.
@@ -615,7 +623,7 @@ class EventMethods(SyncCaller):
         that does not verify. It recomputes every hash from the stored content; an
         event that cannot be read back counts as broken.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
@@ -659,7 +667,7 @@ class AsyncEventMethods(AsyncCaller):
         """Starts a session, or completes one that events opened before it was
         started. Starting a session again with the same content changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: when `session_id` is given; the clients see to it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
         content.
 
@@ -705,9 +713,9 @@ class AsyncEventMethods(AsyncCaller):
         """Ends a session with a final status. Ending it again with the same status
         changes nothing. Events that arrive later are still recorded.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND);
-        FAILED_PRECONDITION when it has ended with another status.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        when it has ended with another status.
 
         Args:
             session_id: The session. Required.
@@ -739,10 +747,10 @@ class AsyncEventMethods(AsyncCaller):
         is not known yet is opened. Sending an event again under its id is
         answered as a duplicate and changes nothing.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another
-        event; RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo when too much waits
-        for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+        Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
 
         Args:
             events: 1 to 1,000 events, in the order in which they happened.
@@ -777,11 +785,12 @@ class AsyncEventMethods(AsyncCaller):
         and ["message_index"] is the place of a bad one, from 0; sending the whole
         stream again with the same ids is harmless.
 
-        Scope: write.
-        Errors: as RecordEvents, but a batch with an event that is refused because
-        of what is stored (ALREADY_EXISTS) is not recorded at all;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or when nothing was sent for too long.
+        Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
+        (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
+        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
+        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
+        the server or the tenant may have, or nothing was sent for too long.
 
         Args:
             events: The stream's items. Each: The event. Required.
@@ -804,7 +813,7 @@ class AsyncEventMethods(AsyncCaller):
     ) -> GetSessionResponse:
         """Returns one session with its counters.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
@@ -838,8 +847,9 @@ class AsyncEventMethods(AsyncCaller):
     ) -> ListSessionsResponse:
         """Lists sessions, the most recently started first.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             agent_id: Of this agent.
@@ -889,8 +899,9 @@ class AsyncEventMethods(AsyncCaller):
 
         Lists sessions, the most recently started first.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             agent_id: Of this agent.
@@ -937,8 +948,9 @@ class AsyncEventMethods(AsyncCaller):
         """Lists events by time. Pages stay stable while events arrive: nothing is
         repeated, and nothing that was there at the first page is skipped.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             session_id: Of this session.
@@ -992,8 +1004,9 @@ class AsyncEventMethods(AsyncCaller):
         Lists events by time. Pages stay stable while events arrive: nothing is
         repeated, and nothing that was there at the first page is skipped.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             session_id: Of this session.
@@ -1033,8 +1046,9 @@ class AsyncEventMethods(AsyncCaller):
     ) -> ListAgentsResponse:
         """Lists the agents seen so far, by id.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Agents a page: 1 to 1,000; 0 means 50.
@@ -1063,8 +1077,9 @@ class AsyncEventMethods(AsyncCaller):
 
         Lists the agents seen so far, by id.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             page_size: Agents a page: 1 to 1,000; 0 means 50.
@@ -1093,9 +1108,10 @@ class AsyncEventMethods(AsyncCaller):
         that is given. The stream stays open until the caller ends it or the
         server shuts down (UNAVAILABLE; resume with the last cursor).
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have; NOT_FOUND when the
+        tenant is deleted meanwhile.
 
         Args:
             session_id: Of this session.
@@ -1131,7 +1147,7 @@ class AsyncEventMethods(AsyncCaller):
         that does not verify. It recomputes every hash from the stored content; an
         event that cannot be read back counts as broken.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:

@@ -184,11 +184,11 @@ class LearnMethods(SyncCaller):
     ) -> CreateLessonResponse:
         """Saves a lesson.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-        with other content (the same content again is answered with what is
-        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-        when it cannot be embedded soon and too much waits already.
+        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+        other content (the same content again is answered with what is there);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+        waits already (nothing is saved).
 
         Args:
             title: A short title. Required; up to 500 characters.
@@ -234,7 +234,7 @@ class LearnMethods(SyncCaller):
     ) -> GetLessonResponse:
         """Returns one lesson, archived or not, and counts the access.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
@@ -262,8 +262,9 @@ class LearnMethods(SyncCaller):
     ) -> ListLessonsResponse:
         """Lists lessons, the most recently updated first. Counts no access.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which lessons.
@@ -295,8 +296,9 @@ class LearnMethods(SyncCaller):
 
         Lists lessons, the most recently updated first. Counts no access.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which lessons.
@@ -325,7 +327,7 @@ class LearnMethods(SyncCaller):
         """Searches lessons by meaning and words, and counts the access of each one
         found.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -367,10 +369,11 @@ class LearnMethods(SyncCaller):
     ) -> UpdateLessonResponse:
         """Changes the fields of a lesson that the mask names.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-        NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is changed).
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
@@ -423,7 +426,7 @@ class LearnMethods(SyncCaller):
         for, and stays reachable by its id and by Recall. Archiving it again
         changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
@@ -451,10 +454,10 @@ class LearnMethods(SyncCaller):
         """Brings in lessons as ExportLessons gives them, all or none. Those that are
         there already with the same content are left alone.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-        CreateLesson, and nothing brought in.
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+        embedded soon and too much waits already (nothing is brought in).
 
         Args:
             lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
@@ -481,9 +484,9 @@ class LearnMethods(SyncCaller):
     ) -> Stream[ExportLessonsResponse]:
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have.
 
         Args:
             filter: Which lessons. Archived ones too when it says so.
@@ -521,10 +524,11 @@ class LearnMethods(SyncCaller):
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write.
+        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+        it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-        nothing stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
 
         Args:
             session_id: The session of the attempt. Required; it need not be stored here.
@@ -578,8 +582,9 @@ class LearnMethods(SyncCaller):
     ) -> ListReflectionsResponse:
         """Lists reflections, the newest first, also as text for a prompt.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which reflections.
@@ -611,8 +616,9 @@ class LearnMethods(SyncCaller):
 
         Lists reflections, the newest first, also as text for a prompt.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which reflections.
@@ -640,7 +646,7 @@ class LearnMethods(SyncCaller):
     ) -> SearchReflectionsResponse:
         """Searches reflections that bear on a task, also as text for a prompt.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -675,7 +681,7 @@ class LearnMethods(SyncCaller):
         """Summarizes reflections: how often attempts succeeded, what fails again and
         again, what works, grouped by meaning over every reflection that matches.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -714,10 +720,10 @@ class LearnMethods(SyncCaller):
     ) -> LogKnowledgeResponse:
         """Logs one line of experience. The same line again is answered as a duplicate.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-        and nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too much waits already (nothing is logged).
 
         Args:
             repo: The repository. Required.
@@ -767,7 +773,7 @@ class LearnMethods(SyncCaller):
         """Answers with the experience that bears on a query, ranked by meaning,
         recency and success rate, as entries and as markdown within a token budget.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -827,11 +833,11 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> CreateLessonResponse:
         """Saves a lesson.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-        with other content (the same content again is answered with what is
-        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-        when it cannot be embedded soon and too much waits already.
+        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+        other content (the same content again is answered with what is there);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+        waits already (nothing is saved).
 
         Args:
             title: A short title. Required; up to 500 characters.
@@ -877,7 +883,7 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> GetLessonResponse:
         """Returns one lesson, archived or not, and counts the access.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
@@ -905,8 +911,9 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> ListLessonsResponse:
         """Lists lessons, the most recently updated first. Counts no access.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which lessons.
@@ -938,8 +945,9 @@ class AsyncLearnMethods(AsyncCaller):
 
         Lists lessons, the most recently updated first. Counts no access.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which lessons.
@@ -968,7 +976,7 @@ class AsyncLearnMethods(AsyncCaller):
         """Searches lessons by meaning and words, and counts the access of each one
         found.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -1010,10 +1018,11 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> UpdateLessonResponse:
         """Changes the fields of a lesson that the mask names.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-        NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is changed).
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
@@ -1066,7 +1075,7 @@ class AsyncLearnMethods(AsyncCaller):
         for, and stays reachable by its id and by Recall. Archiving it again
         changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
@@ -1094,10 +1103,10 @@ class AsyncLearnMethods(AsyncCaller):
         """Brings in lessons as ExportLessons gives them, all or none. Those that are
         there already with the same content are left alone.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-        CreateLesson, and nothing brought in.
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+        embedded soon and too much waits already (nothing is brought in).
 
         Args:
             lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
@@ -1124,9 +1133,9 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> AsyncStream[ExportLessonsResponse]:
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have.
 
         Args:
             filter: Which lessons. Archived ones too when it says so.
@@ -1164,10 +1173,11 @@ class AsyncLearnMethods(AsyncCaller):
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write.
+        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+        it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-        nothing stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
 
         Args:
             session_id: The session of the attempt. Required; it need not be stored here.
@@ -1221,8 +1231,9 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> ListReflectionsResponse:
         """Lists reflections, the newest first, also as text for a prompt.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which reflections.
@@ -1254,8 +1265,9 @@ class AsyncLearnMethods(AsyncCaller):
 
         Lists reflections, the newest first, also as text for a prompt.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
 
         Args:
             filter: Which reflections.
@@ -1283,7 +1295,7 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> SearchReflectionsResponse:
         """Searches reflections that bear on a task, also as text for a prompt.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -1318,7 +1330,7 @@ class AsyncLearnMethods(AsyncCaller):
         """Summarizes reflections: how often attempts succeeded, what fails again and
         again, what works, grouped by meaning over every reflection that matches.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
@@ -1357,10 +1369,10 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> LogKnowledgeResponse:
         """Logs one line of experience. The same line again is answered as a duplicate.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-        and nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too much waits already (nothing is logged).
 
         Args:
             repo: The repository. Required.
@@ -1410,7 +1422,7 @@ class AsyncLearnMethods(AsyncCaller):
         """Answers with the experience that bears on a query, ranked by meaning,
         recency and success rate, as entries and as markdown within a token budget.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:

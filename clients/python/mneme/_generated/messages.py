@@ -117,6 +117,7 @@ from mneme.v1.learn_service_pb2 import (
     UpdateLessonRequest,
     UpdateLessonResponse,
 )
+from mneme.v1.options_pb2 import CallError
 from mneme.v1.recall_service_pb2 import (
     RankingWeights,
     RecallMode,
@@ -182,6 +183,7 @@ __all__ = [
     "BackupRequest",
     "BackupResponse",
     "BrokenChain",
+    "CallError",
     "CollectedEntry",
     "Comparison",
     "ContextSession",

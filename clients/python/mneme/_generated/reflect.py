@@ -60,9 +60,9 @@ class ReflectMethods(SyncCaller):
         else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
         not known.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
-        RESOURCE_EXHAUSTED (too many analyses run at once; try again).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
+        parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
 
         Args:
             analysis: The question. Required.
@@ -141,9 +141,9 @@ class AsyncReflectMethods(AsyncCaller):
         else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
         not known.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
-        RESOURCE_EXHAUSTED (too many analyses run at once; try again).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
+        parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
 
         Args:
             analysis: The question. Required.

@@ -25,9 +25,10 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from mneme.v1 import auth_pb2 as mneme_dot_v1_dot_auth__pb2
+from mneme.v1 import options_pb2 as mneme_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmneme/v1/admin_service.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x13mneme/v1/auth.proto\"v\n\x06Tenant\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12!\n\x0c\x64isplay_name\x18\x02 \x01(\tR\x0b\x64isplayName\x12\x39\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\"\xe0\x02\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n\ttenant_id\x18\x02 \x01(\tR\x08tenantId\x12\x12\n\x04name\x18\x03 \x01(\tR\x04name\x12*\n\x06scopes\x18\x04 \x03(\x0e\x32\x12.mneme.v1.KeyScopeR\x06scopes\x12\x1d\n\nrate_limit\x18\x05 \x01(\x05R\trateLimit\x12\x16\n\x06prefix\x18\x06 \x01(\tR\x06prefix\x12\x39\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12<\n\x0clast_used_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\x12\x39\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\trevokedAt\"\x97\x01\n\x13\x43reateTenantRequest\x12>\n\ttenant_id\x18\x01 \x01(\tB!\xbaH\x1er\x1c\x32\x1a^[a-z0-9][a-z0-9_-]{0,62}$R\x08tenantId\x12@\n\x0c\x64isplay_name\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x0b\x64isplayName\"@\n\x14\x43reateTenantResponse\x12(\n\x06tenant\x18\x01 \x01(\x0b\x32\x10.mneme.v1.TenantR\x06tenant\"f\n\x12ListTenantsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"i\n\x13ListTenantsResponse\x12*\n\x07tenants\x18\x01 \x03(\x0b\x32\x10.mneme.v1.TenantR\x07tenants\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"U\n\x13\x44\x65leteTenantRequest\x12>\n\ttenant_id\x18\x01 \x01(\tB!\xbaH\x1er\x1c\x32\x1a^[a-z0-9][a-z0-9_-]{0,62}$R\x08tenantId\"\x16\n\x14\x44\x65leteTenantResponse\"\xf7\x01\n\x13\x43reateApiKeyRequest\x12>\n\ttenant_id\x18\x01 \x01(\tB!\xbaH\x1er\x1c\x32\x1a^[a-z0-9][a-z0-9_-]{0,62}$R\x08tenantId\x12\x33\n\x04name\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12?\n\x06scopes\x18\x03 \x03(\x0e\x32\x12.mneme.v1.KeyScopeB\x13\xbaH\x10\x92\x01\r\x10\x04\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00R\x06scopes\x12*\n\nrate_limit\x18\x04 \x01(\x05\x42\x0b\xbaH\x08\x1a\x06\x18\xc0\x84=(\x00R\trateLimit\"Y\n\x14\x43reateApiKeyResponse\x12)\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"\xd2\x01\n\x12ListApiKeysRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\x12\'\n\x0finclude_revoked\x18\x02 \x01(\x08R\x0eincludeRevoked\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"j\n\x13ListApiKeysResponse\x12+\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x10.mneme.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"T\n\x13RevokeApiKeyRequest\x12=\n\napi_key_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x08\x61piKeyId\"A\n\x14RevokeApiKeyResponse\x12)\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ApiKeyR\x06\x61piKey\"T\n\x0fGetStatsRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\"\x82\x03\n\x0bTenantStats\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12\x1f\n\x0b\x65vent_count\x18\x02 \x01(\x03R\neventCount\x12#\n\rsession_count\x18\x03 \x01(\x03R\x0csessionCount\x12\x1f\n\x0b\x61gent_count\x18\x04 \x01(\x03R\nagentCount\x12!\n\x0clesson_count\x18\x05 \x01(\x03R\x0blessonCount\x12!\n\x0cmemory_count\x18\x06 \x01(\x03R\x0bmemoryCount\x12!\n\x0cvector_count\x18\x07 \x01(\x03R\x0bvectorCount\x12#\n\rpending_count\x18\x08 \x01(\x03R\x0cpendingCount\x12!\n\x0c\x66\x61iled_count\x18\t \x01(\x03R\x0b\x66\x61iledCount\x12\x1d\n\ndisk_bytes\x18\n \x01(\x03R\tdiskBytes\x12\x1f\n\x0b\x64\x65nse_index\x18\x0b \x01(\tR\ndenseIndex\"\xbd\x01\n\nServerInfo\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\'\n\x0f\x65mbedding_model\x18\x02 \x01(\tR\x0e\x65mbeddingModel\x12\x31\n\x14\x65mbedding_dimensions\x18\x03 \x01(\x05R\x13\x65mbeddingDimensions\x12\x39\n\nstarted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartedAt\"o\n\x10GetStatsResponse\x12-\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.mneme.v1.TenantStatsR\x06tenant\x12,\n\x06server\x18\x02 \x01(\x0b\x32\x14.mneme.v1.ServerInfoR\x06server\"R\n\rBackupRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\"[\n\x0e\x42\x61\x63kupResponse\x12\x12\n\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n\nsize_bytes\x18\x02 \x01(\x03R\tsizeBytes\x12\x16\n\x06sha256\x18\x03 \x01(\tR\x06sha256\"\x93\x01\n\x0eRestoreRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\x12>\n\x06\x62\x61\x63kup\x18\x02 \x01(\tB&\xbaH#r!\x18\xc8\x01\x32\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x06\x62\x61\x63kup\"\x8f\x01\n\x0fRestoreResponse\x12#\n\rreplaced_path\x18\x01 \x01(\tR\x0creplacedPath\x12.\n\x13replaced_size_bytes\x18\x02 \x01(\x03R\x11replacedSizeBytes\x12\'\n\x0freplaced_sha256\x18\x03 \x01(\tR\x0ereplacedSha2562\xd8\x05\n\x0c\x41\x64minService\x12S\n\x0c\x43reateTenant\x12\x1d.mneme.v1.CreateTenantRequest\x1a\x1e.mneme.v1.CreateTenantResponse\"\x04\xb8\xe4&\x04\x12P\n\x0bListTenants\x12\x1c.mneme.v1.ListTenantsRequest\x1a\x1d.mneme.v1.ListTenantsResponse\"\x04\xb8\xe4&\x04\x12S\n\x0c\x44\x65leteTenant\x12\x1d.mneme.v1.DeleteTenantRequest\x1a\x1e.mneme.v1.DeleteTenantResponse\"\x04\xb8\xe4&\x04\x12S\n\x0c\x43reateApiKey\x12\x1d.mneme.v1.CreateApiKeyRequest\x1a\x1e.mneme.v1.CreateApiKeyResponse\"\x04\xb8\xe4&\x04\x12P\n\x0bListApiKeys\x12\x1c.mneme.v1.ListApiKeysRequest\x1a\x1d.mneme.v1.ListApiKeysResponse\"\x04\xb8\xe4&\x04\x12S\n\x0cRevokeApiKey\x12\x1d.mneme.v1.RevokeApiKeyRequest\x1a\x1e.mneme.v1.RevokeApiKeyResponse\"\x04\xb8\xe4&\x04\x12G\n\x08GetStats\x12\x19.mneme.v1.GetStatsRequest\x1a\x1a.mneme.v1.GetStatsResponse\"\x04\xb8\xe4&\x01\x12\x41\n\x06\x42\x61\x63kup\x12\x17.mneme.v1.BackupRequest\x1a\x18.mneme.v1.BackupResponse\"\x04\xb8\xe4&\x04\x12\x44\n\x07Restore\x12\x18.mneme.v1.RestoreRequest\x1a\x19.mneme.v1.RestoreResponse\"\x04\xb8\xe4&\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmneme/v1/admin_service.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x13mneme/v1/auth.proto\x1a\x16mneme/v1/options.proto\"v\n\x06Tenant\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12!\n\x0c\x64isplay_name\x18\x02 \x01(\tR\x0b\x64isplayName\x12\x39\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\"\xe0\x02\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n\ttenant_id\x18\x02 \x01(\tR\x08tenantId\x12\x12\n\x04name\x18\x03 \x01(\tR\x04name\x12*\n\x06scopes\x18\x04 \x03(\x0e\x32\x12.mneme.v1.KeyScopeR\x06scopes\x12\x1d\n\nrate_limit\x18\x05 \x01(\x05R\trateLimit\x12\x16\n\x06prefix\x18\x06 \x01(\tR\x06prefix\x12\x39\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12<\n\x0clast_used_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\x12\x39\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\trevokedAt\"\x97\x01\n\x13\x43reateTenantRequest\x12>\n\ttenant_id\x18\x01 \x01(\tB!\xbaH\x1er\x1c\x32\x1a^[a-z0-9][a-z0-9_-]{0,62}$R\x08tenantId\x12@\n\x0c\x64isplay_name\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x0b\x64isplayName\"@\n\x14\x43reateTenantResponse\x12(\n\x06tenant\x18\x01 \x01(\x0b\x32\x10.mneme.v1.TenantR\x06tenant\"f\n\x12ListTenantsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"i\n\x13ListTenantsResponse\x12*\n\x07tenants\x18\x01 \x03(\x0b\x32\x10.mneme.v1.TenantR\x07tenants\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"U\n\x13\x44\x65leteTenantRequest\x12>\n\ttenant_id\x18\x01 \x01(\tB!\xbaH\x1er\x1c\x32\x1a^[a-z0-9][a-z0-9_-]{0,62}$R\x08tenantId\"\x16\n\x14\x44\x65leteTenantResponse\"\xf7\x01\n\x13\x43reateApiKeyRequest\x12>\n\ttenant_id\x18\x01 \x01(\tB!\xbaH\x1er\x1c\x32\x1a^[a-z0-9][a-z0-9_-]{0,62}$R\x08tenantId\x12\x33\n\x04name\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12?\n\x06scopes\x18\x03 \x03(\x0e\x32\x12.mneme.v1.KeyScopeB\x13\xbaH\x10\x92\x01\r\x10\x04\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00R\x06scopes\x12*\n\nrate_limit\x18\x04 \x01(\x05\x42\x0b\xbaH\x08\x1a\x06\x18\xc0\x84=(\x00R\trateLimit\"Y\n\x14\x43reateApiKeyResponse\x12)\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ApiKeyR\x06\x61piKey\x12\x16\n\x06secret\x18\x02 \x01(\tR\x06secret\"\xd2\x01\n\x12ListApiKeysRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\x12\'\n\x0finclude_revoked\x18\x02 \x01(\x08R\x0eincludeRevoked\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"j\n\x13ListApiKeysResponse\x12+\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x10.mneme.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"T\n\x13RevokeApiKeyRequest\x12=\n\napi_key_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x08\x61piKeyId\"A\n\x14RevokeApiKeyResponse\x12)\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ApiKeyR\x06\x61piKey\"T\n\x0fGetStatsRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\"\x82\x03\n\x0bTenantStats\x12\x1b\n\ttenant_id\x18\x01 \x01(\tR\x08tenantId\x12\x1f\n\x0b\x65vent_count\x18\x02 \x01(\x03R\neventCount\x12#\n\rsession_count\x18\x03 \x01(\x03R\x0csessionCount\x12\x1f\n\x0b\x61gent_count\x18\x04 \x01(\x03R\nagentCount\x12!\n\x0clesson_count\x18\x05 \x01(\x03R\x0blessonCount\x12!\n\x0cmemory_count\x18\x06 \x01(\x03R\x0bmemoryCount\x12!\n\x0cvector_count\x18\x07 \x01(\x03R\x0bvectorCount\x12#\n\rpending_count\x18\x08 \x01(\x03R\x0cpendingCount\x12!\n\x0c\x66\x61iled_count\x18\t \x01(\x03R\x0b\x66\x61iledCount\x12\x1d\n\ndisk_bytes\x18\n \x01(\x03R\tdiskBytes\x12\x1f\n\x0b\x64\x65nse_index\x18\x0b \x01(\tR\ndenseIndex\"\xbd\x01\n\nServerInfo\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\'\n\x0f\x65mbedding_model\x18\x02 \x01(\tR\x0e\x65mbeddingModel\x12\x31\n\x14\x65mbedding_dimensions\x18\x03 \x01(\x05R\x13\x65mbeddingDimensions\x12\x39\n\nstarted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartedAt\"o\n\x10GetStatsResponse\x12-\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.mneme.v1.TenantStatsR\x06tenant\x12,\n\x06server\x18\x02 \x01(\x0b\x32\x14.mneme.v1.ServerInfoR\x06server\"R\n\rBackupRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\"[\n\x0e\x42\x61\x63kupResponse\x12\x12\n\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n\nsize_bytes\x18\x02 \x01(\x03R\tsizeBytes\x12\x16\n\x06sha256\x18\x03 \x01(\tR\x06sha256\"\x93\x01\n\x0eRestoreRequest\x12\x41\n\ttenant_id\x18\x01 \x01(\tB$\xbaH!r\x1f\x32\x1d^([a-z0-9][a-z0-9_-]{0,62})?$R\x08tenantId\x12>\n\x06\x62\x61\x63kup\x18\x02 \x01(\tB&\xbaH#r!\x18\xc8\x01\x32\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x06\x62\x61\x63kup\"\x8f\x01\n\x0fRestoreResponse\x12#\n\rreplaced_path\x18\x01 \x01(\tR\x0creplacedPath\x12.\n\x13replaced_size_bytes\x18\x02 \x01(\x03R\x11replacedSizeBytes\x12\'\n\x0freplaced_sha256\x18\x03 \x01(\tR\x0ereplacedSha2562\xc9\x0b\n\x0c\x41\x64minService\x12\x82\x01\n\x0c\x43reateTenant\x12\x1d.mneme.v1.CreateTenantRequest\x1a\x1e.mneme.v1.CreateTenantResponse\"3\x90\x02\x00\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&\"\x08\x06\x1a\x1ethere is such a tenant already\x12\x9a\x01\n\x0bListTenants\x12\x1c.mneme.v1.ListTenantsRequest\x1a\x1d.mneme.v1.ListTenantsResponse\"N\x90\x02\x01\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&=\x08\x03\x10\x05\x1a\x37the page token is damaged or was made for other filters\x12\xca\x01\n\x0c\x44\x65leteTenant\x12\x1d.mneme.v1.DeleteTenantRequest\x1a\x1e.mneme.v1.DeleteTenantResponse\"{\x90\x02\x00\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&\x02\x08\x05\xca\xe4&7\x08\t\x10\x17\x1a\x31it is the tenant of the calling key, or `default`\xca\xe4&)\x08\x0e\x1a%calls of the tenant are still running\x12{\n\x0c\x43reateApiKey\x12\x1d.mneme.v1.CreateApiKeyRequest\x1a\x1e.mneme.v1.CreateApiKeyResponse\",\x90\x02\x00\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&\x1b\x08\x05\x1a\x17there is no such tenant\x12\xb9\x01\n\x0bListApiKeys\x12\x1c.mneme.v1.ListApiKeysRequest\x1a\x1d.mneme.v1.ListApiKeysResponse\"m\x90\x02\x01\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&=\x08\x03\x10\x05\x1a\x37the page token is damaged or was made for other filters\xca\xe4&\x1b\x08\x05\x1a\x17there is no such tenant\x12\x62\n\x0cRevokeApiKey\x12\x1d.mneme.v1.RevokeApiKeyRequest\x1a\x1e.mneme.v1.RevokeApiKeyResponse\"\x13\x90\x02\x02\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&\x02\x08\x05\x12\x95\x01\n\x08GetStats\x12\x19.mneme.v1.GetStatsRequest\x1a\x1a.mneme.v1.GetStatsResponse\"R\x90\x02\x01\xb8\xe4&\x01\xca\xe4&\x02\x08\x03\xca\xe4&;\x08\x07\x10\x0c\x1a\x35it names another tenant and the key lacks scope admin\xca\xe4&\x02\x08\x05\x12j\n\x06\x42\x61\x63kup\x12\x17.mneme.v1.BackupRequest\x1a\x18.mneme.v1.BackupResponse\"-\x90\x02\x00\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&\x02\x08\x05\xca\xe4&\x16\x08\x08\x10!\x1a\x10the disk is full\x12\xa8\x02\n\x07Restore\x12\x18.mneme.v1.RestoreRequest\x1a\x19.mneme.v1.RestoreResponse\"\xe7\x01\x90\x02\x00\xb8\xe4&\x04\xca\xe4&\x02\x08\x03\xca\xe4&!\x08\x05\x1a\x1dthe tenant has no such backup\xca\xe4&\x19\x08\x0f\x1a\x15the backup is damaged\xca\xe4&\x1f\x08\t\x10\x34\x1a\x19\x61nother model embedded it\xca\xe4&\x1b\x08\t\x1a\x17\x61 newer server wrote it\xca\xe4&\x16\x08\x08\x10!\x1a\x10the disk is full\xca\xe4&8\x08\x0e\x1a\x34\x63\x61lls of the tenant do not end (nothing was changed)b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -69,67 +70,67 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESTOREREQUEST'].fields_by_name['backup']._loaded_options = None
   _globals['_RESTOREREQUEST'].fields_by_name['backup']._serialized_options = b'\272H#r!\030\310\0012\034^[A-Za-z0-9][A-Za-z0-9._-]*$'
   _globals['_ADMINSERVICE'].methods_by_name['CreateTenant']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['CreateTenant']._serialized_options = b'\270\344&\004'
+  _globals['_ADMINSERVICE'].methods_by_name['CreateTenant']._serialized_options = b'\220\002\000\270\344&\004\312\344&\002\010\003\312\344&\"\010\006\032\036there is such a tenant already'
   _globals['_ADMINSERVICE'].methods_by_name['ListTenants']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['ListTenants']._serialized_options = b'\270\344&\004'
+  _globals['_ADMINSERVICE'].methods_by_name['ListTenants']._serialized_options = b'\220\002\001\270\344&\004\312\344&\002\010\003\312\344&=\010\003\020\005\0327the page token is damaged or was made for other filters'
   _globals['_ADMINSERVICE'].methods_by_name['DeleteTenant']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['DeleteTenant']._serialized_options = b'\270\344&\004'
+  _globals['_ADMINSERVICE'].methods_by_name['DeleteTenant']._serialized_options = b'\220\002\000\270\344&\004\312\344&\002\010\003\312\344&\002\010\005\312\344&7\010\t\020\027\0321it is the tenant of the calling key, or `default`\312\344&)\010\016\032%calls of the tenant are still running'
   _globals['_ADMINSERVICE'].methods_by_name['CreateApiKey']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['CreateApiKey']._serialized_options = b'\270\344&\004'
+  _globals['_ADMINSERVICE'].methods_by_name['CreateApiKey']._serialized_options = b'\220\002\000\270\344&\004\312\344&\002\010\003\312\344&\033\010\005\032\027there is no such tenant'
   _globals['_ADMINSERVICE'].methods_by_name['ListApiKeys']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['ListApiKeys']._serialized_options = b'\270\344&\004'
+  _globals['_ADMINSERVICE'].methods_by_name['ListApiKeys']._serialized_options = b'\220\002\001\270\344&\004\312\344&\002\010\003\312\344&=\010\003\020\005\0327the page token is damaged or was made for other filters\312\344&\033\010\005\032\027there is no such tenant'
   _globals['_ADMINSERVICE'].methods_by_name['RevokeApiKey']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['RevokeApiKey']._serialized_options = b'\270\344&\004'
+  _globals['_ADMINSERVICE'].methods_by_name['RevokeApiKey']._serialized_options = b'\220\002\002\270\344&\004\312\344&\002\010\003\312\344&\002\010\005'
   _globals['_ADMINSERVICE'].methods_by_name['GetStats']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['GetStats']._serialized_options = b'\270\344&\001'
+  _globals['_ADMINSERVICE'].methods_by_name['GetStats']._serialized_options = b'\220\002\001\270\344&\001\312\344&\002\010\003\312\344&;\010\007\020\014\0325it names another tenant and the key lacks scope admin\312\344&\002\010\005'
   _globals['_ADMINSERVICE'].methods_by_name['Backup']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['Backup']._serialized_options = b'\270\344&\004'
+  _globals['_ADMINSERVICE'].methods_by_name['Backup']._serialized_options = b'\220\002\000\270\344&\004\312\344&\002\010\003\312\344&\002\010\005\312\344&\026\010\010\020!\032\020the disk is full'
   _globals['_ADMINSERVICE'].methods_by_name['Restore']._loaded_options = None
-  _globals['_ADMINSERVICE'].methods_by_name['Restore']._serialized_options = b'\270\344&\004'
-  _globals['_TENANT']._serialized_start=125
-  _globals['_TENANT']._serialized_end=243
-  _globals['_APIKEY']._serialized_start=246
-  _globals['_APIKEY']._serialized_end=598
-  _globals['_CREATETENANTREQUEST']._serialized_start=601
-  _globals['_CREATETENANTREQUEST']._serialized_end=752
-  _globals['_CREATETENANTRESPONSE']._serialized_start=754
-  _globals['_CREATETENANTRESPONSE']._serialized_end=818
-  _globals['_LISTTENANTSREQUEST']._serialized_start=820
-  _globals['_LISTTENANTSREQUEST']._serialized_end=922
-  _globals['_LISTTENANTSRESPONSE']._serialized_start=924
-  _globals['_LISTTENANTSRESPONSE']._serialized_end=1029
-  _globals['_DELETETENANTREQUEST']._serialized_start=1031
-  _globals['_DELETETENANTREQUEST']._serialized_end=1116
-  _globals['_DELETETENANTRESPONSE']._serialized_start=1118
-  _globals['_DELETETENANTRESPONSE']._serialized_end=1140
-  _globals['_CREATEAPIKEYREQUEST']._serialized_start=1143
-  _globals['_CREATEAPIKEYREQUEST']._serialized_end=1390
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=1392
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=1481
-  _globals['_LISTAPIKEYSREQUEST']._serialized_start=1484
-  _globals['_LISTAPIKEYSREQUEST']._serialized_end=1694
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=1696
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1802
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1804
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1888
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1890
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1955
-  _globals['_GETSTATSREQUEST']._serialized_start=1957
-  _globals['_GETSTATSREQUEST']._serialized_end=2041
-  _globals['_TENANTSTATS']._serialized_start=2044
-  _globals['_TENANTSTATS']._serialized_end=2430
-  _globals['_SERVERINFO']._serialized_start=2433
-  _globals['_SERVERINFO']._serialized_end=2622
-  _globals['_GETSTATSRESPONSE']._serialized_start=2624
-  _globals['_GETSTATSRESPONSE']._serialized_end=2735
-  _globals['_BACKUPREQUEST']._serialized_start=2737
-  _globals['_BACKUPREQUEST']._serialized_end=2819
-  _globals['_BACKUPRESPONSE']._serialized_start=2821
-  _globals['_BACKUPRESPONSE']._serialized_end=2912
-  _globals['_RESTOREREQUEST']._serialized_start=2915
-  _globals['_RESTOREREQUEST']._serialized_end=3062
-  _globals['_RESTORERESPONSE']._serialized_start=3065
-  _globals['_RESTORERESPONSE']._serialized_end=3208
-  _globals['_ADMINSERVICE']._serialized_start=3211
-  _globals['_ADMINSERVICE']._serialized_end=3939
+  _globals['_ADMINSERVICE'].methods_by_name['Restore']._serialized_options = b'\220\002\000\270\344&\004\312\344&\002\010\003\312\344&!\010\005\032\035the tenant has no such backup\312\344&\031\010\017\032\025the backup is damaged\312\344&\037\010\t\0204\032\031another model embedded it\312\344&\033\010\t\032\027a newer server wrote it\312\344&\026\010\010\020!\032\020the disk is full\312\344&8\010\016\0324calls of the tenant do not end (nothing was changed)'
+  _globals['_TENANT']._serialized_start=149
+  _globals['_TENANT']._serialized_end=267
+  _globals['_APIKEY']._serialized_start=270
+  _globals['_APIKEY']._serialized_end=622
+  _globals['_CREATETENANTREQUEST']._serialized_start=625
+  _globals['_CREATETENANTREQUEST']._serialized_end=776
+  _globals['_CREATETENANTRESPONSE']._serialized_start=778
+  _globals['_CREATETENANTRESPONSE']._serialized_end=842
+  _globals['_LISTTENANTSREQUEST']._serialized_start=844
+  _globals['_LISTTENANTSREQUEST']._serialized_end=946
+  _globals['_LISTTENANTSRESPONSE']._serialized_start=948
+  _globals['_LISTTENANTSRESPONSE']._serialized_end=1053
+  _globals['_DELETETENANTREQUEST']._serialized_start=1055
+  _globals['_DELETETENANTREQUEST']._serialized_end=1140
+  _globals['_DELETETENANTRESPONSE']._serialized_start=1142
+  _globals['_DELETETENANTRESPONSE']._serialized_end=1164
+  _globals['_CREATEAPIKEYREQUEST']._serialized_start=1167
+  _globals['_CREATEAPIKEYREQUEST']._serialized_end=1414
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=1416
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=1505
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=1508
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=1718
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=1720
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1826
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1828
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1912
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1914
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1979
+  _globals['_GETSTATSREQUEST']._serialized_start=1981
+  _globals['_GETSTATSREQUEST']._serialized_end=2065
+  _globals['_TENANTSTATS']._serialized_start=2068
+  _globals['_TENANTSTATS']._serialized_end=2454
+  _globals['_SERVERINFO']._serialized_start=2457
+  _globals['_SERVERINFO']._serialized_end=2646
+  _globals['_GETSTATSRESPONSE']._serialized_start=2648
+  _globals['_GETSTATSRESPONSE']._serialized_end=2759
+  _globals['_BACKUPREQUEST']._serialized_start=2761
+  _globals['_BACKUPREQUEST']._serialized_end=2843
+  _globals['_BACKUPRESPONSE']._serialized_start=2845
+  _globals['_BACKUPRESPONSE']._serialized_end=2936
+  _globals['_RESTOREREQUEST']._serialized_start=2939
+  _globals['_RESTOREREQUEST']._serialized_end=3086
+  _globals['_RESTORERESPONSE']._serialized_start=3089
+  _globals['_RESTORERESPONSE']._serialized_end=3232
+  _globals['_ADMINSERVICE']._serialized_start=3235
+  _globals['_ADMINSERVICE']._serialized_end=4716
 # @@protoc_insertion_point(module_scope)

@@ -91,8 +91,8 @@ class AdminServiceServicer:
     def CreateTenant(self, request, context):
         """Creates a tenant.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -101,8 +101,9 @@ class AdminServiceServicer:
     def ListTenants(self, request, context):
         """Lists tenants by id.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -112,10 +113,10 @@ class AdminServiceServicer:
         """Deletes a tenant: revokes its keys and removes its folder with everything
         in it. There is no way back but a backup.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        UNAVAILABLE when calls of the tenant are still running.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,7 +126,7 @@ class AdminServiceServicer:
         """Creates an API key. The secret is in this answer and nowhere else: the
         server keeps only its SHA-256.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -135,8 +136,10 @@ class AdminServiceServicer:
     def ListApiKeys(self, request, context):
         """Lists API keys, the oldest first, without their secrets.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,7 +148,7 @@ class AdminServiceServicer:
     def RevokeApiKey(self, request, context):
         """Revokes an API key at once. Revoking it again changes nothing.
 
-        Scope: admin.
+        Scope: admin. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -153,11 +156,12 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetStats(self, request, context):
-        """Counts what the caller's tenant holds, and says how the server is set up.
+        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        and says how the server is set up.
 
-        Scope: read (of the caller's tenant), or admin for another one.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-        tenant without scope admin; NOT_FOUND.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+        another tenant and the key lacks scope admin; NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,9 +171,9 @@ class AdminServiceServicer:
         """Copies a tenant's database, consistent while it is in use, into the
         server's backup folder, from which Restore takes it.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-        when the disk is full.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,12 +186,12 @@ class AdminServiceServicer:
         that come meanwhile are told to try again; other tenants notice nothing.
         Keys are not part of a backup and stay as they are.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-        RetryInfo when calls of the tenant do not end. Then nothing was changed.
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+        when calls of the tenant do not end (nothing was changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,57 +38,61 @@ class AdminServiceStub:
     CreateTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.CreateTenantRequest, _admin_service_pb2.CreateTenantResponse]
     """Creates a tenant.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+    Scope: admin. Repeatable: no.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
     """
     ListTenants: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListTenantsRequest, _admin_service_pb2.ListTenantsResponse]
     """Lists tenants by id.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT.
+    Scope: admin. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     DeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]
     """Deletes a tenant: revokes its keys and removes its folder with everything
     in it. There is no way back but a backup.
 
-    Scope: admin.
+    Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-    UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+    UNAVAILABLE when calls of the tenant are still running.
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]
     """Creates an API key. The secret is in this answer and nowhere else: the
     server keeps only its SHA-256.
 
-    Scope: admin.
+    Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
     """
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListApiKeysRequest, _admin_service_pb2.ListApiKeysResponse]
     """Lists API keys, the oldest first, without their secrets.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+    Scope: admin. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters; NOT_FOUND when there is no
+    such tenant.
     """
     RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RevokeApiKeyRequest, _admin_service_pb2.RevokeApiKeyResponse]
     """Revokes an API key at once. Revoking it again changes nothing.
 
-    Scope: admin.
+    Scope: admin. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     GetStats: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatsRequest, _admin_service_pb2.GetStatsResponse]
-    """Counts what the caller's tenant holds, and says how the server is set up.
+    """Counts what a tenant holds, the caller's or, with scope admin, another one,
+    and says how the server is set up.
 
-    Scope: read (of the caller's tenant), or admin for another one.
-    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-    tenant without scope admin; NOT_FOUND.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+    another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]
     """Copies a tenant's database, consistent while it is in use, into the
     server's backup folder, from which Restore takes it.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-    when the disk is full.
+    Scope: admin. Repeatable: no.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full.
     """
     Restore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]
     """Puts a backup in the place of everything that a tenant holds. What was
@@ -97,12 +101,12 @@ class AdminServiceStub:
     that come meanwhile are told to try again; other tenants notice nothing.
     Keys are not part of a backup and stay as they are.
 
-    Scope: admin.
+    Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-    model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-    RetryInfo when calls of the tenant do not end. Then nothing was changed.
+    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+    when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+    it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+    when calls of the tenant do not end (nothing was changed).
     """
 
 @_typing.type_check_only
@@ -115,57 +119,61 @@ class AdminServiceAsyncStub(AdminServiceStub):
     CreateTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateTenantRequest, _admin_service_pb2.CreateTenantResponse]  # type: ignore[assignment]
     """Creates a tenant.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+    Scope: admin. Repeatable: no.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
     """
     ListTenants: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListTenantsRequest, _admin_service_pb2.ListTenantsResponse]  # type: ignore[assignment]
     """Lists tenants by id.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT.
+    Scope: admin. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     DeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]  # type: ignore[assignment]
     """Deletes a tenant: revokes its keys and removes its folder with everything
     in it. There is no way back but a backup.
 
-    Scope: admin.
+    Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-    UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+    UNAVAILABLE when calls of the tenant are still running.
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates an API key. The secret is in this answer and nowhere else: the
     server keeps only its SHA-256.
 
-    Scope: admin.
+    Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
     """
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListApiKeysRequest, _admin_service_pb2.ListApiKeysResponse]  # type: ignore[assignment]
     """Lists API keys, the oldest first, without their secrets.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+    Scope: admin. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters; NOT_FOUND when there is no
+    such tenant.
     """
     RevokeApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RevokeApiKeyRequest, _admin_service_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
     """Revokes an API key at once. Revoking it again changes nothing.
 
-    Scope: admin.
+    Scope: admin. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     GetStats: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatsRequest, _admin_service_pb2.GetStatsResponse]  # type: ignore[assignment]
-    """Counts what the caller's tenant holds, and says how the server is set up.
+    """Counts what a tenant holds, the caller's or, with scope admin, another one,
+    and says how the server is set up.
 
-    Scope: read (of the caller's tenant), or admin for another one.
-    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-    tenant without scope admin; NOT_FOUND.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+    another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]  # type: ignore[assignment]
     """Copies a tenant's database, consistent while it is in use, into the
     server's backup folder, from which Restore takes it.
 
-    Scope: admin.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-    when the disk is full.
+    Scope: admin. Repeatable: no.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full.
     """
     Restore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]  # type: ignore[assignment]
     """Puts a backup in the place of everything that a tenant holds. What was
@@ -174,12 +182,12 @@ class AdminServiceAsyncStub(AdminServiceStub):
     that come meanwhile are told to try again; other tenants notice nothing.
     Keys are not part of a backup and stay as they are.
 
-    Scope: admin.
+    Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-    model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-    RetryInfo when calls of the tenant do not end. Then nothing was changed.
+    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+    when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+    it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+    when calls of the tenant do not end (nothing was changed).
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -195,8 +203,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_admin_service_pb2.CreateTenantResponse, _abc.Awaitable[_admin_service_pb2.CreateTenantResponse]]:
         """Creates a tenant.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
         """
 
     @_abc_1.abstractmethod
@@ -207,8 +215,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_admin_service_pb2.ListTenantsResponse, _abc.Awaitable[_admin_service_pb2.ListTenantsResponse]]:
         """Lists tenants by id.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
     @_abc_1.abstractmethod
@@ -220,10 +229,10 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """Deletes a tenant: revokes its keys and removes its folder with everything
         in it. There is no way back but a backup.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-        UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        UNAVAILABLE when calls of the tenant are still running.
         """
 
     @_abc_1.abstractmethod
@@ -235,7 +244,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates an API key. The secret is in this answer and nowhere else: the
         server keeps only its SHA-256.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
         """
 
@@ -247,8 +256,10 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_admin_service_pb2.ListApiKeysResponse, _abc.Awaitable[_admin_service_pb2.ListApiKeysResponse]]:
         """Lists API keys, the oldest first, without their secrets.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+        Scope: admin. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such tenant.
         """
 
     @_abc_1.abstractmethod
@@ -259,7 +270,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_admin_service_pb2.RevokeApiKeyResponse, _abc.Awaitable[_admin_service_pb2.RevokeApiKeyResponse]]:
         """Revokes an API key at once. Revoking it again changes nothing.
 
-        Scope: admin.
+        Scope: admin. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
         """
 
@@ -269,11 +280,12 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.GetStatsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.GetStatsResponse, _abc.Awaitable[_admin_service_pb2.GetStatsResponse]]:
-        """Counts what the caller's tenant holds, and says how the server is set up.
+        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        and says how the server is set up.
 
-        Scope: read (of the caller's tenant), or admin for another one.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-        tenant without scope admin; NOT_FOUND.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+        another tenant and the key lacks scope admin; NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -285,9 +297,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """Copies a tenant's database, consistent while it is in use, into the
         server's backup folder, from which Restore takes it.
 
-        Scope: admin.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-        when the disk is full.
+        Scope: admin. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full.
         """
 
     @_abc_1.abstractmethod
@@ -302,12 +314,12 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         that come meanwhile are told to try again; other tenants notice nothing.
         Keys are not part of a backup and stay as they are.
 
-        Scope: admin.
+        Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-        model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-        RetryInfo when calls of the tenant do not end. Then nothing was changed.
+        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+        when calls of the tenant do not end (nothing was changed).
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

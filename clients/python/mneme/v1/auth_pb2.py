@@ -22,16 +22,15 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13mneme/v1/auth.proto\x12\x08mneme.v1\x1a google/protobuf/descriptor.proto*x\n\x08KeyScope\x12\x19\n\x15KEY_SCOPE_UNSPECIFIED\x10\x00\x12\x12\n\x0eKEY_SCOPE_READ\x10\x01\x12\x13\n\x0fKEY_SCOPE_WRITE\x10\x02\x12\x13\n\x0fKEY_SCOPE_LEARN\x10\x03\x12\x13\n\x0fKEY_SCOPE_ADMIN\x10\x04:[\n\x0erequired_scope\x12\x1e.google.protobuf.MethodOptions\x18\xc7\xec\x04 \x01(\x0e\x32\x12.mneme.v1.KeyScopeR\rrequiredScope:?\n\nlong_lived\x12\x1e.google.protobuf.MethodOptions\x18\xc8\xec\x04 \x01(\x08R\tlongLivedb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13mneme/v1/auth.proto\x12\x08mneme.v1*x\n\x08KeyScope\x12\x19\n\x15KEY_SCOPE_UNSPECIFIED\x10\x00\x12\x12\n\x0eKEY_SCOPE_READ\x10\x01\x12\x13\n\x0fKEY_SCOPE_WRITE\x10\x02\x12\x13\n\x0fKEY_SCOPE_LEARN\x10\x03\x12\x13\n\x0fKEY_SCOPE_ADMIN\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mneme.v1.auth_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_KEYSCOPE']._serialized_start=67
-  _globals['_KEYSCOPE']._serialized_end=187
+  _globals['_KEYSCOPE']._serialized_start=33
+  _globals['_KEYSCOPE']._serialized_end=153
 # @@protoc_insertion_point(module_scope)

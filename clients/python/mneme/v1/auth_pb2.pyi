@@ -1,4 +1,3 @@
-from google.protobuf import descriptor_pb2 as _descriptor_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from typing import ClassVar as _ClassVar
@@ -17,7 +16,3 @@ KEY_SCOPE_READ: KeyScope
 KEY_SCOPE_WRITE: KeyScope
 KEY_SCOPE_LEARN: KeyScope
 KEY_SCOPE_ADMIN: KeyScope
-REQUIRED_SCOPE_FIELD_NUMBER: _ClassVar[int]
-required_scope: _descriptor.FieldDescriptor
-LONG_LIVED_FIELD_NUMBER: _ClassVar[int]
-long_lived: _descriptor.FieldDescriptor

@@ -2,9 +2,9 @@ import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
-from mneme.v1 import auth_pb2 as _auth_pb2
 from mneme.v1 import event_service_pb2 as _event_service_pb2
 from mneme.v1 import learn_service_pb2 as _learn_service_pb2
+from mneme.v1 import options_pb2 as _options_pb2
 from mneme.v1 import reflection_pb2 as _reflection_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper

@@ -77,7 +77,7 @@ class ContextServiceServicer:
         recency, each with its summary and key events, and the lessons and
         reflections beside them.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -96,13 +96,13 @@ class ContextServiceServicer:
         Where the embedding backend does not answer soon, it is found by its words at
         once, by its meaning when the backend is back.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
-        (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
-        project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
-        belongs to another project or agent; RESOURCE_EXHAUSTED
-        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
-        soon and too much waits already.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
+        is given, and the session is not known or the project has none;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
+        project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,7 +113,7 @@ class ContextServiceServicer:
         related past sessions, patterns and next steps with the evidence for them,
         and all of it as one text.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -124,7 +124,7 @@ class ContextServiceServicer:
         """Searches sessions by the meaning and the words of their summaries and
         handovers.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -135,8 +135,9 @@ class ContextServiceServicer:
         """Returns a project's sessions in time, each with the earlier sessions that
         it is related to.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

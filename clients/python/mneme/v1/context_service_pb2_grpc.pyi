@@ -44,7 +44,7 @@ class ContextServiceStub:
     recency, each with its summary and key events, and the lessons and
     reflections beside them.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     Sleep: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SleepRequest, _context_service_pb2.SleepResponse]
@@ -59,35 +59,36 @@ class ContextServiceStub:
     Where the embedding backend does not answer soon, it is found by its words at
     once, by its meaning when the backend is back.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
-    (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
-    project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
-    belongs to another project or agent; RESOURCE_EXHAUSTED
-    (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
-    soon and too much waits already.
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+    names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
+    is given, and the session is not known or the project has none;
+    FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
+    project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+    soon and too much waits already (nothing is stored).
     """
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
     and all of it as one text.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     SearchSessions: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]
     """Searches sessions by the meaning and the words of their summaries and
     handovers.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     GetTimeline: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.GetTimelineRequest, _context_service_pb2.GetTimelineResponse]
     """Returns a project's sessions in time, each with the earlier sessions that
     it is related to.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
 
 @_typing.type_check_only
@@ -104,7 +105,7 @@ class ContextServiceAsyncStub(ContextServiceStub):
     recency, each with its summary and key events, and the lessons and
     reflections beside them.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     Sleep: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SleepRequest, _context_service_pb2.SleepResponse]  # type: ignore[assignment]
@@ -119,35 +120,36 @@ class ContextServiceAsyncStub(ContextServiceStub):
     Where the embedding backend does not answer soon, it is found by its words at
     once, by its meaning when the backend is back.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
-    (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
-    project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
-    belongs to another project or agent; RESOURCE_EXHAUSTED
-    (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
-    soon and too much waits already.
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+    names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
+    is given, and the session is not known or the project has none;
+    FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
+    project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+    soon and too much waits already (nothing is stored).
     """
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
     and all of it as one text.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     SearchSessions: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]  # type: ignore[assignment]
     """Searches sessions by the meaning and the words of their summaries and
     handovers.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     GetTimeline: _aio.UnaryUnaryMultiCallable[_context_service_pb2.GetTimelineRequest, _context_service_pb2.GetTimelineResponse]  # type: ignore[assignment]
     """Returns a project's sessions in time, each with the earlier sessions that
     it is related to.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
 
 class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -167,7 +169,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         recency, each with its summary and key events, and the lessons and
         reflections beside them.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
 
@@ -188,13 +190,13 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         Where the embedding backend does not answer soon, it is found by its words at
         once, by its meaning when the backend is back.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
-        (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
-        project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
-        belongs to another project or agent; RESOURCE_EXHAUSTED
-        (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
-        soon and too much waits already.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
+        is given, and the session is not known or the project has none;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
+        project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
         """
 
     @_abc_1.abstractmethod
@@ -207,7 +209,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         related past sessions, patterns and next steps with the evidence for them,
         and all of it as one text.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
 
@@ -220,7 +222,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         """Searches sessions by the meaning and the words of their summaries and
         handovers.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
 
@@ -233,8 +235,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns a project's sessions in time, each with the earlier sessions that
         it is related to.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
 def add_ContextServiceServicer_to_server(servicer: ContextServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -105,7 +105,7 @@ class EventServiceServicer:
         """Starts a session, or completes one that events opened before it was
         started. Starting a session again with the same content changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: when `session_id` is given; the clients see to it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
         content.
         """
@@ -117,9 +117,9 @@ class EventServiceServicer:
         """Ends a session with a final status. Ending it again with the same status
         changes nothing. Events that arrive later are still recorded.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND);
-        FAILED_PRECONDITION when it has ended with another status.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        when it has ended with another status.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,10 +130,10 @@ class EventServiceServicer:
         is not known yet is opened. Sending an event again under its id is
         answered as a duplicate and changes nothing.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another
-        event; RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo when too much waits
-        for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+        Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -149,11 +149,12 @@ class EventServiceServicer:
         and ["message_index"] is the place of a bad one, from 0; sending the whole
         stream again with the same ids is harmless.
 
-        Scope: write.
-        Errors: as RecordEvents, but a batch with an event that is refused because
-        of what is stored (ALREADY_EXISTS) is not recorded at all;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or when nothing was sent for too long.
+        Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
+        (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
+        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
+        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
+        the server or the tenant may have, or nothing was sent for too long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,7 +163,7 @@ class EventServiceServicer:
     def GetSession(self, request, context):
         """Returns one session with its counters.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -172,8 +173,9 @@ class EventServiceServicer:
     def ListSessions(self, request, context):
         """Lists sessions, the most recently started first.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -183,8 +185,9 @@ class EventServiceServicer:
         """Lists events by time. Pages stay stable while events arrive: nothing is
         repeated, and nothing that was there at the first page is skipped.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -193,8 +196,9 @@ class EventServiceServicer:
     def ListAgents(self, request, context):
         """Lists the agents seen so far, by id.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -205,9 +209,10 @@ class EventServiceServicer:
         that is given. The stream stays open until the caller ends it or the
         server shuts down (UNAVAILABLE; resume with the last cursor).
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have; NOT_FOUND when the
+        tenant is deleted meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -218,7 +223,7 @@ class EventServiceServicer:
         that does not verify. It recomputes every hash from the stored content; an
         event that cannot be read back counts as broken.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

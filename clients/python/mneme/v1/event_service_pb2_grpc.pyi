@@ -43,7 +43,7 @@ class EventServiceStub:
     """Starts a session, or completes one that events opened before it was
     started. Starting a session again with the same content changes nothing.
 
-    Scope: write.
+    Scope: write. Repeatable: when `session_id` is given; the clients see to it.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
     content.
     """
@@ -51,19 +51,19 @@ class EventServiceStub:
     """Ends a session with a final status. Ending it again with the same status
     changes nothing. Events that arrive later are still recorded.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND);
-    FAILED_PRECONDITION when it has ended with another status.
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    when it has ended with another status.
     """
     RecordEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]
     """Records a batch of events, all or none, in the order given. A session that
     is not known yet is opened. Sending an event again under its id is
     answered as a duplicate and changes nothing.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another
-    event; RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo when too much waits
-    for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+    Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
     """
     StreamEvents: _grpc.StreamUnaryMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]
     """Records a stream of events in batches, each durable on its own. A batch is
@@ -75,52 +75,57 @@ class EventServiceStub:
     and ["message_index"] is the place of a bad one, from 0; sending the whole
     stream again with the same ids is harmless.
 
-    Scope: write.
-    Errors: as RecordEvents, but a batch with an event that is refused because
-    of what is stored (ALREADY_EXISTS) is not recorded at all;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have, or when nothing was sent for too long.
+    Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
+    (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
+    much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
+    full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
+    the server or the tenant may have, or nothing was sent for too long.
     """
     GetSession: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]
     """Returns one session with its counters.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
     ListSessions: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.ListSessionsRequest, _event_service_pb2.ListSessionsResponse]
     """Lists sessions, the most recently started first.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     ListEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.ListEventsRequest, _event_service_pb2.ListEventsResponse]
     """Lists events by time. Pages stay stable while events arrive: nothing is
     repeated, and nothing that was there at the first page is skipped.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     ListAgents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.ListAgentsRequest, _event_service_pb2.ListAgentsResponse]
     """Lists the agents seen so far, by id.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     WatchEvents: _grpc.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]
     """Streams events as they are recorded, after those since `after_cursor` when
     that is given. The stream stays open until the caller ends it or the
     server shuts down (UNAVAILABLE; resume with the last cursor).
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-    RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+    streams are open as the server or the tenant may have; NOT_FOUND when the
+    tenant is deleted meanwhile.
     """
     VerifyEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]
     """Walks the hash chains and names the first broken event of each session
     that does not verify. It recomputes every hash from the stored content; an
     event that cannot be read back counts as broken.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
 
@@ -139,7 +144,7 @@ class EventServiceAsyncStub(EventServiceStub):
     """Starts a session, or completes one that events opened before it was
     started. Starting a session again with the same content changes nothing.
 
-    Scope: write.
+    Scope: write. Repeatable: when `session_id` is given; the clients see to it.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
     content.
     """
@@ -147,19 +152,19 @@ class EventServiceAsyncStub(EventServiceStub):
     """Ends a session with a final status. Ending it again with the same status
     changes nothing. Events that arrive later are still recorded.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND);
-    FAILED_PRECONDITION when it has ended with another status.
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    when it has ended with another status.
     """
     RecordEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]  # type: ignore[assignment]
     """Records a batch of events, all or none, in the order given. A session that
     is not known yet is opened. Sending an event again under its id is
     answered as a duplicate and changes nothing.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another
-    event; RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo when too much waits
-    for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+    Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
     """
     StreamEvents: _aio.StreamUnaryMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]  # type: ignore[assignment]
     """Records a stream of events in batches, each durable on its own. A batch is
@@ -171,52 +176,57 @@ class EventServiceAsyncStub(EventServiceStub):
     and ["message_index"] is the place of a bad one, from 0; sending the whole
     stream again with the same ids is harmless.
 
-    Scope: write.
-    Errors: as RecordEvents, but a batch with an event that is refused because
-    of what is stored (ALREADY_EXISTS) is not recorded at all;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have, or when nothing was sent for too long.
+    Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
+    (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
+    much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
+    full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
+    the server or the tenant may have, or nothing was sent for too long.
     """
     GetSession: _aio.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """Returns one session with its counters.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
     ListSessions: _aio.UnaryUnaryMultiCallable[_event_service_pb2.ListSessionsRequest, _event_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
     """Lists sessions, the most recently started first.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     ListEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.ListEventsRequest, _event_service_pb2.ListEventsResponse]  # type: ignore[assignment]
     """Lists events by time. Pages stay stable while events arrive: nothing is
     repeated, and nothing that was there at the first page is skipped.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     ListAgents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.ListAgentsRequest, _event_service_pb2.ListAgentsResponse]  # type: ignore[assignment]
     """Lists the agents seen so far, by id.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     WatchEvents: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]  # type: ignore[assignment]
     """Streams events as they are recorded, after those since `after_cursor` when
     that is given. The stream stays open until the caller ends it or the
     server shuts down (UNAVAILABLE; resume with the last cursor).
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-    RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+    streams are open as the server or the tenant may have; NOT_FOUND when the
+    tenant is deleted meanwhile.
     """
     VerifyEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]  # type: ignore[assignment]
     """Walks the hash chains and names the first broken event of each session
     that does not verify. It recomputes every hash from the stored content; an
     event that cannot be read back counts as broken.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
 
@@ -238,7 +248,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         """Starts a session, or completes one that events opened before it was
         started. Starting a session again with the same content changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: when `session_id` is given; the clients see to it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
         content.
         """
@@ -252,9 +262,9 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         """Ends a session with a final status. Ending it again with the same status
         changes nothing. Events that arrive later are still recorded.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND);
-        FAILED_PRECONDITION when it has ended with another status.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        when it has ended with another status.
         """
 
     @_abc_1.abstractmethod
@@ -267,10 +277,10 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         is not known yet is opened. Sending an event again under its id is
         answered as a duplicate and changes nothing.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another
-        event; RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo when too much waits
-        for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+        Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
         """
 
     @_abc_1.abstractmethod
@@ -288,11 +298,12 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         and ["message_index"] is the place of a bad one, from 0; sending the whole
         stream again with the same ids is harmless.
 
-        Scope: write.
-        Errors: as RecordEvents, but a batch with an event that is refused because
-        of what is stored (ALREADY_EXISTS) is not recorded at all;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or when nothing was sent for too long.
+        Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
+        (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
+        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
+        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
+        the server or the tenant may have, or nothing was sent for too long.
         """
 
     @_abc_1.abstractmethod
@@ -303,7 +314,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_event_service_pb2.GetSessionResponse, _abc.Awaitable[_event_service_pb2.GetSessionResponse]]:
         """Returns one session with its counters.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
         """
 
@@ -315,8 +326,9 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_event_service_pb2.ListSessionsResponse, _abc.Awaitable[_event_service_pb2.ListSessionsResponse]]:
         """Lists sessions, the most recently started first.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
     @_abc_1.abstractmethod
@@ -328,8 +340,9 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         """Lists events by time. Pages stay stable while events arrive: nothing is
         repeated, and nothing that was there at the first page is skipped.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
     @_abc_1.abstractmethod
@@ -340,8 +353,9 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_event_service_pb2.ListAgentsResponse, _abc.Awaitable[_event_service_pb2.ListAgentsResponse]]:
         """Lists the agents seen so far, by id.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
     @_abc_1.abstractmethod
@@ -354,9 +368,10 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         that is given. The stream stays open until the caller ends it or the
         server shuts down (UNAVAILABLE; resume with the last cursor).
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have; NOT_FOUND when the
+        tenant is deleted meanwhile.
         """
 
     @_abc_1.abstractmethod
@@ -369,7 +384,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         that does not verify. It recomputes every hash from the stored content; an
         event that cannot be read back counts as broken.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
         """
 

@@ -4,9 +4,9 @@ from buf.validate import validate_pb2 as _validate_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
-from mneme.v1 import auth_pb2 as _auth_pb2
 from mneme.v1 import common_pb2 as _common_pb2
 from mneme.v1 import knowledge_pb2 as _knowledge_pb2
+from mneme.v1 import options_pb2 as _options_pb2
 from mneme.v1 import reflection_pb2 as _reflection_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper

@@ -128,11 +128,11 @@ class LearnServiceServicer:
     def CreateLesson(self, request, context):
         """Saves a lesson.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-        with other content (the same content again is answered with what is
-        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-        when it cannot be embedded soon and too much waits already.
+        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+        other content (the same content again is answered with what is there);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+        waits already (nothing is saved).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,7 +141,7 @@ class LearnServiceServicer:
     def GetLesson(self, request, context):
         """Returns one lesson, archived or not, and counts the access.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -151,8 +151,9 @@ class LearnServiceServicer:
     def ListLessons(self, request, context):
         """Lists lessons, the most recently updated first. Counts no access.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,7 +163,7 @@ class LearnServiceServicer:
         """Searches lessons by meaning and words, and counts the access of each one
         found.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -172,10 +173,11 @@ class LearnServiceServicer:
     def UpdateLesson(self, request, context):
         """Changes the fields of a lesson that the mask names.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-        NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -186,7 +188,7 @@ class LearnServiceServicer:
         for, and stays reachable by its id and by Recall. Archiving it again
         changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -197,10 +199,10 @@ class LearnServiceServicer:
         """Brings in lessons as ExportLessons gives them, all or none. Those that are
         there already with the same content are left alone.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-        CreateLesson, and nothing brought in.
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+        embedded soon and too much waits already (nothing is brought in).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -209,9 +211,9 @@ class LearnServiceServicer:
     def ExportLessons(self, request, context):
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -221,10 +223,11 @@ class LearnServiceServicer:
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write.
+        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+        it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-        nothing stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -233,8 +236,9 @@ class LearnServiceServicer:
     def ListReflections(self, request, context):
         """Lists reflections, the newest first, also as text for a prompt.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -243,7 +247,7 @@ class LearnServiceServicer:
     def SearchReflections(self, request, context):
         """Searches reflections that bear on a task, also as text for a prompt.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -254,7 +258,7 @@ class LearnServiceServicer:
         """Summarizes reflections: how often attempts succeeded, what fails again and
         again, what works, grouped by meaning over every reflection that matches.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -264,10 +268,10 @@ class LearnServiceServicer:
     def LogKnowledge(self, request, context):
         """Logs one line of experience. The same line again is answered as a duplicate.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-        and nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too much waits already (nothing is logged).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -277,7 +281,7 @@ class LearnServiceServicer:
         """Answers with the experience that bears on a query, ranked by meaning,
         recency and success rate, as entries and as markdown within a token budget.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -47,104 +47,108 @@ class LearnServiceStub:
     CreateLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.CreateLessonRequest, _learn_service_pb2.CreateLessonResponse]
     """Saves a lesson.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-    with other content (the same content again is answered with what is
-    there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-    when it cannot be embedded soon and too much waits already.
+    Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+    other content (the same content again is answered with what is there);
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+    waits already (nothing is saved).
     """
     GetLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]
     """Returns one lesson, archived or not, and counts the access.
 
-    Scope: read.
+    Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ListLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ListLessonsRequest, _learn_service_pb2.ListLessonsResponse]
     """Lists lessons, the most recently updated first. Counts no access.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     SearchLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.SearchLessonsRequest, _learn_service_pb2.SearchLessonsResponse]
     """Searches lessons by meaning and words, and counts the access of each one
     found.
 
-    Scope: read.
+    Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT.
     """
     UpdateLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.UpdateLessonRequest, _learn_service_pb2.UpdateLessonResponse]
     """Changes the fields of a lesson that the mask names.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-    NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+    it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+    soon and too much waits already (nothing is changed).
     """
     DeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]
     """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
     for, and stays reachable by its id and by Recall. Archiving it again
     changes nothing.
 
-    Scope: write.
+    Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ImportLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]
     """Brings in lessons as ExportLessons gives them, all or none. Those that are
     there already with the same content are left alone.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-    content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-    CreateLesson, and nothing brought in.
+    Scope: write. Repeatable: no.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+    and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+    embedded soon and too much waits already (nothing is brought in).
     """
     ExportLessons: _grpc.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-    RetryInfo.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+    streams are open as the server or the tenant may have.
     """
     StoreReflection: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.StoreReflectionRequest, _reflection_pb2.StoreReflectionResponse]
     """Stores what an agent concluded from an attempt. It is found by its meaning
     when the call returns.
 
-    Scope: write.
+    Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+    it.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-    nothing stored.
+    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+    soon and too much waits already (nothing is stored).
     """
     ListReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]
     """Lists reflections, the newest first, also as text for a prompt.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     SearchReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.SearchReflectionsRequest, _reflection_pb2.SearchReflectionsResponse]
     """Searches reflections that bear on a task, also as text for a prompt.
 
-    Scope: read.
+    Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT.
     """
     SummarizeReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.SummarizeReflectionsRequest, _reflection_pb2.SummarizeReflectionsResponse]
     """Summarizes reflections: how often attempts succeeded, what fails again and
     again, what works, grouped by meaning over every reflection that matches.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     LogKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.LogKnowledgeRequest, _knowledge_pb2.LogKnowledgeResponse]
     """Logs one line of experience. The same line again is answered as a duplicate.
 
-    Scope: write.
+    Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-    and nothing logged.
+    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+    embedded soon and too much waits already (nothing is logged).
     """
     QueryKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]
     """Answers with the experience that bears on a query, ranked by meaning,
     recency and success rate, as entries and as markdown within a token budget.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
 
@@ -163,104 +167,108 @@ class LearnServiceAsyncStub(LearnServiceStub):
     CreateLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.CreateLessonRequest, _learn_service_pb2.CreateLessonResponse]  # type: ignore[assignment]
     """Saves a lesson.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-    with other content (the same content again is answered with what is
-    there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-    when it cannot be embedded soon and too much waits already.
+    Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+    other content (the same content again is answered with what is there);
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+    waits already (nothing is saved).
     """
     GetLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]  # type: ignore[assignment]
     """Returns one lesson, archived or not, and counts the access.
 
-    Scope: read.
+    Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ListLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ListLessonsRequest, _learn_service_pb2.ListLessonsResponse]  # type: ignore[assignment]
     """Lists lessons, the most recently updated first. Counts no access.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     SearchLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.SearchLessonsRequest, _learn_service_pb2.SearchLessonsResponse]  # type: ignore[assignment]
     """Searches lessons by meaning and words, and counts the access of each one
     found.
 
-    Scope: read.
+    Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT.
     """
     UpdateLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.UpdateLessonRequest, _learn_service_pb2.UpdateLessonResponse]  # type: ignore[assignment]
     """Changes the fields of a lesson that the mask names.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-    NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+    it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+    soon and too much waits already (nothing is changed).
     """
     DeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]  # type: ignore[assignment]
     """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
     for, and stays reachable by its id and by Recall. Archiving it again
     changes nothing.
 
-    Scope: write.
+    Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ImportLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]  # type: ignore[assignment]
     """Brings in lessons as ExportLessons gives them, all or none. Those that are
     there already with the same content are left alone.
 
-    Scope: write.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-    content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-    CreateLesson, and nothing brought in.
+    Scope: write. Repeatable: no.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+    and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+    embedded soon and too much waits already (nothing is brought in).
     """
     ExportLessons: _aio.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]  # type: ignore[assignment]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-    RetryInfo.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+    streams are open as the server or the tenant may have.
     """
     StoreReflection: _aio.UnaryUnaryMultiCallable[_reflection_pb2.StoreReflectionRequest, _reflection_pb2.StoreReflectionResponse]  # type: ignore[assignment]
     """Stores what an agent concluded from an attempt. It is found by its meaning
     when the call returns.
 
-    Scope: write.
+    Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+    it.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-    nothing stored.
+    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+    soon and too much waits already (nothing is stored).
     """
     ListReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]  # type: ignore[assignment]
     """Lists reflections, the newest first, also as text for a prompt.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for a page token of other filters).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     SearchReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.SearchReflectionsRequest, _reflection_pb2.SearchReflectionsResponse]  # type: ignore[assignment]
     """Searches reflections that bear on a task, also as text for a prompt.
 
-    Scope: read.
+    Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT.
     """
     SummarizeReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.SummarizeReflectionsRequest, _reflection_pb2.SummarizeReflectionsResponse]  # type: ignore[assignment]
     """Summarizes reflections: how often attempts succeeded, what fails again and
     again, what works, grouped by meaning over every reflection that matches.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     LogKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.LogKnowledgeRequest, _knowledge_pb2.LogKnowledgeResponse]  # type: ignore[assignment]
     """Logs one line of experience. The same line again is answered as a duplicate.
 
-    Scope: write.
+    Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-    and nothing logged.
+    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+    embedded soon and too much waits already (nothing is logged).
     """
     QueryKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]  # type: ignore[assignment]
     """Answers with the experience that bears on a query, ranked by meaning,
     recency and success rate, as entries and as markdown within a token budget.
 
-    Scope: read.
+    Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
 
@@ -282,11 +290,11 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learn_service_pb2.CreateLessonResponse, _abc.Awaitable[_learn_service_pb2.CreateLessonResponse]]:
         """Saves a lesson.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-        with other content (the same content again is answered with what is
-        there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-        when it cannot be embedded soon and too much waits already.
+        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+        other content (the same content again is answered with what is there);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+        waits already (nothing is saved).
         """
 
     @_abc_1.abstractmethod
@@ -297,7 +305,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learn_service_pb2.GetLessonResponse, _abc.Awaitable[_learn_service_pb2.GetLessonResponse]]:
         """Returns one lesson, archived or not, and counts the access.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
         """
 
@@ -309,8 +317,9 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learn_service_pb2.ListLessonsResponse, _abc.Awaitable[_learn_service_pb2.ListLessonsResponse]]:
         """Lists lessons, the most recently updated first. Counts no access.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
     @_abc_1.abstractmethod
@@ -322,7 +331,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Searches lessons by meaning and words, and counts the access of each one
         found.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
         """
 
@@ -334,10 +343,11 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learn_service_pb2.UpdateLessonResponse, _abc.Awaitable[_learn_service_pb2.UpdateLessonResponse]]:
         """Changes the fields of a lesson that the mask names.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-        NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -350,7 +360,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         for, and stays reachable by its id and by Recall. Archiving it again
         changes nothing.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
         """
 
@@ -363,10 +373,10 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Brings in lessons as ExportLessons gives them, all or none. Those that are
         there already with the same content are left alone.
 
-        Scope: write.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-        content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-        CreateLesson, and nothing brought in.
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+        embedded soon and too much waits already (nothing is brought in).
         """
 
     @_abc_1.abstractmethod
@@ -377,9 +387,9 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_learn_service_pb2.ExportLessonsResponse], _abc.AsyncIterator[_learn_service_pb2.ExportLessonsResponse]]:
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-        RetryInfo.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+        streams are open as the server or the tenant may have.
         """
 
     @_abc_1.abstractmethod
@@ -391,10 +401,11 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write.
+        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+        it.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-        nothing stored.
+        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+        soon and too much waits already (nothing is stored).
         """
 
     @_abc_1.abstractmethod
@@ -405,8 +416,9 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_reflection_pb2.ListReflectionsResponse, _abc.Awaitable[_reflection_pb2.ListReflectionsResponse]]:
         """Lists reflections, the newest first, also as text for a prompt.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for a page token of other filters).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
     @_abc_1.abstractmethod
@@ -417,7 +429,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_reflection_pb2.SearchReflectionsResponse, _abc.Awaitable[_reflection_pb2.SearchReflectionsResponse]]:
         """Searches reflections that bear on a task, also as text for a prompt.
 
-        Scope: read.
+        Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
         """
 
@@ -430,7 +442,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Summarizes reflections: how often attempts succeeded, what fails again and
         again, what works, grouped by meaning over every reflection that matches.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
 
@@ -442,10 +454,10 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_knowledge_pb2.LogKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.LogKnowledgeResponse]]:
         """Logs one line of experience. The same line again is answered as a duplicate.
 
-        Scope: write.
+        Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-        and nothing logged.
+        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too much waits already (nothing is logged).
         """
 
     @_abc_1.abstractmethod
@@ -457,7 +469,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Answers with the experience that bears on a query, ranked by meaning,
         recency and success rate, as entries and as markdown within a token budget.
 
-        Scope: read.
+        Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
 

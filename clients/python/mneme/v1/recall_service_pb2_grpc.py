@@ -60,11 +60,11 @@ class RecallServiceServicer:
         What was acknowledged before the call is found: by its words at once, by
         its meaning when its embedding is made (`pending_count` says how many wait).
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-        the embedding backend does not answer (DENSE; a HYBRID query is answered by
-        its words alone, see `words_only`); FAILED_PRECONDITION
-        (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
+        backend does not answer a DENSE query (a HYBRID one is answered by its words
+        alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        tenant's vectors are of another model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -45,11 +45,11 @@ class RecallServiceStub:
     What was acknowledged before the call is found: by its words at once, by
     its meaning when its embedding is made (`pending_count` says how many wait).
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-    the embedding backend does not answer (DENSE; a HYBRID query is answered by
-    its words alone, see `words_only`); FAILED_PRECONDITION
-    (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
+    backend does not answer a DENSE query (a HYBRID one is answered by its words
+    alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+    tenant's vectors are of another model.
     """
 
 @_typing.type_check_only
@@ -69,11 +69,11 @@ class RecallServiceAsyncStub(RecallServiceStub):
     What was acknowledged before the call is found: by its words at once, by
     its meaning when its embedding is made (`pending_count` says how many wait).
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-    the embedding backend does not answer (DENSE; a HYBRID query is answered by
-    its words alone, see `words_only`); FAILED_PRECONDITION
-    (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
+    backend does not answer a DENSE query (a HYBRID one is answered by its words
+    alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+    tenant's vectors are of another model.
     """
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -96,11 +96,11 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         What was acknowledged before the call is found: by its words at once, by
         its meaning when its embedding is made (`pending_count` says how many wait).
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-        the embedding backend does not answer (DENSE; a HYBRID query is answered by
-        its words alone, see `words_only`); FAILED_PRECONDITION
-        (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
+        backend does not answer a DENSE query (a HYBRID one is answered by its words
+        alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        tenant's vectors are of another model.
         """
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

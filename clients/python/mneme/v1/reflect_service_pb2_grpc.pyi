@@ -52,9 +52,9 @@ class ReflectServiceStub:
     else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
     not known.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
-    RESOURCE_EXHAUSTED (too many analyses run at once; try again).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
+    parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
     """
 
 @_typing.type_check_only
@@ -81,9 +81,9 @@ class ReflectServiceAsyncStub(ReflectServiceStub):
     else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
     not known.
 
-    Scope: read.
-    Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
-    RESOURCE_EXHAUSTED (too many analyses run at once; try again).
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
+    parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
     """
 
 class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -113,9 +113,9 @@ class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
         else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
         not known.
 
-        Scope: read.
-        Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
-        RESOURCE_EXHAUSTED (too many analyses run at once; try again).
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
+        parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
         """
 
 def add_ReflectServiceServicer_to_server(servicer: ReflectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -12,8 +12,8 @@ export const calls = {
   /**
    * Creates a tenant.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+   * Scope: admin. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
    */
   createTenant: {
     method: AdminService.method.createTenant,
@@ -24,12 +24,13 @@ export const calls = {
   /**
    * Lists tenants by id.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT.
+   * Scope: admin. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   listTenants: {
     method: AdminService.method.listTenants,
-    repeatable: false,
+    repeatable: true,
     required: [],
     madeIds: [],
   },
@@ -37,10 +38,10 @@ export const calls = {
    * Deletes a tenant: revokes its keys and removes its folder with everything
    * in it. There is no way back but a backup.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-   * UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+   * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+   * UNAVAILABLE when calls of the tenant are still running.
    */
   deleteTenant: {
     method: AdminService.method.deleteTenant,
@@ -52,7 +53,7 @@ export const calls = {
    * Creates an API key. The secret is in this answer and nowhere else: the
    * server keeps only its SHA-256.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
    */
   createApiKey: {
@@ -64,19 +65,21 @@ export const calls = {
   /**
    * Lists API keys, the oldest first, without their secrets.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+   * Scope: admin. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters; NOT_FOUND when there is no
+   * such tenant.
    */
   listApiKeys: {
     method: AdminService.method.listApiKeys,
-    repeatable: false,
+    repeatable: true,
     required: [],
     madeIds: [],
   },
   /**
    * Revokes an API key at once. Revoking it again changes nothing.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
    */
   revokeApiKey: {
@@ -86,11 +89,12 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Counts what the caller's tenant holds, and says how the server is set up.
+   * Counts what a tenant holds, the caller's or, with scope admin, another one,
+   * and says how the server is set up.
    *
-   * Scope: read (of the caller's tenant), or admin for another one.
-   * Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-   * tenant without scope admin; NOT_FOUND.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+   * another tenant and the key lacks scope admin; NOT_FOUND.
    */
   getStats: {
     method: AdminService.method.getStats,
@@ -102,9 +106,9 @@ export const calls = {
    * Copies a tenant's database, consistent while it is in use, into the
    * server's backup folder, from which Restore takes it.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-   * when the disk is full.
+   * Scope: admin. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * the disk is full.
    */
   backup: {
     method: AdminService.method.backup,
@@ -119,12 +123,12 @@ export const calls = {
    * that come meanwhile are told to try again; other tenants notice nothing.
    * Keys are not part of a backup and stay as they are.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-   * model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-   * RetryInfo when calls of the tenant do not end. Then nothing was changed.
+   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+   * when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+   * it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+   * when calls of the tenant do not end (nothing was changed).
    */
   restore: {
     method: AdminService.method.restore,
@@ -136,7 +140,7 @@ export const calls = {
    * Starts a session, or completes one that events opened before it was
    * started. Starting a session again with the same content changes nothing.
    *
-   * Scope: write.
+   * Scope: write. Repeatable: when `session_id` is given; the clients see to it.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
    * content.
    */
@@ -150,9 +154,9 @@ export const calls = {
    * Ends a session with a final status. Ending it again with the same status
    * changes nothing. Events that arrive later are still recorded.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND);
-   * FAILED_PRECONDITION when it has ended with another status.
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * when it has ended with another status.
    */
   endSession: {
     method: EventService.method.endSession,
@@ -165,10 +169,10 @@ export const calls = {
    * is not known yet is opened. Sending an event again under its id is
    * answered as a duplicate and changes nothing.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another
-   * event; RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo when too much waits
-   * for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+   * Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
    */
   recordEvents: {
     method: EventService.method.recordEvents,
@@ -186,11 +190,12 @@ export const calls = {
    * and ["message_index"] is the place of a bad one, from 0; sending the whole
    * stream again with the same ids is harmless.
    *
-   * Scope: write.
-   * Errors: as RecordEvents, but a batch with an event that is refused because
-   * of what is stored (ALREADY_EXISTS) is not recorded at all;
-   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-   * server or the tenant may have, or when nothing was sent for too long.
+   * Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
+   * (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
+   * much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
+   * full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
+   * the server or the tenant may have, or nothing was sent for too long.
    */
   streamEvents: {
     method: EventService.method.streamEvents,
@@ -202,7 +207,7 @@ export const calls = {
   /**
    * Returns one session with its counters.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
    */
   getSession: {
@@ -214,8 +219,9 @@ export const calls = {
   /**
    * Lists sessions, the most recently started first.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   listSessions: {
     method: EventService.method.listSessions,
@@ -227,8 +233,9 @@ export const calls = {
    * Lists events by time. Pages stay stable while events arrive: nothing is
    * repeated, and nothing that was there at the first page is skipped.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   listEvents: {
     method: EventService.method.listEvents,
@@ -239,8 +246,9 @@ export const calls = {
   /**
    * Lists the agents seen so far, by id.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   listAgents: {
     method: EventService.method.listAgents,
@@ -253,9 +261,10 @@ export const calls = {
    * that is given. The stream stays open until the caller ends it or the
    * server shuts down (UNAVAILABLE; resume with the last cursor).
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-   * RetryInfo; NOT_FOUND when the tenant is deleted meanwhile.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+   * streams are open as the server or the tenant may have; NOT_FOUND when the
+   * tenant is deleted meanwhile.
    */
   watchEvents: {
     method: EventService.method.watchEvents,
@@ -269,7 +278,7 @@ export const calls = {
    * that does not verify. It recomputes every hash from the stored content; an
    * event that cannot be read back counts as broken.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
    */
   verifyEvents: {
@@ -281,11 +290,11 @@ export const calls = {
   /**
    * Saves a lesson.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-   * with other content (the same content again is answered with what is
-   * there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-   * when it cannot be embedded soon and too much waits already.
+   * Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+   * other content (the same content again is answered with what is there);
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+   * waits already (nothing is saved).
    */
   createLesson: {
     method: LearnService.method.createLesson,
@@ -296,7 +305,7 @@ export const calls = {
   /**
    * Returns one lesson, archived or not, and counts the access.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
    */
   getLesson: {
@@ -308,8 +317,9 @@ export const calls = {
   /**
    * Lists lessons, the most recently updated first. Counts no access.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   listLessons: {
     method: LearnService.method.listLessons,
@@ -321,7 +331,7 @@ export const calls = {
    * Searches lessons by meaning and words, and counts the access of each one
    * found.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT.
    */
   searchLessons: {
@@ -333,10 +343,11 @@ export const calls = {
   /**
    * Changes the fields of a lesson that the mask names.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-   * NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+   * it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+   * soon and too much waits already (nothing is changed).
    */
   updateLesson: {
     method: LearnService.method.updateLesson,
@@ -350,7 +361,7 @@ export const calls = {
    * for, and stays reachable by its id and by Recall. Archiving it again
    * changes nothing.
    *
-   * Scope: write.
+   * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
    */
   deleteLesson: {
@@ -363,10 +374,10 @@ export const calls = {
    * Brings in lessons as ExportLessons gives them, all or none. Those that are
    * there already with the same content are left alone.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-   * content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-   * CreateLesson, and nothing brought in.
+   * Scope: write. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+   * and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+   * embedded soon and too much waits already (nothing is brought in).
    */
   importLessons: {
     method: LearnService.method.importLessons,
@@ -377,9 +388,9 @@ export const calls = {
   /**
    * Streams the tenant's lessons, by id, for a backup or another tenant.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-   * RetryInfo.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+   * streams are open as the server or the tenant may have.
    */
   exportLessons: {
     method: LearnService.method.exportLessons,
@@ -391,10 +402,11 @@ export const calls = {
    * Stores what an agent concluded from an attempt. It is found by its meaning
    * when the call returns.
    *
-   * Scope: write.
+   * Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+   * it.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-   * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-   * nothing stored.
+   * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+   * soon and too much waits already (nothing is stored).
    */
   storeReflection: {
     method: LearnService.method.storeReflection,
@@ -405,8 +417,9 @@ export const calls = {
   /**
    * Lists reflections, the newest first, also as text for a prompt.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   listReflections: {
     method: LearnService.method.listReflections,
@@ -417,7 +430,7 @@ export const calls = {
   /**
    * Searches reflections that bear on a task, also as text for a prompt.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT.
    */
   searchReflections: {
@@ -430,7 +443,7 @@ export const calls = {
    * Summarizes reflections: how often attempts succeeded, what fails again and
    * again, what works, grouped by meaning over every reflection that matches.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
   summarizeReflections: {
@@ -442,10 +455,10 @@ export const calls = {
   /**
    * Logs one line of experience. The same line again is answered as a duplicate.
    *
-   * Scope: write.
+   * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-   * entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-   * and nothing logged.
+   * entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+   * embedded soon and too much waits already (nothing is logged).
    */
   logKnowledge: {
     method: LearnService.method.logKnowledge,
@@ -457,7 +470,7 @@ export const calls = {
    * Answers with the experience that bears on a query, ranked by meaning,
    * recency and success rate, as entries and as markdown within a token budget.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
   queryKnowledge: {
@@ -471,7 +484,7 @@ export const calls = {
    * recency, each with its summary and key events, and the lessons and
    * reflections beside them.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
   getContext: {
@@ -492,13 +505,13 @@ export const calls = {
    * Where the embedding backend does not answer soon, it is found by its words at
    * once, by its meaning when the backend is back.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT (also with neither session nor project); NOT_FOUND
-   * (SESSION_NOT_FOUND): nothing is given, and the session is not known or the
-   * project has none; FAILED_PRECONDITION (CONSTRAINT_VIOLATION): the session
-   * belongs to another project or agent; RESOURCE_EXHAUSTED
-   * (QUEUE_FULL) with RetryInfo, and nothing stored, when it cannot be embedded
-   * soon and too much waits already.
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+   * names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
+   * is given, and the session is not known or the project has none;
+   * FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
+   * project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+   * soon and too much waits already (nothing is stored).
    */
   sleep: {
     method: ContextService.method.sleep,
@@ -511,7 +524,7 @@ export const calls = {
    * related past sessions, patterns and next steps with the evidence for them,
    * and all of it as one text.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
   wakeUp: {
@@ -524,7 +537,7 @@ export const calls = {
    * Searches sessions by the meaning and the words of their summaries and
    * handovers.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
   searchSessions: {
@@ -537,8 +550,9 @@ export const calls = {
    * Returns a project's sessions in time, each with the earlier sessions that
    * it is related to.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   getTimeline: {
     method: ContextService.method.getTimeline,
@@ -554,11 +568,11 @@ export const calls = {
    * What was acknowledged before the call is found: by its words at once, by
    * its meaning when its embedding is made (`pending_count` says how many wait).
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) with RetryInfo when
-   * the embedding backend does not answer (DENSE; a HYBRID query is answered by
-   * its words alone, see `words_only`); FAILED_PRECONDITION
-   * (DIMENSION_MISMATCH) when the tenant's vectors are of another model.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
+   * backend does not answer a DENSE query (a HYBRID one is answered by its words
+   * alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+   * tenant's vectors are of another model.
    */
   recall: {
     method: RecallService.method.recall,
@@ -575,9 +589,9 @@ export const calls = {
    * else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
    * not known.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for params that the analysis does not know),
-   * RESOURCE_EXHAUSTED (too many analyses run at once; try again).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
+   * parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
    */
   reflect: {
     method: ReflectService.method.reflect,
@@ -592,59 +606,68 @@ export const walks = {
   /**
    * Lists tenants by id.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT.
+   * Scope: admin. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   iterTenants: { call: "listTenants", items: "tenants" },
   /**
    * Lists API keys, the oldest first, without their secrets.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+   * Scope: admin. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters; NOT_FOUND when there is no
+   * such tenant.
    */
   iterApiKeys: { call: "listApiKeys", items: "apiKeys" },
   /**
    * Lists sessions, the most recently started first.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   iterSessions: { call: "listSessions", items: "sessions" },
   /**
    * Lists events by time. Pages stay stable while events arrive: nothing is
    * repeated, and nothing that was there at the first page is skipped.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   iterEvents: { call: "listEvents", items: "events" },
   /**
    * Lists the agents seen so far, by id.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   iterAgents: { call: "listAgents", items: "agents" },
   /**
    * Lists lessons, the most recently updated first. Counts no access.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   iterLessons: { call: "listLessons", items: "lessons" },
   /**
    * Lists reflections, the newest first, also as text for a prompt.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   iterReflections: { call: "listReflections", items: "reflections" },
   /**
    * Returns a project's sessions in time, each with the earlier sessions that
    * it is related to.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    */
   iterGetTimeline: { call: "getTimeline", items: "entries" },
 } as const;

@@ -11,13 +11,14 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { KeyScope } from "./auth_pb.js";
 import { file_mneme_v1_auth } from "./auth_pb.js";
+import { file_mneme_v1_options } from "./options_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/admin_service.proto.
  */
 export const file_mneme_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJRChJMaXN0VGVuYW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqMBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKBAQoOUmVzdG9yZVJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSNgoGYmFja3VwGAIgASgJQia6SCNyIRjIATIcXltBLVphLXowLTldW0EtWmEtejAtOS5fLV0qJCJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCTLYBQoMQWRtaW5TZXJ2aWNlElMKDENyZWF0ZVRlbmFudBIdLm1uZW1lLnYxLkNyZWF0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXNwb25zZSIEuOQmBBJQCgtMaXN0VGVuYW50cxIcLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2UiBLjkJgQSUwoMRGVsZXRlVGVuYW50Eh0ubW5lbWUudjEuRGVsZXRlVGVuYW50UmVxdWVzdBoeLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlc3BvbnNlIgS45CYEElMKDENyZWF0ZUFwaUtleRIdLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIEuOQmBBJQCgtMaXN0QXBpS2V5cxIcLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2UiBLjkJgQSUwoMUmV2b2tlQXBpS2V5Eh0ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVxdWVzdBoeLm1uZW1lLnYxLlJldm9rZUFwaUtleVJlc3BvbnNlIgS45CYEEkcKCEdldFN0YXRzEhkubW5lbWUudjEuR2V0U3RhdHNSZXF1ZXN0GhoubW5lbWUudjEuR2V0U3RhdHNSZXNwb25zZSIEuOQmARJBCgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiBLjkJgQSRAoHUmVzdG9yZRIYLm1uZW1lLnYxLlJlc3RvcmVSZXF1ZXN0GhkubW5lbWUudjEuUmVzdG9yZVJlc3BvbnNlIgS45CYEYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth]);
+  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJRChJMaXN0VGVuYW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqMBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKBAQoOUmVzdG9yZVJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSNgoGYmFja3VwGAIgASgJQia6SCNyIRjIATIcXltBLVphLXowLTldW0EtWmEtejAtOS5fLV0qJCJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCTLJCwoMQWRtaW5TZXJ2aWNlEoIBCgxDcmVhdGVUZW5hbnQSHS5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXF1ZXN0Gh4ubW5lbWUudjEuQ3JlYXRlVGVuYW50UmVzcG9uc2UiM5ACALjkJgTK5CYCCAPK5CYiCAYaHnRoZXJlIGlzIHN1Y2ggYSB0ZW5hbnQgYWxyZWFkeRKaAQoLTGlzdFRlbmFudHMSHC5tbmVtZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlIk6QAgG45CYEyuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSygEKDERlbGV0ZVRlbmFudBIdLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVUZW5hbnRSZXNwb25zZSJ7kAIAuOQmBMrkJgIIA8rkJgIIBcrkJjcICRAXGjFpdCBpcyB0aGUgdGVuYW50IG9mIHRoZSBjYWxsaW5nIGtleSwgb3IgYGRlZmF1bHRgyuQmKQgOGiVjYWxscyBvZiB0aGUgdGVuYW50IGFyZSBzdGlsbCBydW5uaW5nEnsKDENyZWF0ZUFwaUtleRIdLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIskAIAuOQmBMrkJgIIA8rkJhsIBRoXdGhlcmUgaXMgbm8gc3VjaCB0ZW5hbnQSuQEKC0xpc3RBcGlLZXlzEhwubW5lbWUudjEuTGlzdEFwaUtleXNSZXF1ZXN0Gh0ubW5lbWUudjEuTGlzdEFwaUtleXNSZXNwb25zZSJtkAIBuOQmBMrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzyuQmGwgFGhd0aGVyZSBpcyBubyBzdWNoIHRlbmFudBJiCgxSZXZva2VBcGlLZXkSHS5tbmVtZS52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2UiE5ACArjkJgTK5CYCCAPK5CYCCAUSlQEKCEdldFN0YXRzEhkubW5lbWUudjEuR2V0U3RhdHNSZXF1ZXN0GhoubW5lbWUudjEuR2V0U3RhdHNSZXNwb25zZSJSkAIBuOQmAcrkJgIIA8rkJjsIBxAMGjVpdCBuYW1lcyBhbm90aGVyIHRlbmFudCBhbmQgdGhlIGtleSBsYWNrcyBzY29wZSBhZG1pbsrkJgIIBRJqCgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiLZACALjkJgTK5CYCCAPK5CYCCAXK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbBKoAgoHUmVzdG9yZRIYLm1uZW1lLnYxLlJlc3RvcmVSZXF1ZXN0GhkubW5lbWUudjEuUmVzdG9yZVJlc3BvbnNlIucBkAIAuOQmBMrkJgIIA8rkJiEIBRoddGhlIHRlbmFudCBoYXMgbm8gc3VjaCBiYWNrdXDK5CYZCA8aFXRoZSBiYWNrdXAgaXMgZGFtYWdlZMrkJh8ICRA0Ghlhbm90aGVyIG1vZGVsIGVtYmVkZGVkIGl0yuQmGwgJGhdhIG5ld2VyIHNlcnZlciB3cm90ZSBpdMrkJhYICBAhGhB0aGUgZGlzayBpcyBmdWxsyuQmOAgOGjRjYWxscyBvZiB0aGUgdGVuYW50IGRvIG5vdCBlbmQgKG5vdGhpbmcgd2FzIGNoYW5nZWQpYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_options]);
 
 /**
  * Tenant is a separate memory with its own folder.
@@ -769,8 +770,8 @@ export const AdminService: GenService<{
   /**
    * Creates a tenant.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS.
+   * Scope: admin. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
    *
    * @generated from rpc mneme.v1.AdminService.CreateTenant
    */
@@ -782,8 +783,9 @@ export const AdminService: GenService<{
   /**
    * Lists tenants by id.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT.
+   * Scope: admin. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    *
    * @generated from rpc mneme.v1.AdminService.ListTenants
    */
@@ -796,10 +798,10 @@ export const AdminService: GenService<{
    * Deletes a tenant: revokes its keys and removes its folder with everything
    * in it. There is no way back but a backup.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) for the tenant of the calling key and for `default`;
-   * UNAVAILABLE with RetryInfo while calls of the tenant are still running.
+   * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+   * UNAVAILABLE when calls of the tenant are still running.
    *
    * @generated from rpc mneme.v1.AdminService.DeleteTenant
    */
@@ -812,7 +814,7 @@ export const AdminService: GenService<{
    * Creates an API key. The secret is in this answer and nowhere else: the
    * server keeps only its SHA-256.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
    *
    * @generated from rpc mneme.v1.AdminService.CreateApiKey
@@ -825,8 +827,10 @@ export const AdminService: GenService<{
   /**
    * Lists API keys, the oldest first, without their secrets.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
+   * Scope: admin. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters; NOT_FOUND when there is no
+   * such tenant.
    *
    * @generated from rpc mneme.v1.AdminService.ListApiKeys
    */
@@ -838,7 +842,7 @@ export const AdminService: GenService<{
   /**
    * Revokes an API key at once. Revoking it again changes nothing.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
    *
    * @generated from rpc mneme.v1.AdminService.RevokeApiKey
@@ -849,11 +853,12 @@ export const AdminService: GenService<{
     output: typeof RevokeApiKeyResponseSchema;
   },
   /**
-   * Counts what the caller's tenant holds, and says how the server is set up.
+   * Counts what a tenant holds, the caller's or, with scope admin, another one,
+   * and says how the server is set up.
    *
-   * Scope: read (of the caller's tenant), or admin for another one.
-   * Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) for another
-   * tenant without scope admin; NOT_FOUND.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
+   * another tenant and the key lacks scope admin; NOT_FOUND.
    *
    * @generated from rpc mneme.v1.AdminService.GetStats
    */
@@ -866,9 +871,9 @@ export const AdminService: GenService<{
    * Copies a tenant's database, consistent while it is in use, into the
    * server's backup folder, from which Restore takes it.
    *
-   * Scope: admin.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED)
-   * when the disk is full.
+   * Scope: admin. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * the disk is full.
    *
    * @generated from rpc mneme.v1.AdminService.Backup
    */
@@ -884,12 +889,12 @@ export const AdminService: GenService<{
    * that come meanwhile are told to try again; other tenants notice nothing.
    * Keys are not part of a backup and stay as they are.
    *
-   * Scope: admin.
+   * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION when another
-   * model embedded it (DIMENSION_MISMATCH) or a newer server wrote it;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE with
-   * RetryInfo when calls of the tenant do not end. Then nothing was changed.
+   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
+   * when another model embedded it; FAILED_PRECONDITION when a newer server wrote
+   * it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
+   * when calls of the tenant do not end (nothing was changed).
    *
    * @generated from rpc mneme.v1.AdminService.Restore
    */

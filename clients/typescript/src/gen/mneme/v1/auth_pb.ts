@@ -4,16 +4,14 @@
 
 // Who may call what.
 
-import type { GenEnum, GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
-import type { MethodOptions } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
+import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
 
 /**
  * Describes the file mneme/v1/auth.proto.
  */
 export const file_mneme_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChNtbmVtZS92MS9hdXRoLnByb3RvEghtbmVtZS52MSp4CghLZXlTY29wZRIZChVLRVlfU0NPUEVfVU5TUEVDSUZJRUQQABISCg5LRVlfU0NPUEVfUkVBRBABEhMKD0tFWV9TQ09QRV9XUklURRACEhMKD0tFWV9TQ09QRV9MRUFSThADEhMKD0tFWV9TQ09QRV9BRE1JThAEOlsKDnJlcXVpcmVkX3Njb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYx+wEIAEoDjISLm1uZW1lLnYxLktleVNjb3BlUg1yZXF1aXJlZFNjb3BlOj8KCmxvbmdfbGl2ZWQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjI7AQgASgIUglsb25nTGl2ZWRiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChNtbmVtZS92MS9hdXRoLnByb3RvEghtbmVtZS52MSp4CghLZXlTY29wZRIZChVLRVlfU0NPUEVfVU5TUEVDSUZJRUQQABISCg5LRVlfU0NPUEVfUkVBRBABEhMKD0tFWV9TQ09QRV9XUklURRACEhMKD0tFWV9TQ09QRV9MRUFSThADEhMKD0tFWV9TQ09QRV9BRE1JThAEYgZwcm90bzM");
 
 /**
  * KeyScope is what an API key may do.
@@ -62,22 +60,4 @@ export enum KeyScope {
  */
 export const KeyScopeSchema: GenEnum<KeyScope> = /*@__PURE__*/
   enumDesc(file_mneme_v1_auth, 0);
-
-/**
- * The scope that the caller's key must hold. Every RPC names one.
- *
- * @generated from extension: mneme.v1.KeyScope required_scope = 79431;
- */
-export const required_scope: GenExtension<MethodOptions, KeyScope> = /*@__PURE__*/
-  extDesc(file_mneme_v1_auth, 0);
-
-/**
- * True for streams that stay open until someone ends them. A bounded number
- * of each kind of stream is served, and a tenant gets half of it, so that
- * they starve neither other calls nor other tenants.
- *
- * @generated from extension: bool long_lived = 79432;
- */
-export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_auth, 1);
 

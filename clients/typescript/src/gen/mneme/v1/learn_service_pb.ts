@@ -10,11 +10,11 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import { file_mneme_v1_auth } from "./auth_pb.js";
 import type { Importance } from "./common_pb.js";
 import { file_mneme_v1_common } from "./common_pb.js";
 import type { LogKnowledgeRequestSchema, LogKnowledgeResponseSchema, QueryKnowledgeRequestSchema, QueryKnowledgeResponseSchema } from "./knowledge_pb.js";
 import { file_mneme_v1_knowledge } from "./knowledge_pb.js";
+import { file_mneme_v1_options } from "./options_pb.js";
 import type { ListReflectionsRequestSchema, ListReflectionsResponseSchema, SearchReflectionsRequestSchema, SearchReflectionsResponseSchema, StoreReflectionRequestSchema, StoreReflectionResponseSchema, SummarizeReflectionsRequestSchema, SummarizeReflectionsResponseSchema } from "./reflection_pb.js";
 import { file_mneme_v1_reflection } from "./reflection_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -23,7 +23,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learn_service.proto.
  */
 export const file_mneme_v1_learn_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9sZWFybl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKJBgoGTGVzc29uEikKAmlkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIlCgV0aXRsZRgCIAEoCUIWukgTchEQARj0AzIKXlteXHgwMF0qJBIoCgdjb250ZW50GAMgASgJQhe6SBRyEhABGICABDIKXlteXHgwMF0qJBIuCghjYXRlZ29yeRgEIAEoCUIcukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIyCgppbXBvcnRhbmNlGAUgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIIukgFggECEAESLwoIYWdlbnRfaWQYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYByABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYCCADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKAoHY29udGV4dBgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSOAoRc291cmNlX3Nlc3Npb25faWQYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjYKD3NvdXJjZV9ldmVudF9pZBgLIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoMYWNjZXNzX2NvdW50GAwgASgDQhC6SA0iCxj/////////DygAEjQKEGxhc3RfYWNjZXNzZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2FyY2hpdmVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKuBAoTQ3JlYXRlTGVzc29uUmVxdWVzdBIlCgV0aXRsZRgBIAEoCUIWukgTchEQARj0AzIKXlteXHgwMF0qJBIoCgdjb250ZW50GAIgASgJQhe6SBRyEhABGICABDIKXlteXHgwMF0qJBIuCghjYXRlZ29yeRgDIAEoCUIcukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIyCgppbXBvcnRhbmNlGAQgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIIukgFggECEAESLwoIYWdlbnRfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYByADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKAoHY29udGV4dBgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSOAoRc291cmNlX3Nlc3Npb25faWQYCSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjYKD3NvdXJjZV9ldmVudF9pZBgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMAoJbGVzc29uX2lkGAsgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI4ChRDcmVhdGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iRgoQR2V0TGVzc29uUmVxdWVzdBIyCglsZXNzb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiNQoRR2V0TGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIqICCgxMZXNzb25GaWx0ZXISLwoIYWdlbnRfaWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCGNhdGVnb3J5GAIgASgJQhy6SBlyFxhkMhNeW15ceDAwLVx4MWZceDdmXSokEjIKCmltcG9ydGFuY2UYAyABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgi6SAWCAQIQARIuCgdwcm9qZWN0GAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIzCgR0YWdzGAUgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEhgKEGluY2x1ZGVfYXJjaGl2ZWQYBiABKAgieQoSTGlzdExlc3NvbnNSZXF1ZXN0EiYKBmZpbHRlchgBIAEoCzIWLm1uZW1lLnYxLkxlc3NvbkZpbHRlchIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMY0A8iZQoTTGlzdExlc3NvbnNSZXNwb25zZRIhCgdsZXNzb25zGAEgAygLMhAubW5lbWUudjEuTGVzc29uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIqsBChRTZWFyY2hMZXNzb25zUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBImCgZmaWx0ZXIYAiABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXISGAoFbGltaXQYAyABKAVCCbpIBhoEGGQoABIqCgltaW5fc2NvcmUYBCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAImYKC0ZvdW5kTGVzc29uEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbhINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkiawoVU2VhcmNoTGVzc29uc1Jlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5tbmVtZS52MS5Gb3VuZExlc3NvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIngKE1VwZGF0ZUxlc3NvblJlcXVlc3QSKAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uQga6SAPYAQMSNwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQga6SAPIAQEiOAoUVXBkYXRlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIkkKE0RlbGV0ZUxlc3NvblJlcXVlc3QSMgoJbGVzc29uX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFERlbGV0ZUxlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiJ/ChRJbXBvcnRMZXNzb25zUmVxdWVzdBIuCgdsZXNzb25zGAEgAygLMhAubW5lbWUudjEuTGVzc29uQgu6SAiSAQUIARD0AxI3Cgtvbl9jb25mbGljdBgCIAEoDjIYLm1uZW1lLnYxLkltcG9ydENvbmZsaWN0Qgi6SAWCAQIQASKKAQoVSW1wb3J0TGVzc29uc1Jlc3BvbnNlEhUKDWNyZWF0ZWRfY291bnQYASABKAUSFgoOcmVwbGFjZWRfY291bnQYAiABKAUSFwoPdW5jaGFuZ2VkX2NvdW50GAMgASgFEhUKDXNraXBwZWRfY291bnQYBCABKAUSEgoKbGVzc29uX2lkcxgFIAMoCSI+ChRFeHBvcnRMZXNzb25zUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXIiOQoVRXhwb3J0TGVzc29uc1Jlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiqCAQoOSW1wb3J0Q29uZmxpY3QSHwobSU1QT1JUX0NPTkZMSUNUX1VOU1BFQ0lGSUVEEAASGAoUSU1QT1JUX0NPTkZMSUNUX0ZBSUwQARIYChRJTVBPUlRfQ09ORkxJQ1RfU0tJUBACEhsKF0lNUE9SVF9DT05GTElDVF9SRVBMQUNFEAMy9QkKDExlYXJuU2VydmljZRJTCgxDcmVhdGVMZXNzb24SHS5tbmVtZS52MS5DcmVhdGVMZXNzb25SZXF1ZXN0Gh4ubW5lbWUudjEuQ3JlYXRlTGVzc29uUmVzcG9uc2UiBLjkJgISSgoJR2V0TGVzc29uEhoubW5lbWUudjEuR2V0TGVzc29uUmVxdWVzdBobLm1uZW1lLnYxLkdldExlc3NvblJlc3BvbnNlIgS45CYBElAKC0xpc3RMZXNzb25zEhwubW5lbWUudjEuTGlzdExlc3NvbnNSZXF1ZXN0Gh0ubW5lbWUudjEuTGlzdExlc3NvbnNSZXNwb25zZSIEuOQmARJWCg1TZWFyY2hMZXNzb25zEh4ubW5lbWUudjEuU2VhcmNoTGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5TZWFyY2hMZXNzb25zUmVzcG9uc2UiBLjkJgESUwoMVXBkYXRlTGVzc29uEh0ubW5lbWUudjEuVXBkYXRlTGVzc29uUmVxdWVzdBoeLm1uZW1lLnYxLlVwZGF0ZUxlc3NvblJlc3BvbnNlIgS45CYCElMKDERlbGV0ZUxlc3NvbhIdLm1uZW1lLnYxLkRlbGV0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVMZXNzb25SZXNwb25zZSIEuOQmAhJWCg1JbXBvcnRMZXNzb25zEh4ubW5lbWUudjEuSW1wb3J0TGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5JbXBvcnRMZXNzb25zUmVzcG9uc2UiBLjkJgISWAoNRXhwb3J0TGVzc29ucxIeLm1uZW1lLnYxLkV4cG9ydExlc3NvbnNSZXF1ZXN0Gh8ubW5lbWUudjEuRXhwb3J0TGVzc29uc1Jlc3BvbnNlIgS45CYBMAESXAoPU3RvcmVSZWZsZWN0aW9uEiAubW5lbWUudjEuU3RvcmVSZWZsZWN0aW9uUmVxdWVzdBohLm1uZW1lLnYxLlN0b3JlUmVmbGVjdGlvblJlc3BvbnNlIgS45CYCElwKD0xpc3RSZWZsZWN0aW9ucxIgLm1uZW1lLnYxLkxpc3RSZWZsZWN0aW9uc1JlcXVlc3QaIS5tbmVtZS52MS5MaXN0UmVmbGVjdGlvbnNSZXNwb25zZSIEuOQmARJiChFTZWFyY2hSZWZsZWN0aW9ucxIiLm1uZW1lLnYxLlNlYXJjaFJlZmxlY3Rpb25zUmVxdWVzdBojLm1uZW1lLnYxLlNlYXJjaFJlZmxlY3Rpb25zUmVzcG9uc2UiBLjkJgESawoUU3VtbWFyaXplUmVmbGVjdGlvbnMSJS5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1JlcXVlc3QaJi5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1Jlc3BvbnNlIgS45CYBElYKDExvZ0tub3dsZWRnZRIdLm1uZW1lLnYxLkxvZ0tub3dsZWRnZVJlcXVlc3QaHi5tbmVtZS52MS5Mb2dLbm93bGVkZ2VSZXNwb25zZSIHkAICuOQmAhJZCg5RdWVyeUtub3dsZWRnZRIfLm1uZW1lLnYxLlF1ZXJ5S25vd2xlZGdlUmVxdWVzdBogLm1uZW1lLnYxLlF1ZXJ5S25vd2xlZGdlUmVzcG9uc2UiBLjkJgFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_common, file_mneme_v1_knowledge, file_mneme_v1_reflection]);
+  fileDesc("ChxtbmVtZS92MS9sZWFybl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKJBgoGTGVzc29uEikKAmlkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIlCgV0aXRsZRgCIAEoCUIWukgTchEQARj0AzIKXlteXHgwMF0qJBIoCgdjb250ZW50GAMgASgJQhe6SBRyEhABGICABDIKXlteXHgwMF0qJBIuCghjYXRlZ29yeRgEIAEoCUIcukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIyCgppbXBvcnRhbmNlGAUgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIIukgFggECEAESLwoIYWdlbnRfaWQYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYByABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYCCADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKAoHY29udGV4dBgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSOAoRc291cmNlX3Nlc3Npb25faWQYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjYKD3NvdXJjZV9ldmVudF9pZBgLIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoMYWNjZXNzX2NvdW50GAwgASgDQhC6SA0iCxj/////////DygAEjQKEGxhc3RfYWNjZXNzZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2FyY2hpdmVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKyBAoTQ3JlYXRlTGVzc29uUmVxdWVzdBIlCgV0aXRsZRgBIAEoCUIWukgTchEQARj0AzIKXlteXHgwMF0qJBIoCgdjb250ZW50GAIgASgJQhe6SBRyEhABGICABDIKXlteXHgwMF0qJBIuCghjYXRlZ29yeRgDIAEoCUIcukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIyCgppbXBvcnRhbmNlGAQgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIIukgFggECEAESLwoIYWdlbnRfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYByADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKAoHY29udGV4dBgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSOAoRc291cmNlX3Nlc3Npb25faWQYCSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjYKD3NvdXJjZV9ldmVudF9pZBgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNAoJbGVzc29uX2lkGAsgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEiOAoUQ3JlYXRlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIkYKEEdldExlc3NvblJlcXVlc3QSMgoJbGVzc29uX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjUKEUdldExlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiKiAgoMTGVzc29uRmlsdGVyEi8KCGFnZW50X2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCghjYXRlZ29yeRgCIAEoCUIcukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIyCgppbXBvcnRhbmNlGAMgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIIukgFggECEAESLgoHcHJvamVjdBgEIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgFIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIYChBpbmNsdWRlX2FyY2hpdmVkGAYgASgIInkKEkxpc3RMZXNzb25zUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXISHQoJcGFnZV9zaXplGAIgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGNAPImUKE0xpc3RMZXNzb25zUmVzcG9uc2USIQoHbGVzc29ucxgBIAMoCzIQLm1uZW1lLnYxLkxlc3NvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAyKrAQoUU2VhcmNoTGVzc29uc1JlcXVlc3QSJQoFcXVlcnkYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTGVzc29uRmlsdGVyEhgKBWxpbWl0GAMgASgFQgm6SAYaBBhkKAASKgoJbWluX3Njb3JlGAQgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAACJmCgtGb3VuZExlc3NvbhIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24SDQoFc2NvcmUYAiABKAESFwoKc2ltaWxhcml0eRgDIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5ImsKFVNlYXJjaExlc3NvbnNSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUubW5lbWUudjEuRm91bmRMZXNzb24SFgoOc2VhcmNoZWRfY291bnQYAiABKAMSEgoKd29yZHNfb25seRgDIAEoCCLpAQoTVXBkYXRlTGVzc29uUmVxdWVzdBIoCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb25CBrpIA9gBAxKnAQoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQna6SAPIAQGS5SZsCgV0aXRsZQoHY29udGVudAoIY2F0ZWdvcnkKCmltcG9ydGFuY2UKCGFnZW50X2lkCgdwcm9qZWN0CgR0YWdzCgdjb250ZXh0ChFzb3VyY2Vfc2Vzc2lvbl9pZAoPc291cmNlX2V2ZW50X2lkIjgKFFVwZGF0ZUxlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiJJChNEZWxldGVMZXNzb25SZXF1ZXN0EjIKCWxlc3Nvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI4ChREZWxldGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24ifwoUSW1wb3J0TGVzc29uc1JlcXVlc3QSLgoHbGVzc29ucxgBIAMoCzIQLm1uZW1lLnYxLkxlc3NvbkILukgIkgEFCAEQ9AMSNwoLb25fY29uZmxpY3QYAiABKA4yGC5tbmVtZS52MS5JbXBvcnRDb25mbGljdEIIukgFggECEAEiigEKFUltcG9ydExlc3NvbnNSZXNwb25zZRIVCg1jcmVhdGVkX2NvdW50GAEgASgFEhYKDnJlcGxhY2VkX2NvdW50GAIgASgFEhcKD3VuY2hhbmdlZF9jb3VudBgDIAEoBRIVCg1za2lwcGVkX2NvdW50GAQgASgFEhIKCmxlc3Nvbl9pZHMYBSADKAkiPgoURXhwb3J0TGVzc29uc1JlcXVlc3QSJgoGZmlsdGVyGAEgASgLMhYubW5lbWUudjEuTGVzc29uRmlsdGVyIjkKFUV4cG9ydExlc3NvbnNSZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24qggEKDkltcG9ydENvbmZsaWN0Eh8KG0lNUE9SVF9DT05GTElDVF9VTlNQRUNJRklFRBAAEhgKFElNUE9SVF9DT05GTElDVF9GQUlMEAESGAoUSU1QT1JUX0NPTkZMSUNUX1NLSVAQAhIbChdJTVBPUlRfQ09ORkxJQ1RfUkVQTEFDRRADMu8SCgxMZWFyblNlcnZpY2USnQIKDENyZWF0ZUxlc3NvbhIdLm1uZW1lLnYxLkNyZWF0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVMZXNzb25SZXNwb25zZSLNAZACALjkJgLK5CYCCAPK5CZqCAYaZnRoZSBpZCBpcyB0YWtlbiBieSBhIGxlc3NvbiB3aXRoIG90aGVyIGNvbnRlbnQgKHRoZSBzYW1lIGNvbnRlbnQgYWdhaW4gaXMgYW5zd2VyZWQgd2l0aCB3aGF0IGlzIHRoZXJlKcrkJk4ICBAfGkhpdCBjYW5ub3QgYmUgZW1iZWRkZWQgc29vbiBhbmQgdG9vIG11Y2ggd2FpdHMgYWxyZWFkeSAobm90aGluZyBpcyBzYXZlZCkSWQoJR2V0TGVzc29uEhoubW5lbWUudjEuR2V0TGVzc29uUmVxdWVzdBobLm1uZW1lLnYxLkdldExlc3NvblJlc3BvbnNlIhOQAgK45CYByuQmAggDyuQmAggFEpoBCgtMaXN0TGVzc29ucxIcLm1uZW1lLnYxLkxpc3RMZXNzb25zUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RMZXNzb25zUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxJfCg1TZWFyY2hMZXNzb25zEh4ubW5lbWUudjEuU2VhcmNoTGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5TZWFyY2hMZXNzb25zUmVzcG9uc2UiDZACArjkJgHK5CYCCAMShAIKDFVwZGF0ZUxlc3NvbhIdLm1uZW1lLnYxLlVwZGF0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5VcGRhdGVMZXNzb25SZXNwb25zZSK0AZACArjkJgLK5CYCCAPK5CYxCAMaLXRoZSBtYXNrIG5hbWVzIGEgZmllbGQgdGhhdCBjYW5ub3QgYmUgY2hhbmdlZMrkJgIIBcrkJhQICRAXGg5pdCBpcyBhcmNoaXZlZMrkJlAICBAfGkppdCBjYW5ub3QgYmUgZW1iZWRkZWQgc29vbiBhbmQgdG9vIG11Y2ggd2FpdHMgYWxyZWFkeSAobm90aGluZyBpcyBjaGFuZ2VkKRJiCgxEZWxldGVMZXNzb24SHS5tbmVtZS52MS5EZWxldGVMZXNzb25SZXF1ZXN0Gh4ubW5lbWUudjEuRGVsZXRlTGVzc29uUmVzcG9uc2UiE5ACArjkJgLK5CYCCAPK5CYCCAUS+gEKDUltcG9ydExlc3NvbnMSHi5tbmVtZS52MS5JbXBvcnRMZXNzb25zUmVxdWVzdBofLm1uZW1lLnYxLkltcG9ydExlc3NvbnNSZXNwb25zZSKnAZACALjkJgLK5CYCCAPK5CY9CAYaOWFuIGlkIGlzIHRha2VuIGJ5IG90aGVyIGNvbnRlbnQgYW5kIGBvbl9jb25mbGljdGAgaXMgRkFJTMrkJlUICBAfGk90aGV5IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbXVjaCB3YWl0cyBhbHJlYWR5IChub3RoaW5nIGlzIGJyb3VnaHQgaW4pEqgBCg1FeHBvcnRMZXNzb25zEh4ubW5lbWUudjEuRXhwb3J0TGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5FeHBvcnRMZXNzb25zUmVzcG9uc2UiVJACAbjkJgHK5CYCCAPK5CZDCAgQIBo9YXMgbWFueSBzdHJlYW1zIGFyZSBvcGVuIGFzIHRoZSBzZXJ2ZXIgb3IgdGhlIHRlbmFudCBtYXkgaGF2ZTABEvMBCg9TdG9yZVJlZmxlY3Rpb24SIC5tbmVtZS52MS5TdG9yZVJlZmxlY3Rpb25SZXF1ZXN0GiEubW5lbWUudjEuU3RvcmVSZWZsZWN0aW9uUmVzcG9uc2UimgGQAgC45CYCyuQmAggDyuQmNggGGjJ0aGUgaWQgaXMgdGFrZW4gYnkgYSByZWZsZWN0aW9uIHdpdGggb3RoZXIgY29udGVudMrkJk8ICBAfGklpdCBjYW5ub3QgYmUgZW1iZWRkZWQgc29vbiBhbmQgdG9vIG11Y2ggd2FpdHMgYWxyZWFkeSAobm90aGluZyBpcyBzdG9yZWQpEqYBCg9MaXN0UmVmbGVjdGlvbnMSIC5tbmVtZS52MS5MaXN0UmVmbGVjdGlvbnNSZXF1ZXN0GiEubW5lbWUudjEuTGlzdFJlZmxlY3Rpb25zUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxJrChFTZWFyY2hSZWZsZWN0aW9ucxIiLm1uZW1lLnYxLlNlYXJjaFJlZmxlY3Rpb25zUmVxdWVzdBojLm1uZW1lLnYxLlNlYXJjaFJlZmxlY3Rpb25zUmVzcG9uc2UiDZACArjkJgHK5CYCCAMSdAoUU3VtbWFyaXplUmVmbGVjdGlvbnMSJS5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1JlcXVlc3QaJi5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1Jlc3BvbnNlIg2QAgG45CYByuQmAggDEuwBCgxMb2dLbm93bGVkZ2USHS5tbmVtZS52MS5Mb2dLbm93bGVkZ2VSZXF1ZXN0Gh4ubW5lbWUudjEuTG9nS25vd2xlZGdlUmVzcG9uc2UinAGQAgK45CYCyuQmAggDyuQmOAgGGjR0aGUgZ2l2ZW4gaWQgaXMgdGFrZW4gYnkgYW4gZW50cnkgd2l0aCBvdGhlciBjb250ZW50yuQmTwgIEB8aSWl0IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbXVjaCB3YWl0cyBhbHJlYWR5IChub3RoaW5nIGlzIGxvZ2dlZCkSYgoOUXVlcnlLbm93bGVkZ2USHy5tbmVtZS52MS5RdWVyeUtub3dsZWRnZVJlcXVlc3QaIC5tbmVtZS52MS5RdWVyeUtub3dsZWRnZVJlc3BvbnNlIg2QAgG45CYByuQmAggDYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_knowledge, file_mneme_v1_options, file_mneme_v1_reflection]);
 
 /**
  * Lesson is a distilled insight.
@@ -564,8 +564,9 @@ export type UpdateLessonRequest = Message<"mneme.v1.UpdateLessonRequest"> & {
   lesson?: Lesson;
 
   /**
-   * Which of title, content, category, importance, agent_id, project, tags,
-   * context, source_session_id and source_event_id to change. Required.
+   * Which fields of the lesson to change. Required.
+   * It may name title, content, category, importance, agent_id, project, tags,
+   * context, source_session_id, source_event_id.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -818,11 +819,11 @@ export const LearnService: GenService<{
   /**
    * Saves a lesson.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson
-   * with other content (the same content again is answered with what is
-   * there); RESOURCE_EXHAUSTED (QUEUE_FULL) with RetryInfo, and nothing saved,
-   * when it cannot be embedded soon and too much waits already.
+   * Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
+   * other content (the same content again is answered with what is there);
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
+   * waits already (nothing is saved).
    *
    * @generated from rpc mneme.v1.LearnService.CreateLesson
    */
@@ -834,7 +835,7 @@ export const LearnService: GenService<{
   /**
    * Returns one lesson, archived or not, and counts the access.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
    *
    * @generated from rpc mneme.v1.LearnService.GetLesson
@@ -847,8 +848,9 @@ export const LearnService: GenService<{
   /**
    * Lists lessons, the most recently updated first. Counts no access.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    *
    * @generated from rpc mneme.v1.LearnService.ListLessons
    */
@@ -861,7 +863,7 @@ export const LearnService: GenService<{
    * Searches lessons by meaning and words, and counts the access of each one
    * found.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT.
    *
    * @generated from rpc mneme.v1.LearnService.SearchLessons
@@ -874,10 +876,11 @@ export const LearnService: GenService<{
   /**
    * Changes the fields of a lesson that the mask names.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT (also for a mask that names no such field);
-   * NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it is archived;
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and nothing changed.
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+   * it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+   * soon and too much waits already (nothing is changed).
    *
    * @generated from rpc mneme.v1.LearnService.UpdateLesson
    */
@@ -891,7 +894,7 @@ export const LearnService: GenService<{
    * for, and stays reachable by its id and by Recall. Archiving it again
    * changes nothing.
    *
-   * Scope: write.
+   * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
    *
    * @generated from rpc mneme.v1.LearnService.DeleteLesson
@@ -905,10 +908,10 @@ export const LearnService: GenService<{
    * Brings in lessons as ExportLessons gives them, all or none. Those that are
    * there already with the same content are left alone.
    *
-   * Scope: write.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other
-   * content and on_conflict is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) as
-   * CreateLesson, and nothing brought in.
+   * Scope: write. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
+   * and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
+   * embedded soon and too much waits already (nothing is brought in).
    *
    * @generated from rpc mneme.v1.LearnService.ImportLessons
    */
@@ -920,9 +923,9 @@ export const LearnService: GenService<{
   /**
    * Streams the tenant's lessons, by id, for a backup or another tenant.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) with
-   * RetryInfo.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+   * streams are open as the server or the tenant may have.
    *
    * @generated from rpc mneme.v1.LearnService.ExportLessons
    */
@@ -935,10 +938,11 @@ export const LearnService: GenService<{
    * Stores what an agent concluded from an attempt. It is found by its meaning
    * when the call returns.
    *
-   * Scope: write.
+   * Scope: write. Repeatable: when `reflection_id` is given; the clients see to
+   * it.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-   * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson, and
-   * nothing stored.
+   * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
+   * soon and too much waits already (nothing is stored).
    *
    * @generated from rpc mneme.v1.LearnService.StoreReflection
    */
@@ -950,8 +954,9 @@ export const LearnService: GenService<{
   /**
    * Lists reflections, the newest first, also as text for a prompt.
    *
-   * Scope: read.
-   * Errors: INVALID_ARGUMENT (also for a page token of other filters).
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
    *
    * @generated from rpc mneme.v1.LearnService.ListReflections
    */
@@ -963,7 +968,7 @@ export const LearnService: GenService<{
   /**
    * Searches reflections that bear on a task, also as text for a prompt.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT.
    *
    * @generated from rpc mneme.v1.LearnService.SearchReflections
@@ -977,7 +982,7 @@ export const LearnService: GenService<{
    * Summarizes reflections: how often attempts succeeded, what fails again and
    * again, what works, grouped by meaning over every reflection that matches.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    *
    * @generated from rpc mneme.v1.LearnService.SummarizeReflections
@@ -990,10 +995,10 @@ export const LearnService: GenService<{
   /**
    * Logs one line of experience. The same line again is answered as a duplicate.
    *
-   * Scope: write.
+   * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-   * entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) as CreateLesson,
-   * and nothing logged.
+   * entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+   * embedded soon and too much waits already (nothing is logged).
    *
    * @generated from rpc mneme.v1.LearnService.LogKnowledge
    */
@@ -1006,7 +1011,7 @@ export const LearnService: GenService<{
    * Answers with the experience that bears on a query, ranked by meaning,
    * recency and success rate, as entries and as markdown within a token budget.
    *
-   * Scope: read.
+   * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    *
    * @generated from rpc mneme.v1.LearnService.QueryKnowledge

@@ -1,0 +1,32 @@
+from google.protobuf import descriptor_pb2 as _descriptor_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
+from google.rpc import code_pb2 as _code_pb2
+from mneme.v1 import auth_pb2 as _auth_pb2
+from mneme.v1 import errors_pb2 as _errors_pb2
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+REQUIRED_SCOPE_FIELD_NUMBER: _ClassVar[int]
+required_scope: _descriptor.FieldDescriptor
+LONG_LIVED_FIELD_NUMBER: _ClassVar[int]
+long_lived: _descriptor.FieldDescriptor
+ERRORS_FIELD_NUMBER: _ClassVar[int]
+errors: _descriptor.FieldDescriptor
+DEFAULT_VALUE_FIELD_NUMBER: _ClassVar[int]
+default_value: _descriptor.FieldDescriptor
+CHANGEABLE_FIELD_NUMBER: _ClassVar[int]
+changeable: _descriptor.FieldDescriptor
+MADE_WHEN_EMPTY_FIELD_NUMBER: _ClassVar[int]
+made_when_empty: _descriptor.FieldDescriptor
+
+class CallError(_message.Message):
+    __slots__ = ("code", "reason", "when")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    WHEN_FIELD_NUMBER: _ClassVar[int]
+    code: _code_pb2.Code
+    reason: _errors_pb2.ErrorReason
+    when: str
+    def __init__(self, code: _Optional[_Union[_code_pb2.Code, str]] = ..., reason: _Optional[_Union[_errors_pb2.ErrorReason, str]] = ..., when: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,53 @@
+"""Puts what the schemas' options say into an image's comments: all generated code then tells it."""
+
+from __future__ import annotations
+
+import textwrap
+
+from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor_pb2 import MethodOptions
+
+from clientgen.description import PACKAGE, Rpc, describe, name_at
+
+_WIDTH = 78
+
+
+def tell(image: bytes, *, rpcs: bool = True) -> bytes:
+    """The image with the options' meaning added to the comments of fields, and of RPCs."""
+    api = describe(image)
+    said: dict[str, list[str]] = {}
+    for rpc in (rpc for service in api.services for rpc in service.rpcs):
+        if rpcs:
+            scope = f"Scope: {rpc.scope}. {repeats(rpc)}"
+            said[rpc.descriptor.full_name] = ["", scope, errors(rpc)]
+        if rpc.update:
+            names = ", ".join(field.name for field in rpc.update.fields)
+            mask = f"{rpc.descriptor.input_type.full_name}.update_mask"
+            said[mask] = [f"It may name {names}."]
+    files = descriptor_pb2.FileDescriptorSet.FromString(image)
+    for file in files.file:
+        if file.package != PACKAGE:
+            continue
+        for location in file.source_code_info.location:
+            name = f"{PACKAGE}.{name_at(file, tuple(location.path))}"
+            if location.leading_comments and name in said:
+                lines = [
+                    part for text in said[name] for part in textwrap.wrap(text, _WIDTH) or [""]
+                ]
+                location.leading_comments += "".join(f" {line}\n" for line in lines)
+    return files.SerializeToString()
+
+
+def errors(rpc: Rpc) -> str:
+    """How an RPC fails, in one sentence."""
+    return f"Errors: {'; '.join(map(str, rpc.errors))}."
+
+
+def repeats(rpc: Rpc) -> str:
+    """Whether a request may be sent again, in words."""
+    if rpc.made_ids:
+        ids = " and ".join(f"`{path}`" for path in rpc.made_ids)
+        return f"Repeatable: when {ids} is given; the clients see to it."
+    if rpc.level == MethodOptions.NO_SIDE_EFFECTS:
+        return "Repeatable: yes, it changes nothing."
+    return f"Repeatable: {'yes' if rpc.repeatable else 'no'}."
