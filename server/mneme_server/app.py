@@ -30,7 +30,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
 from mneme_server.common.repeating import Repeating
-from mneme_server.context.beside import LearnedBeside
+from mneme_server.context.learned import Learned
 from mneme_server.context.retrieval import GetContext, SearchSessions
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.timeline import GetTimeline
@@ -186,7 +186,7 @@ class Application:
         writing = SoonEmbedder(embedder, patience_s=_WRITE_PATIENCE_S)
         recall = Recall(registry, embedder, foreground, asking)
         reflections = Reflections(registry, writing, recall, self._reflection_limits(), self._tally)
-        learned = LearnedBeside(registry, recall, reflections)
+        learned = Learned(registry, recall, reflections)
         info = ServerInfo(
             version=__version__,
             embedding_model=self.memories.model.model_id,

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.foreground import Foreground
-from mneme_server.context.worker import SummaryWorker
+from mneme_server.context.summaries import SummaryWorker
 from mneme_server.corpus.pipeline import EmbeddingPipeline
 from mneme_server.corpus.registry import TenantRegistry
 from mneme_server.embedding.batcher import MicroBatcher

@@ -1,18 +1,21 @@
 """What a session's events tell of what was done, decided and left open: a handover that nobody had
-to write."""
+to write.
+
+Todos are read from the lists that agents keep: in a tool's arguments, in an event's payload, as
+boxes in a message. The last state counts.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mneme_server.context.model import Collected, Decision, EventDigest, Handover
-from mneme_server.context.saying import telling
-from mneme_server.context.summarizing import SessionNotes
-from mneme_server.context.todos import TodoList, object_of
-from mneme_server.context.words import cut
+from mneme_server.context.model import Collected, Decision, EventDigest, Handover, Todo
+from mneme_server.context.notes import SessionNotes
+from mneme_server.context.words import cut, sentences_of, telling
 from mneme_server.events.model import EventType
 
 MAX_STEPS = 10
@@ -36,7 +39,6 @@ _DOES = frozenset(
 """Verbs of tools that change something: the call is a step that was taken, not a look."""
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _COMMIT = re.compile(r"\bgit\b[^\n|;&]*\bcommit\b[^\n]*?-[a-z]*m\s*([\"'])(.{1,300}?)\1", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|\s*\n\s*")
 _NAMED = re.compile(r"(?:[-*] )?\**decision\**\s*[:–—-]\s*(?=\S)", re.IGNORECASE)
 _DECIDED = re.compile(
     r"(?<!\bas )\b(?:(?:we|i)(?:['’]ve| have)? (?:decided|chose|chosen|agreed|opted|settled)"
@@ -50,6 +52,121 @@ _INTENDS = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(r"[,;:]?\s+(?=(?:because|since|so that|in order to|due to)\b)", re.IGNORECASE)
+
+MAX_TODOS = 50
+_TODO_CHARS = 500
+_LISTS = ("todos", "todo_list", "newTodos", "plan", "tasks", "items")
+_TEXTS = ("content", "task", "step", "title", "subject", "text", "description", "name")
+_KEEPS_TODOS = re.compile(r"todo|plan|task", re.IGNORECASE)
+_DONE = frozenset(("completed", "complete", "done", "finished", "closed", "resolved"))
+_DROPPED = frozenset(("cancelled", "canceled", "deleted", "dropped", "skipped"))
+_PRIORITIES = {"urgent": 1, "critical": 1, "highest": 1, "high": 2, "medium": 3, "normal": 3,
+               "low": 4, "lowest": 5}  # fmt: skip
+_BOX = re.compile(r"^[ \t]*[-*+] \[([ xX])\] (\S[^\n]{0,600})", re.MULTILINE)
+_MANY_BOXES = 20
+
+
+@dataclass(slots=True)
+class _Item:
+    text: str
+    event_id: str
+    status: str = ""
+    priority: int = 0
+
+
+@dataclass(slots=True)
+class TodoList:
+    """The todos of a session, in the state in which it left them."""
+
+    _items: OrderedDict[str, _Item] = field(default_factory=OrderedDict)
+    _created: int = 0
+
+    def completed(self) -> Iterator[tuple[str, str]]:
+        """Yield what is done, with the event that says so."""
+        for item in self._items.values():
+            if item.status in _DONE:
+                yield item.text, item.event_id
+
+    def open(self) -> Iterator[tuple[Todo, str]]:
+        """Yield what is still to do, with the event that says so."""
+        for item in self._items.values():
+            if item.status not in _DONE | _DROPPED:
+                yield Todo(item.text, item.priority), item.event_id
+
+    def called(self, tool: str, payload: Mapping[str, object], event_id: str) -> None:
+        """Read a tool's call: one with the whole list, or one that makes or changes a task."""
+        if not _KEEPS_TODOS.search(tool):
+            return
+        arguments = _arguments(payload)
+        for key in _LISTS:
+            listed = arguments.get(key)
+            if isinstance(listed, str):
+                listed = _json(listed)
+            if isinstance(listed, list):
+                self._replace(listed, event_id)
+                return
+        self._one_task(tool.lower(), arguments, event_id)
+
+    def told(self, payload: Mapping[str, object], event_id: str) -> None:
+        """Read an event's payload that says what is open and what is done."""
+        todos = payload.get("todos")
+        if isinstance(todos, list):
+            self._replace(todos, event_id)
+        for key, status in (("open_todos", ""), ("completed_todos", "completed")):
+            listed = payload.get(key)
+            if isinstance(listed, list):
+                for entry in listed[:MAX_TODOS]:
+                    self._put(_item(entry, event_id, status))
+
+    def listed(self, message: str, event_id: str) -> None:
+        """Read the boxes of a message: "- [ ] to do", "- [x] done"."""
+        for box in list(_BOX.finditer(message))[:_MANY_BOXES]:
+            status = "completed" if box[1] in "xX" else ""
+            self._put(_Item(cut(box[2], _TODO_CHARS), event_id, status))
+
+    def _replace(self, listed: list[object], event_id: str) -> None:
+        # What a list no longer holds is neither open nor done, unless it was done before.
+        self._items = OrderedDict(
+            (key, item) for key, item in self._items.items() if item.status in _DONE
+        )
+        for entry in listed[:MAX_TODOS]:
+            self._put(_item(entry, event_id))
+
+    def _one_task(self, tool: str, arguments: Mapping[str, object], event_id: str) -> None:
+        number = str(arguments.get("taskId", arguments.get("task_id", "")))
+        if "create" in tool:
+            made = _item(arguments, event_id)
+            if made is not None:
+                self._created += 1
+                self._put(made, key=f"#{self._created}")
+        elif "update" in tool and f"#{number}" in self._items:
+            item = self._items[f"#{number}"]
+            item.status = str(arguments.get("status") or item.status).lower()
+            item.event_id = event_id
+
+    def _put(self, item: _Item | None, *, key: str = "") -> None:
+        if item is None:
+            return
+        key = key or item.text.lower()
+        if key in self._items or len(self._items) < 2 * MAX_TODOS:
+            self._items[key] = item
+
+
+def _item(entry: object, event_id: str, status: str = "") -> _Item | None:
+    if isinstance(entry, str):
+        return _Item(cut(entry, _TODO_CHARS), event_id, status) if entry.strip() else None
+    if not isinstance(entry, Mapping):
+        return None
+    text = next((entry[k] for k in _TEXTS if isinstance(entry.get(k), str) and entry[k]), "")
+    if entry.get("completed") is True or entry.get("done") is True:
+        status = "completed"
+    said = str(entry.get("status") or entry.get("state") or status).lower()
+    priority = entry.get("priority")
+    if isinstance(priority, str):
+        ranked = _PRIORITIES.get(priority.lower(), 0)
+    else:
+        ranked = int(priority) if isinstance(priority, int | float) and 1 <= priority <= 5 else 0
+    return _Item(cut(str(text), _TODO_CHARS), event_id, said, ranked) if text else None
 
 
 @dataclass(slots=True)
@@ -75,7 +192,7 @@ class Collector:
     def add(self, events: Iterable[EventDigest]) -> None:
         """Read some more events."""
         for event in events:
-            payload = object_of(event.payload_json)
+            payload = _object(event.payload_json)
             if event.event_type == EventType.TOOL_CALL:
                 self.todos.called(event.name, payload, event.id)
                 self._called(event, payload)
@@ -133,7 +250,7 @@ class Collector:
         answer = telling(event.text, answers_only=True)
         if answer:
             self._final = (cut(answer, _FINAL_CHARS), event.id)
-        for sentence in _SENTENCE.split(event.text):
+        for sentence in sentences_of(event.text):
             self._weigh(sentence.strip(), event.id)
         self.todos.listed(event.text, event.id)
 
@@ -202,3 +319,16 @@ def _step_of(name: str, arguments: Mapping[str, object]) -> str:
         and len(str(value)) <= _VALUE_CHARS
     )
     return cut(f"{name}: {said}" if said else name, _STEP_CHARS)
+
+
+def _object(payload_json: str) -> Mapping[str, object]:
+    """Return a payload; empty where it is none, or was too large to be read."""
+    found = _json(payload_json) if payload_json not in ("", "{}") else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -1,17 +1,25 @@
-"""The words of a handover."""
+"""Handovers: in words, and as the caller gave them joined with what the session's events tell."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from mneme_server.context.model import Decision, Handover
-from mneme_server.context.words import cut
+from mneme_server.context.model import Collected, Decision, Handover, Todo
+from mneme_server.context.words import cut, folded, words_of
 
 MAX_SUMMARY = 1_020
 """Characters of a handover's summary: what an embedding model reads."""
 _ITEMS = 5
 _DECISIONS = 3
 _REASONED = re.compile(r"(?:because|since|so that|in order to|due to|as|to|for)\b", re.IGNORECASE)
+_SAME_TODO = 0.75
+"""Share of words in common (Jaccard) from which two todos are the same."""
+_JOINED = ("completed_todos", "open_todos", "decisions", "files", "unresolved_errors")
+LISTS = ("progress", "locked_contexts", *_JOINED)
+"""The lists of a handover."""
 
 
 def decided(decision: Decision, limit: int = 0) -> str:
@@ -45,3 +53,85 @@ def handover_text(handover: Handover) -> str:
         parts.append(f"Unresolved: {'; '.join(handover.unresolved_errors[:_DECISIONS])}")
     text = ". ".join(part.rstrip(". ") for part in parts)
     return text if len(text) <= MAX_SUMMARY else f"{text[: MAX_SUMMARY - 3]}..."
+
+
+def given_part(handover: Handover) -> Handover:
+    """Return what a caller gave of a handover."""
+    collected = {(entry.kind, entry.index) for entry in handover.collected}
+    kept: dict[str, Any] = {
+        kind: tuple(
+            entry
+            for index, entry in enumerate(getattr(handover, kind))
+            if (kind, index) not in collected
+        )
+        for kind in LISTS
+    }
+    return replace(handover, collected=(), **kept)
+
+
+def joined(given: Handover, found: Handover) -> Handover:
+    """Return the given handover with what was found besides.
+
+    What is given comes first and wins: progress that is given leaves out the progress that was
+    found, and what says the same as something given is left out.
+    """
+    events = {(entry.kind, entry.index): entry.event_ids for entry in found.collected}
+    lists: dict[str, Any] = {}
+    collected: list[Collected] = []
+    for kind in ("progress", *_JOINED):
+        own: Sequence[Any] = getattr(given, kind)
+        entries = list(own)
+        for index, entry in enumerate(getattr(found, kind)):
+            if (kind == "progress" and own) or _is_said(kind, entry, given):
+                continue
+            collected.append(Collected(kind, len(entries), events.get((kind, index), ())))
+            entries.append(entry)
+        lists[kind] = tuple(entries)
+    return replace(given, collected=tuple(collected), **lists)
+
+
+def sorted_by_priority(handover: Handover, last: int) -> Handover:
+    """Return the handover with its open todos by priority, the most urgent first; those of none
+    count as `last`."""
+    todos = handover.open_todos
+    order = sorted(range(len(todos)), key=lambda place: todos[place].priority or last)
+    places = {place: rank for rank, place in enumerate(order)}
+    moved = tuple(
+        replace(entry, index=places[entry.index]) if entry.kind == "open_todos" else entry
+        for entry in handover.collected
+    )
+    return replace(handover, open_todos=tuple(todos[p] for p in order), collected=moved)
+
+
+def _is_said(kind: str, entry: Any, given: Handover) -> bool:
+    """Tell whether the caller has said the same, or that it is done by now."""
+    if kind in ("open_todos", "completed_todos"):
+        return _is_among(entry, [*given.completed_todos, *given.open_todos])
+    if kind == "decisions":
+        return _is_among(entry.decision, [decision.decision for decision in given.decisions])
+    return entry in getattr(given, kind)
+
+
+def _is_among(entry: Todo | str, others: Iterable[Todo | str]) -> bool:
+    return any(same_todo(_text(entry), _text(other)) for other in others)
+
+
+def _text(entry: Todo | str) -> str:
+    return entry.content if isinstance(entry, Todo) else entry
+
+
+def same_todo(one: str, other: str) -> bool:
+    """Tell whether two todos say the same: three quarters of their words are."""
+    return alike(todo_key(one), todo_key(other))
+
+
+def todo_key(text: str) -> frozenset[str]:
+    """Return the words by which todos are compared."""
+    words = frozenset(folded(word) for word in words_of(text))
+    return words or frozenset(text.lower().split())
+
+
+def alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Tell whether two todos say the same, by their keys."""
+    union = one | other
+    return bool(union) and len(one & other) / len(union) >= _SAME_TODO

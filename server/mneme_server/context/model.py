@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mneme_server.events.model import Session
 from mneme_server.events.outcome import Outcome
@@ -292,12 +292,3 @@ class QueuedSummary:
 
     session_id: str
     attempts: int = 0
-
-
-@dataclass(slots=True)
-class Counted:
-    """A count with the sessions and events behind it."""
-
-    count: int = 0
-    session_ids: list[str] = field(default_factory=list)
-    event_ids: list[str] = field(default_factory=list)

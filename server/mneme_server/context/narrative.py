@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mneme_server.common.humanize import ago, lasting
 from mneme_server.context.handover import decided
 from mneme_server.context.model import (
     Awakening,
@@ -14,9 +15,7 @@ from mneme_server.context.model import (
     WorkPattern,
     active_us,
 )
-from mneme_server.context.relative import ago, lasting
-from mneme_server.context.saying import ended
-from mneme_server.context.words import cut
+from mneme_server.context.words import cut, ended
 from mneme_server.events.outcome import Outcome
 
 NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mneme_server.context.model import Counted, Evidence, PastSession, WorkPattern
-from mneme_server.context.words import cut, error_topics, folded, words_of
+from mneme_server.context.handover import alike, todo_key
+from mneme_server.context.model import Evidence, PastSession, WorkPattern
+from mneme_server.context.words import cut, error_topics, folded
 
 FEW = 4
 """Of so many sessions or fewer, two show a pattern; of more, it takes three."""
@@ -20,8 +21,6 @@ _PER_KIND = 3
 _LONGEST_WORKFLOW = 4
 _SHORTEST_WORKFLOW = 2
 _MAX_EVENTS = 20
-_SAME_TODO = 0.75
-"""Share of words in common (Jaccard) from which two todos are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +55,25 @@ def topic_key(topic: str) -> str:
     return folded(topic.lower())
 
 
+@dataclass(slots=True)
+class _Counted:
+    """A count with the sessions and events behind it."""
+
+    count: int = 0
+    session_ids: list[str] = field(default_factory=list)
+    event_ids: list[str] = field(default_factory=list)
+
+
 def _counted(
     sessions: Sequence[PastSession],
     needed: int,
     subjects: Callable[[PastSession], Iterable[tuple[str, Sequence[str]]]],
-) -> list[tuple[str, Counted]]:
+) -> list[tuple[str, _Counted]]:
     """Count in how many sessions each subject occurs; those that are enough, the most first."""
-    counts: dict[str, Counted] = {}
+    counts: dict[str, _Counted] = {}
     for past in sessions:
         for subject, event_ids in subjects(past):
-            counted = counts.setdefault(subject, Counted())
+            counted = counts.setdefault(subject, _Counted())
             if past.session.id not in counted.session_ids:
                 counted.session_ids.append(past.session.id)
                 counted.count += 1
@@ -74,7 +82,7 @@ def _counted(
     return sorted(enough, key=lambda item: -item[1].count)
 
 
-def _evidence(counted: Counted) -> Evidence:
+def _evidence(counted: _Counted) -> Evidence:
     events = tuple(dict.fromkeys(counted.event_ids))[:_MAX_EVENTS]
     return Evidence(tuple(counted.session_ids), events)
 
@@ -118,8 +126,8 @@ def _topics(
 
 
 def _telling(
-    found: Sequence[tuple[str, Counted]], count: int, among: Topics | None
-) -> list[tuple[str, Counted]]:
+    found: Sequence[tuple[str, _Counted]], count: int, among: Topics | None
+) -> list[tuple[str, _Counted]]:
     """Return the topics by which sessions stand out, the one that does so most first.
 
     What nearly all sessions have in common tells nothing of these.
@@ -186,7 +194,7 @@ def _workflows(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern
                     yield " → ".join(run), ()
 
     found = _counted(sessions, needed, subjects)
-    chosen: list[tuple[str, Counted]] = []
+    chosen: list[tuple[str, _Counted]] = []
     for run, counted in sorted(found, key=lambda item: (-item[1].count, -item[0].count("→"))):
         if not any(_within(run, other) for other, _ in chosen):
             chosen.append((run, counted))
@@ -210,29 +218,14 @@ def _todos(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     last = sessions[0].handover
     found = []
     for todo in last.open_todos if last else ():
-        wanted = _key(todo.content)
+        wanted = todo_key(todo.content)
         same = [
             past.session.id
             for past in sessions
             if past.handover
-            and any(_alike(wanted, _key(other.content)) for other in past.handover.open_todos)
+            and any(alike(wanted, todo_key(other.content)) for other in past.handover.open_todos)
         ]
         if len(same) >= min(needed, 2):
             said = f"“{cut(todo.content, 120)}” has been left open in {len(same)} sessions"
             found.append(WorkPattern("open_todo", said, Evidence(tuple(same)), todo.content))
     return found[:_PER_KIND]
-
-
-def same_todo(one: str, other: str) -> bool:
-    """Tell whether two todos say the same: three quarters of their words are."""
-    return _alike(_key(one), _key(other))
-
-
-def _key(text: str) -> frozenset[str]:
-    words = frozenset(folded(word) for word in words_of(text))
-    return words or frozenset(text.lower().split())
-
-
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    union = one | other
-    return bool(union) and len(one & other) / len(union) >= _SAME_TODO

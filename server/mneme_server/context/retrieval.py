@@ -1,23 +1,29 @@
-"""GetContext and SearchSessions: past sessions that bear on a topic."""
+"""GetContext and SearchSessions: past sessions that bear on a topic, their key events, and all of
+it as text for a prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from mneme_server.common.clock import now_us
-from mneme_server.context.beside import LearnedBeside
-from mneme_server.context.key_events import key_events
+from mneme_server.common.humanize import ago
+from mneme_server.context.learned import Learned, bears_on
 from mneme_server.context.model import KeyEvent, PastSession, SessionScope, active_us
 from mneme_server.context.ports import ContextUnit
-from mneme_server.context.prompt import prompt_of
-from mneme_server.context.relevance import bears_on
-from mneme_server.context.sessions import document_filter, load, recency
-from mneme_server.corpus.document import Scope
+from mneme_server.context.sessions import document_filter, load, nearest, recency, source_ids
+from mneme_server.context.words import cut, telling, without_tokens
+from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows
 from mneme_server.corpus.tenant import TenantMemory, Tenants
+from mneme_server.events.model import Event, EventType
+from mneme_server.events.outcome import Outcome
 from mneme_server.learn.model import FoundLesson
 from mneme_server.learn.ports import TextEmbedder
 from mneme_server.learn.reflection_model import FoundReflection
+from mneme_server.learn.reflection_model import prompt_of as reflections_prompt
 from mneme_server.recall.search import Answer, Recall, Recalled, RecallQuery
 
 RELEVANCE_WEIGHT = 0.7
@@ -25,6 +31,13 @@ RECENCY_WEIGHT = 0.3
 _SESSIONS = 25
 """Summaries that are looked at, at least: recency may lift one that is less relevant."""
 _EVENTS = 40
+MAX_KEY_EVENTS = 5
+_SIMILAR = 3
+_EVENT_CHARS = 300
+NOTHING = "No relevant past context found."
+_SUMMARY_CHARS = 600
+_CONTENT_CHARS = 300
+_NO_ROWS: Rows = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,15 @@ class FoundContext:
     words_only: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A session and how well it fits."""
+
+    past: PastSession
+    score: float
+    similarity: float | None
+
+
 @dataclass(slots=True)
 class _Candidate:
     relevance: float
@@ -64,7 +86,7 @@ class GetContext:
     tenants: Tenants[ContextUnit]
     embedder: TextEmbedder
     recall: Recall
-    learned: LearnedBeside
+    learned: Learned
 
     def __call__(self, tenant_id: str, topic: str, scope: SessionScope, limit: int) -> FoundContext:
         """Return what bears on the topic; sessions by 0.7 relevance and 0.3 recency.
@@ -80,30 +102,13 @@ class GetContext:
         )
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
-                sessions = unit.sessions.get_many(list(candidates))
-                ranked = [
-                    (
-                        RELEVANCE_WEIGHT * candidates[key].relevance
-                        + RECENCY_WEIGHT * recency(active_us(session), now),
-                        key,
-                    )
-                    for key, session in sessions.items()
-                    if scope.lets_through(session)
-                ]
-                ranked.sort(key=lambda item: (-item[0], item[1]))
-                best = ranked[:limit]
-                known = load(unit, [key for _, key in best])
+                sessions = _best(unit, candidates, scope, limit, now)
                 total = unit.summaries.count(scope)
-            found = [
-                ContextSession(known[key], score, candidates[key].similarity)
-                for score, key in best
-                if key in known
-            ]
-            found = self._with_events(memory, topic, found, candidates)
-        lessons = self.learned.lessons(tenant_id, topic, scope, limit)
-        reflections = self.learned.found_reflections(tenant_id, topic, scope, limit)
-        prompt = prompt_of(topic, found, lessons, reflections, now)
-        return FoundContext(found, lessons, reflections, total, prompt, words_only)
+            sessions = self._with_events(memory, topic, sessions, candidates)
+        lessons = self.learned.lessons_on(tenant_id, topic, scope, limit)
+        reflections = self.learned.reflections_on(tenant_id, topic, scope, limit)
+        prompt = prompt_of(topic, sessions, lessons, reflections, now)
+        return FoundContext(sessions, lessons, reflections, total, prompt, words_only)
 
     def _candidates(
         self, tenant_id: str, topic: str, scope: SessionScope, limit: int
@@ -149,19 +154,6 @@ class GetContext:
         return [replace(one, key_events=chosen[one.past.session.id]) for one in found]
 
 
-def _bearing_on(topic: str, answer: Answer) -> list[Recalled]:
-    return [found for found in answer.results if bears_on(topic, found)]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSession:
-    """A session and how well it fits."""
-
-    past: PastSession
-    score: float
-    similarity: float | None
-
-
 @dataclass(frozen=True, slots=True)
 class SearchSessions:
     """Searches sessions by their summaries and handovers."""
@@ -188,3 +180,138 @@ class SearchSessions:
             if key in known
         ]
         return found, answer
+
+
+def _best(
+    unit: ContextUnit,
+    candidates: Mapping[str, _Candidate],
+    scope: SessionScope,
+    limit: int,
+    now: int,
+) -> list[ContextSession]:
+    """Return the candidates that rank highest, the best first."""
+    sessions = unit.sessions.get_many(list(candidates))
+    ranked = [
+        (
+            RELEVANCE_WEIGHT * candidates[key].relevance
+            + RECENCY_WEIGHT * recency(active_us(session), now),
+            key,
+        )
+        for key, session in sessions.items()
+        if scope.lets_through(session)
+    ]
+    ranked.sort(key=lambda item: (-item[0], item[1]))
+    best = ranked[:limit]
+    known = load(unit, [key for _, key in best])
+    return [
+        ContextSession(known[key], score, candidates[key].similarity)
+        for score, key in best
+        if key in known
+    ]
+
+
+def _bearing_on(topic: str, answer: Answer) -> list[Recalled]:
+    return [found for found in answer.results if bears_on(topic, found)]
+
+
+def key_events(
+    unit: ContextUnit,
+    index: CorpusIndex,
+    sessions: Sequence[PastSession],
+    vector: Matrix | None,
+    recalled: Mapping[str, Sequence[str]],
+) -> dict[str, list[KeyEvent]]:
+    """Return each session's events most like a topic's vector (d,), then its errors, in time.
+
+    Without a vector, those that recall found alone are like it.
+
+    Args:
+        unit: the transaction.
+        index: the tenant's index.
+        sessions: the sessions.
+        vector: the topic's.
+        recalled: by session, the events that recall found for the topic, the best first.
+    """
+    similar = {
+        past.session.id: _nearest(index, past.session.id, vector)
+        for past in sessions
+        if vector is not None
+        and len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
+    }
+    rows = np.concatenate([_NO_ROWS, *similar.values()])
+    names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
+    wanted: dict[str, list[str]] = {}
+    for past in sessions:
+        ids = list(recalled[past.session.id][:_SIMILAR])
+        ids += [names[row] for row in similar.get(past.session.id, _NO_ROWS).tolist()]
+        wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
+    stored = unit.events.by_ids([key for ids in wanted.values() for key in ids])
+    failed = [past.session.id for past in sessions if past.session.error_count]
+    errors = unit.summaries.errors_of(failed, MAX_KEY_EVENTS)
+    return {
+        session_id: _chosen([stored[key] for key in ids if key in stored], errors.get(session_id))
+        for session_id, ids in wanted.items()
+    }
+
+
+def _nearest(index: CorpusIndex, session_id: str, vector: Matrix) -> Rows:
+    filter_ = DocumentFilter(scopes=frozenset({Scope.EVENT}), session_id=session_id)
+    rows, _ = nearest(index, vector, index.select(filter_), MAX_KEY_EVENTS)
+    return rows
+
+
+def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[KeyEvent]:
+    similar = [event for event in similar if _tells(event)]
+    chosen = {event.id: event for event in similar[:_SIMILAR]}
+    for event in [*(errors or ()), *similar[_SIMILAR:]]:
+        if len(chosen) < MAX_KEY_EVENTS:
+            chosen.setdefault(event.id, event)
+    in_time = sorted(chosen.values(), key=lambda event: (event.timestamp_us, event.sequence))
+    return [_key_event(event) for event in in_time]
+
+
+def _tells(event: Event) -> bool:
+    """Tell whether an event is more than a courtesy: "Yes, please" is no key event."""
+    return event.event_type != EventType.MESSAGE or bool(telling(event.text))
+
+
+def _key_event(event: Event) -> KeyEvent:
+    said = without_tokens(event.text) or ": ".join(filter(None, [event.name, event.error]))
+    return KeyEvent(event.id, event.event_type, cut(said, _EVENT_CHARS), event.timestamp_us)
+
+
+def prompt_of(
+    topic: str,
+    sessions: Sequence[ContextSession],
+    lessons: Sequence[FoundLesson],
+    reflections: Sequence[FoundReflection],
+    now_us: int,
+) -> str:
+    """Return sessions, lessons and reflections as markdown; `NOTHING` without any."""
+    parts = []
+    if sessions:
+        parts.append(f"## Past sessions on “{cut(topic, 100)}”")
+        parts += ["\n".join(_session(found, now_us)) for found in sessions]
+    if lessons:
+        parts.append("## Lessons")
+        parts.append(
+            "\n".join(
+                f"- {found.lesson.title}: {cut(found.lesson.content, _CONTENT_CHARS)}"
+                for found in lessons
+            )
+        )
+    if reflections:
+        parts.append(reflections_prompt([found.reflection for found in reflections]).strip())
+    return "\n\n".join(parts) or NOTHING
+
+
+def _session(found: ContextSession, now_us: int) -> Iterator[str]:
+    session = found.past.session
+    about = [ago(active_us(session), now_us), session.agent_name or session.agent_id]
+    if found.past.summary and found.past.summary.outcome != Outcome.UNKNOWN:
+        about.append(found.past.summary.outcome.name.lower())
+    yield f"### Session {session.id} ({', '.join(filter(None, about))})"
+    if found.past.summary is not None:
+        yield cut(found.past.summary.text, _SUMMARY_CHARS)
+    for event in found.key_events:
+        yield f"- {event.text}"

@@ -8,15 +8,19 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason
 from mneme_server.common.ids import new_id
 from mneme_server.context.collecting import Collector
-from mneme_server.context.documents import session_document
-from mneme_server.context.handover import handover_text
-from mneme_server.context.joining import LISTS, given_part, joined, sorted_by_priority
+from mneme_server.context.handover import (
+    LISTS,
+    given_part,
+    handover_text,
+    joined,
+    sorted_by_priority,
+)
 from mneme_server.context.model import Handover, SessionScope
+from mneme_server.context.notes import SessionNotes, duration_s, event_pages
 from mneme_server.context.ports import ContextUnit
-from mneme_server.context.reading import read_notes
-from mneme_server.context.summarizing import SessionNotes, duration_s, summarize
+from mneme_server.context.summaries import session_document, summarize
 from mneme_server.corpus.document import Scope
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.sessions import session_not_found
 from mneme_server.events.summaries import SummarySchedule
@@ -57,56 +61,39 @@ class Sleep:
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
                 session_id = given.session_id or _chosen(unit, given)
-                given = replace(given, session_id=session_id)
                 before = unit.sessions.get(session_id)
                 known = unit.handovers.get_many([session_id]).get(session_id)
-            if not given.has_content:
-                if before is None:
-                    raise session_not_found(session_id)
-                if known is not None:
-                    own = given_part(known)
-                    given = replace(own, project=given.project, agent_id=given.agent_id)
-            collector = Collector()
-            notes = read_notes(memory, session_id, collector)
+            given = _with_given_before(replace(given, session_id=session_id), before, known)
+            notes, found = _read(memory, session_id)
             now = now_us()
             session = _ended(before, given, now)
-            found = collector.handover(notes, session_id)
             handover = _completed(joined(given, found), session, notes, now)
             if known is not None and replace(handover, created_us=known.created_us) == known:
                 handover = known
-            stored = handover.has_content
-            summary = summarize(session, notes, handover if stored else None, now)
+            stored = handover if handover.has_content else None
+            summary = summarize(session, notes, stored, now)
             vectors = self.embedder.embed([summary.text])  # Before the lock: it may take long.
             if vectors is None:
                 memory.require_room(1)
             due_us: int | None = None
             with memory.write() as unit:
                 current = unit.sessions.get(session_id)
-                if current != before:
-                    # Events arrived meanwhile: the summary will be made again with them.
+                unchanged = current == before
+                if not unchanged:
                     session = _ended(current, given, now)
-                unit.sessions.save([session])
-                if current is None and session.agent_id:
-                    unit.agents.add_activity({session.agent_id: _first_seen(session)})
-                elif current is not None and _moved(current, session):
-                    unit.documents.set_session(
-                        session_id,
-                        user_id=session.user_id,
-                        project=session.project,
-                        tags=session.tags,
-                    )
-                if stored:
-                    unit.handovers.save(handover)
+                _store_session(unit, current, session)
+                if stored is not None:
+                    unit.handovers.save(stored)
                 unit.summaries.save([summary])
                 unit.documents.remove(Scope.SESSION, [session_id])
                 unit.documents.add([session_document(session, summary)], vectors)
-                if current != before:
-                    due_us = self.summaries.session_changed(unit, session, now)
-                else:
+                if unchanged:
                     unit.summary_queue.finish([session_id])
+                else:  # Events arrived meanwhile: the summary will be made again with them.
+                    due_us = self.summaries.session_changed(unit, session, now)
             if due_us is not None:
                 self.summaries.wake(tenant_id, due_us)
-        return Slept(handover if stored else replace(handover, created_us=0), stored)
+        return Slept(stored or replace(handover, created_us=0), stored is not None)
 
 
 def _chosen(unit: ContextUnit, given: Handover) -> str:
@@ -135,6 +122,32 @@ def _chosen(unit: ContextUnit, given: Handover) -> str:
     if recorded_us > known.created_us or _same_given(known, given):
         return last.id
     return new_id()
+
+
+def _with_given_before(
+    given: Handover, session: Session | None, known: Handover | None
+) -> Handover:
+    """Return what is given now, or, when that is nothing, what was given before.
+
+    Raises:
+        NotFound: nothing is given, and there is no such session.
+    """
+    if given.has_content:
+        return given
+    if session is None:
+        raise session_not_found(given.session_id)
+    if known is None:
+        return given
+    return replace(given_part(known), project=given.project, agent_id=given.agent_id)
+
+
+def _read(memory: TenantMemory[ContextUnit], session_id: str) -> tuple[SessionNotes, Handover]:
+    """Return the notes on a session's events, and the handover that they tell."""
+    notes, collector = SessionNotes(), Collector()
+    for page in event_pages(memory, session_id):
+        notes.add(page)
+        collector.add(page)
+    return notes, collector.handover(notes, session_id)
 
 
 def _same_given(known: Handover, given: Handover) -> bool:
@@ -176,8 +189,16 @@ def _completed(given: Handover, session: Session, notes: SessionNotes, now: int)
     return replace(handover, summary=handover_text(handover))
 
 
-def _moved(before: Session, after: Session) -> bool:
-    return before.project != after.project
+def _store_session(unit: ContextUnit, before: Session | None, after: Session) -> None:
+    """Store a session as its handover leaves it, and what follows from that elsewhere."""
+    unit.sessions.save([after])
+    if before is None:
+        if after.agent_id:
+            unit.agents.add_activity({after.agent_id: _first_seen(after)})
+    elif before.project != after.project:
+        unit.documents.set_session(
+            after.id, user_id=after.user_id, project=after.project, tags=after.tags
+        )
 
 
 def _first_seen(session: Session) -> Agent:

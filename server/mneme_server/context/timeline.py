@@ -10,6 +10,7 @@ import numpy as np
 from mneme_server.context.model import PastSession, SessionScope
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import (
+    MIN_SIMILARITY,
     before,
     document_filter,
     load,
@@ -17,7 +18,6 @@ from mneme_server.context.sessions import (
     source_ids,
     vectors_of,
 )
-from mneme_server.context.waking import MIN_SIMILARITY
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Session

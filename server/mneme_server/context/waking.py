@@ -1,31 +1,50 @@
-"""WakeUp: the last handover, what bears on it, and what to do next."""
+"""WakeUp: the last session, what bears on it, and the next steps that the evidence points to."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from mneme_server.common.clock import now_us
-from mneme_server.context.beside import LearnedBeside
-from mneme_server.context.model import Awakening, PastSession, SessionScope
+from mneme_server.context.learned import Advice, Learned
+from mneme_server.context.model import (
+    Awakening,
+    Evidence,
+    PastSession,
+    Related,
+    SessionScope,
+    Suggestion,
+    WorkPattern,
+)
 from mneme_server.context.narrative import narrate
 from mneme_server.context.patterns import Topics, patterns_of, topic_key
 from mneme_server.context.ports import ContextUnit
-from mneme_server.context.relating import related_to
-from mneme_server.context.sessions import latest, load, vectors_of
-from mneme_server.context.suggestions import suggestions_of
+from mneme_server.context.sessions import MIN_SIMILARITY, latest, load, related_to, vectors_of
+from mneme_server.context.words import cut
 from mneme_server.corpus.ports import CorpusIndex
 from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.learn.ports import TextEmbedder
 
-MIN_SIMILARITY = 0.35
-"""About where unrelated summaries end under the default model."""
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
 _LATER = 5
 _LATEST = 20
 _TOPICS_OF = 300
 """Sessions that tell which topics are common, the latest ones: enough for a share."""
+MAX_SUGGESTIONS = 8
+_TODOS = 5
+_ADDRESSED = 2
+"""Recurring errors that lessons and reflections are looked up for; each costs an embedding."""
+
+_SUFFIXES = (
+    "py pyi js jsx ts tsx mjs go rs java kt scala c cc cpp cxx h hpp cs rb php swift "
+    "m sql sh lua ex exs erl clj hs ml dart vue svelte "
+)
+_CODE = frozenset(_SUFFIXES.split())
+_TEST = re.compile(r"(^|[/\\_.-])(tests?|specs?|__tests__|testing)([/\\_.-]|$)|Tests?\.\w+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +53,7 @@ class WakeUp:
 
     tenants: Tenants[ContextUnit]
     embedder: TextEmbedder
-    learned: LearnedBeside
+    learned: Learned
 
     def __call__(
         self,
@@ -53,19 +72,20 @@ class WakeUp:
         compared with it.
         """
         now = now_us()
-        asked = SessionScope(project=project, agent_id=agent_id)
+        scope = SessionScope(project=project, agent_id=agent_id)
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
-                last = _last(unit, memory.index, asked)
+                last = _last(unit, memory.index, scope)
                 if last is None or last.summary is None:
                     return _narrated(Awakening(None), now)
-                scope = replace(asked, project=project or last.session.project)
+                scope = replace(scope, project=project or last.session.project)
                 later = _later(unit, memory.index, scope, last)
-                vector = vectors_of(unit, self.embedder, [last.summary.text]).get(last.summary.text)
-                found, considered = (
-                    ([], 0)
-                    if vector is None
-                    else related_to(
+                vectors = vectors_of(unit, self.embedder, [last.summary.text])
+                vector = vectors.get(last.summary.text)
+                related: list[Related] = []
+                considered = 0
+                if vector is not None:
+                    related, considered = related_to(
                         unit,
                         memory.index,
                         vector,
@@ -75,37 +95,21 @@ class WakeUp:
                         limit=max(limit, _EVIDENCE),
                         now_us=now,
                     )
-                )
-            compared = [last, *(one.past for one in found)]
-            patterns = patterns_of(compared, self._topics(memory, scope.project, len(compared)))
+            compared = [last, *(one.past for one in related)]
+            patterns = patterns_of(compared, _topics(memory, scope.project, len(compared)))
             suggestions = suggestions_of(
                 last, patterns, lambda error: self.learned.advice_on(tenant_id, error)
             )
         woken = Awakening(
             last=last,
             later=later,
-            related=found[:limit],
+            related=related[:limit],
             patterns=patterns,
             suggestions=suggestions,
             considered=considered,
             not_compared=vector is None,
         )
         return _narrated(woken, now)
-
-    @staticmethod
-    def _topics(memory: TenantMemory[ContextUnit], project: str, compared: int) -> Topics:
-        """Return what the project's sessions are about; of all, where those are all of its."""
-        with memory.read() as unit:
-            ids = latest(unit, memory.index, SessionScope(project=project), _TOPICS_OF)
-            if project and len(ids) <= compared:
-                ids = latest(unit, memory.index, SessionScope(), _TOPICS_OF)
-            found = unit.summaries.topics(ids)
-        counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
-        return Topics(len(found), counts)
-
-
-def _narrated(woken: Awakening, now: int) -> Awakening:
-    return replace(woken, narrative=narrate(woken, now))
 
 
 def _last(unit: ContextUnit, index: CorpusIndex, scope: SessionScope) -> PastSession | None:
@@ -130,3 +134,102 @@ def _later(
     ids = [key for key in latest(unit, index, since, _LATER) if key != last.session.id]
     known = load(unit, ids)
     return [known[key] for key in ids if key in known and known[key].handover is None]
+
+
+def _topics(memory: TenantMemory[ContextUnit], project: str, compared: int) -> Topics:
+    """Return what the project's sessions are about; of all, where those are all of its."""
+    with memory.read() as unit:
+        ids = latest(unit, memory.index, SessionScope(project=project), _TOPICS_OF)
+        if project and len(ids) <= compared:
+            ids = latest(unit, memory.index, SessionScope(), _TOPICS_OF)
+        found = unit.summaries.topics(ids)
+    counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
+    return Topics(len(found), counts)
+
+
+def _narrated(woken: Awakening, now: int) -> Awakening:
+    return replace(woken, narrative=narrate(woken, now))
+
+
+def suggestions_of(
+    last: PastSession | None,
+    patterns: Sequence[WorkPattern],
+    advice_on: Callable[[str], Advice | None],
+) -> list[Suggestion]:
+    """Return next steps, the most pressing first; empty when nothing points to one.
+
+    None is made up: each names what it follows from.
+    """
+    if last is None:
+        return []
+    found = [*_open_todos(last), *_unresolved(last), *_repeated(patterns, advice_on)]
+    return [*found, *_untested(last)][:MAX_SUGGESTIONS]
+
+
+def _open_todos(last: PastSession) -> list[Suggestion]:
+    todos = last.handover.open_todos[:_TODOS] if last.handover else ()
+    evidence = Evidence((last.session.id,))
+    return [
+        Suggestion(
+            "open_todo",
+            cut(todo.content, 200) + (f" (priority {todo.priority})" if todo.priority else ""),
+            evidence,
+        )
+        for todo in todos
+    ]
+
+
+def _unresolved(last: PastSession) -> list[Suggestion]:
+    errors = [e for e in (last.summary.errors if last.summary else ()) if not e.resolved]
+    return [
+        Suggestion(
+            "unresolved_error",
+            f"Resolve what {error.tool or 'the session'} failed with: {cut(error.example, 160)}",
+            Evidence((last.session.id,), error.event_ids),
+        )
+        for error in errors[:3]
+    ]
+
+
+def _repeated(
+    patterns: Sequence[WorkPattern], advice_on: Callable[[str], Advice | None]
+) -> list[Suggestion]:
+    found = []
+    errors = [pattern for pattern in patterns if pattern.type == "recurring_error"]
+    for pattern in errors[:_ADDRESSED]:
+        advice = advice_on(pattern.description.partition(": ")[2])
+        if advice is not None:
+            kind = "a lesson" if advice.lesson_id else "a reflection"
+            evidence = Evidence(
+                pattern.evidence.session_ids,
+                pattern.evidence.event_ids,
+                tuple(filter(None, [advice.lesson_id])),
+                tuple(filter(None, [advice.reflection_id])),
+            )
+            what = f"{pattern.description[0].upper()}{pattern.description[1:]}"
+            said = f"{what.rstrip('. ')}; {kind} says: {cut(advice.text, 200)}"
+            found.append(Suggestion("repeated_failure", said, evidence))
+    return found
+
+
+def _untested(last: PastSession) -> list[Suggestion]:
+    """Code that was changed in a session that touched no test."""
+    files = last.files
+    if any(_TEST.search(path) for path in files):
+        return []
+    events = {f.path: f for f in last.summary.files} if last.summary else {}
+    handed_over = set(last.handover.given_files) if last.handover else set()
+    changed = [
+        path for path in files if _is_code(path) and (path in handed_over or events[path].changed)
+    ]
+    if not changed:
+        return []
+    more = f" and {len(changed) - 2} more" if len(changed) > 2 else ""
+    said = f"Test {', '.join(changed[:2])}{more}, changed without touching a test"
+    seen = tuple(events[path].event_id for path in changed if path in events)
+    return [Suggestion("untested_change", said, Evidence((last.session.id,), seen[:20]))]
+
+
+def _is_code(path: str) -> bool:
+    suffix = PurePosixPath(path.replace("\\", "/")).suffix
+    return suffix.removeprefix(".").lower() in _CODE

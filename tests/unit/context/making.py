@@ -13,7 +13,8 @@ from mneme_server.context.model import (
     SessionSummary,
     Todo,
 )
-from mneme_server.context.summarizing import SessionNotes, summarize
+from mneme_server.context.notes import SessionNotes
+from mneme_server.context.summaries import summarize
 from mneme_server.events.model import EventType, Session, SessionStatus, Severity
 
 SECOND = 1_000_000

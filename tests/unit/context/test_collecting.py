@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.context.collecting import Collector
-from mneme_server.context.joining import LISTS, given_part, joined, sorted_by_priority
-from mneme_server.context.model import Collected, Decision, Handover, Todo
-from mneme_server.context.summarizing import SessionNotes
+from mneme_server.context.handover import LISTS
+from mneme_server.context.model import Decision, Handover
+from mneme_server.context.notes import SessionNotes
 from mneme_server.events.model import EventType
 from unit.context.making import Log
 
@@ -158,33 +157,3 @@ def test_whatever_a_payload_holds_is_read(calls: list[tuple[str, Any]], said: st
         log.add(EventType.CUSTOM, payload={"todos": arguments, "open_todos": arguments})
     found = _found(log)
     assert len(found.collected) == sum(len(getattr(found, kind)) for kind in LISTS)
-
-
-def test_what_is_given_comes_first_and_wins() -> None:
-    given_ = Handover(
-        "s", progress=("Did it",), completed_todos=("Write tests",), open_todos=(Todo("Later"),),
-        decisions=(Decision("Use cents", "floats drift"),), files=("a.py",),
-    )  # fmt: skip
-    found = Handover(
-        "s", progress=("Something",), open_todos=(Todo("write the tests"), Todo("ship it", 1)),
-        decisions=(Decision("use cents"), Decision("use UTC")), files=("b.py", "a.py"),
-        unresolved_errors=("pytest: 1 failed",), collected=(Collected("open_todos", 1, ("e7",)),),
-    )  # fmt: skip
-    both = sorted_by_priority(joined(given_, found), 6)
-    assert both.progress == ("Did it",)
-    assert [todo.content for todo in both.open_todos] == ["ship it", "Later"]
-    assert [one.decision for one in both.decisions] == ["Use cents", "use UTC"]
-    assert both.files == ("a.py", "b.py")
-    assert both.given_files == ["a.py"]
-    assert Collected("open_todos", 0, ("e7",)) in both.collected
-    assert given_part(both) == given_
-
-
-@given(st.lists(st.text(min_size=1, max_size=8), max_size=6), st.integers(0, 6))
-def test_what_a_caller_gave_can_be_told_again(texts: list[str], first: int) -> None:
-    distinct = tuple(dict.fromkeys(texts))
-    given_ = Handover("s", files=distinct[:first])
-    found = Handover("s", files=distinct[first:], progress=distinct)
-    both = joined(given_, found)
-    assert given_part(both) == given_
-    assert replace(both, collected=()).files == distinct

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from mneme_server.context.model import Awakening, Decision, Related, Todo
 from mneme_server.context.narrative import NOTHING, narrate
 from mneme_server.context.patterns import patterns_of
-from mneme_server.context.relative import ago, lasting
-from mneme_server.context.suggestions import suggestions_of
-from unit.context.making import DAY, NOW, SECOND, Log, handover, past
+from mneme_server.context.waking import suggestions_of
+from unit.context.making import DAY, NOW, Log, handover, past
 
 
 def test_with_nothing_to_tell_it_says_so() -> None:
@@ -56,23 +54,3 @@ def test_a_session_without_a_handover_is_told_from_its_events() -> None:
     assert told.startswith("Last session, ")
     assert "Book a flight" in told
     assert "It left no handover" in told
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (-3_600, "in the future"), (0, "just now"), (59, "just now"), (60, "1 minute ago"),
-        (7_300, "2 hours ago"), (86_400 * 3, "3 days ago"), (86_400 * 8, "1 week ago"),
-        (86_400 * 45, "1 month ago"), (86_400 * 800, "2 years ago"),
-    ],
-)  # fmt: skip
-def test_times_are_said_as_people_say_them(seconds: int, said: str) -> None:
-    assert ago(NOW - seconds * SECOND, NOW) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0, "0 seconds"), (61, "1 minute"), (3_600, "1 hour"), (5_400, "1 hour 30 minutes")],
-)
-def test_durations_are_said_as_people_say_them(seconds: int, said: str) -> None:
-    assert lasting(seconds) == said

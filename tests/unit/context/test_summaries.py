@@ -1,4 +1,4 @@
-"""What a summary says of a session, and what a handover says."""
+"""What a summary says of a session."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.context.handover import MAX_SUMMARY, handover_text
-from mneme_server.context.model import Decision, Handover, LockedContext
-from mneme_server.context.words import cut
 from mneme_server.events.model import EventType, Severity
 from mneme_server.events.outcome import Outcome
 from unit.context.making import Log, handover, summary_of
@@ -35,6 +32,17 @@ def test_a_summary_names_agent_duration_tools_with_counts_models_cost_and_labels
     ):  # fmt: skip
         assert said in summary.text, said
     assert "You book flights" not in summary.text
+
+
+def test_a_summary_tells_what_the_user_needs_and_what_came_of_it() -> None:
+    log = Log().said("user", "Hi! I need help.").said("assistant", "How can I help you?")
+    log.said("user", "Cancel the trip to Oslo, the fair is off.")
+    log.said("assistant", "The trip to Oslo is cancelled. Is there anything else?")
+    log.said("user", "No, thank you! ###STOP###")
+    assert summary_of(log).text.splitlines()[:2] == [
+        "Cancel the trip to Oslo, the fair is off.",
+        "At the end: The trip to Oslo is cancelled.",
+    ]
 
 
 def test_given_a_session_with_tool_calls_and_errors_the_summary_mentions_the_tools_and_errors() -> (
@@ -126,35 +134,3 @@ def test_a_tool_sequence_has_runs_once_and_at_most_fifty_tools(
     assert all(one != other for one, other in pairwise(sequence))
     assert set(sequence) <= {name for name, _ in calls}
     assert sum(count for _, count in summary_of(log).tools) == len(calls)
-
-
-def test_session_summary_building() -> None:
-    """The seed's own test."""
-    text = handover_text(
-        Handover(
-            "s",
-            progress=("Fixed bug X",),
-            completed_todos=("Implement feature Y",),
-            decisions=(Decision("Use approach Z", "Better performance"),),
-            locked_contexts=(LockedContext("api_spec", "1.0"),),
-            files=("src/x.py",),
-        )
-    )
-    assert text == (
-        "Progress: Fixed bug X. Completed: Implement feature Y."
-        " Decision: Use approach Z, because: Better performance. Contexts: api_spec."
-        " Files: src/x.py"
-    )
-
-
-@given(st.lists(st.text(max_size=600), max_size=12), st.lists(st.text(max_size=600), max_size=12))
-def test_a_handovers_summary_is_never_longer_than_a_model_reads(
-    progress: list[str], files: list[str]
-) -> None:
-    text = handover_text(Handover("s", progress=tuple(progress), files=tuple(files)))
-    assert len(text) <= MAX_SUMMARY
-
-
-@given(st.text(max_size=300), st.integers(min_value=2, max_value=100))
-def test_cut_keeps_to_its_limit(text: str, limit: int) -> None:
-    assert len(cut(text, limit)) <= limit

@@ -8,9 +8,10 @@ from mneme.v1 import context_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.context.retrieval import GetContext, SearchSessions
+from mneme_server.context.sessions import MIN_SIMILARITY
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.timeline import GetTimeline
-from mneme_server.context.waking import MIN_SIMILARITY, WakeUp
+from mneme_server.context.waking import WakeUp
 from mneme_server.transport.call import current_caller
 from mneme_server.transport.convert import context as convert
 from mneme_server.transport.paging import Pages

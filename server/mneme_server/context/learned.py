@@ -1,4 +1,4 @@
-"""What was learned that bears on a topic: lessons and reflections."""
+"""What bears on a topic at all, and what was learned that does: lessons and reflections."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from mneme_server.common.clock import now_us
 from mneme_server.context.model import SessionScope
 from mneme_server.context.ports import ContextUnit, ReflectionSearch
-from mneme_server.context.relevance import RELEVANT_COVERAGE, RELEVANT_SIMILARITY, bears_on
-from mneme_server.context.suggestions import Advice
 from mneme_server.context.words import coverage
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.tenant import Tenants
@@ -17,20 +15,34 @@ from mneme_server.learn.model import FoundLesson, Lesson
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
 
+RELEVANT_SIMILARITY = 0.25
+"""Cosine from which a text bears on a topic under the default model; unrelated texts lie below."""
+RELEVANT_COVERAGE = 0.5
+"""Share of the topic's telling words from which a text bears on it whatever its cosine: names and
+numbers mean nothing to an embedding model."""
 ADDRESSES = 0.45
 """Cosine from which a lesson or a reflection is taken to address an error."""
 _LOOKED_AT = 50
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedBeside:
+class Advice:
+    """What was learned that bears on an error."""
+
+    text: str
+    lesson_id: str = ""
+    reflection_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
     """Finds lessons and reflections."""
 
     tenants: Tenants[ContextUnit]
     recall: Recall
     reflections: ReflectionSearch
 
-    def lessons(
+    def lessons_on(
         self, tenant_id: str, topic: str, scope: SessionScope, limit: int
     ) -> list[FoundLesson]:
         """Return the lessons that bear on a topic, the best first, and count the accesses.
@@ -52,7 +64,7 @@ class LearnedBeside:
             if found.document.source_id in stored
         ]
 
-    def found_reflections(
+    def reflections_on(
         self, tenant_id: str, topic: str, scope: SessionScope, limit: int
     ) -> Sequence[FoundReflection]:
         """Return the reflections on the project and of the agent that bear on a topic."""
@@ -82,6 +94,16 @@ class LearnedBeside:
                 lesson = unit.lessons.get_many([document.source_id]).get(document.source_id)
             return None if lesson is None else Advice(_said(lesson), lesson_id=lesson.id)
         return Advice(document.text, reflection_id=document.source_id)
+
+
+def bears_on(topic: str, found: Recalled) -> bool:
+    """Tell whether what recall found bears on the topic.
+
+    Recall returns the best there is, however little that has to do with the question.
+    """
+    if found.similarity is not None and found.similarity >= RELEVANT_SIMILARITY:
+        return True
+    return coverage(topic, found.document.text) >= RELEVANT_COVERAGE
 
 
 def _is_near(topic: str, found: FoundReflection) -> bool:

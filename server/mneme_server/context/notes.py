@@ -1,4 +1,4 @@
-"""Summaries of sessions, made from their events without a language model."""
+"""What is kept of a session's events while they are read."""
 
 from __future__ import annotations
 
@@ -9,27 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mneme_server.common.masking import NO_MESSAGE, template_of
-from mneme_server.context.model import (
-    EventDigest,
-    Handover,
-    SessionError,
-    SessionSummary,
-    TouchedFile,
-)
-from mneme_server.context.relative import lasting
-from mneme_server.context.saying import own_words, telling
-from mneme_server.context.words import (
-    area_words,
-    cut,
-    error_topics,
-    frequent_words,
-    words_of,
-)
-from mneme_server.events.model import ERROR_TYPES, EventType, Session, SessionStatus, Severity
-from mneme_server.events.outcome import Outcome, outcome_of
+from mneme_server.context.model import EventDigest, SessionError, TouchedFile
+from mneme_server.context.ports import ContextUnit
+from mneme_server.context.words import cut, own_words, telling, words_of
+from mneme_server.corpus.tenant import TenantMemory
+from mneme_server.events.model import ERROR_TYPES, EventType, Session, Severity
 
 MAX_TOOL_SEQUENCE = 50
-MAX_TOPICS = 20
 _MAX_TEMPLATES = 200
 _MAX_FILES = 200
 _MAX_CALLS = 1_000
@@ -37,17 +23,35 @@ _MAX_WORDS = 5_000
 _EVENTS_OF_AN_ERROR = 5
 _NAMELESS_TAIL = 10
 """An error without a tool counts as unresolved when so few events or fewer came after it."""
-_MESSAGE_CHARS = 240
+MESSAGE_CHARS = 240
 _OPENING = 3
 """Messages that may tell what is wanted: "I need help with a flight" comes before which flight."""
 _ENOUGH_WORDS = 8
-_MAX_TEXT = 4_000
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant", "agent": "assistant",
           "ai": "assistant"}  # fmt: skip
 
 _FILE_KEYS = ("file_path", "path", "file", "filename", "notebook_path")
 _FILE = re.compile(r"[^\s:*?\"<>|]{0,280}[^\s:*?\"<>|/\\]\.[A-Za-z]\w{0,7}")
 _CHANGES = re.compile(r"edit|write|create|patch|replace|insert|apply|delete|move", re.IGNORECASE)
+_PAGE = 2_000
+
+
+def event_pages(
+    memory: TenantMemory[ContextUnit], session_id: str
+) -> Iterator[Sequence[EventDigest]]:
+    """Yield a session's events in the order of their sequence, page by page.
+
+    A long session takes no more memory than a short one, and no reader keeps the write-ahead log
+    from being emptied: each page is read in a transaction of its own.
+    """
+    last_sequence = 0
+    while True:
+        with memory.read() as unit:
+            page = unit.summaries.digests(session_id, last_sequence, _PAGE)
+        yield page
+        if len(page) < _PAGE:
+            return
+        last_sequence = page[-1].sequence
 
 
 @dataclass(slots=True)
@@ -72,7 +76,7 @@ class _Speaker:
         if self.messages < _OPENING and own_words(self.first) < _ENOUGH_WORDS:
             self.first = f"{self.first} {said}".strip()
             self.messages += 1
-        self.last = cut(answer, _MESSAGE_CHARS) or self.last
+        self.last = cut(answer, MESSAGE_CHARS) or self.last
 
 
 class SessionNotes:
@@ -163,7 +167,7 @@ class SessionNotes:
         if error is None:
             if len(self._errors) >= _MAX_TEMPLATES:
                 return
-            example = cut(message, _MESSAGE_CHARS) or template
+            example = cut(message, MESSAGE_CHARS) or template
             error = self._errors[template] = _Error(example, self._tool_of(event))
         error.count += 1
         error.last_sequence = event.sequence
@@ -192,151 +196,12 @@ class SessionNotes:
         return self.last_sequence - error.last_sequence > _NAMELESS_TAIL
 
 
-def summarize(
-    session: Session, notes: SessionNotes, handover: Handover | None, now_us: int
-) -> SessionSummary:
-    """Return what the session came to."""
-    errors = notes.errors()
-    outcome = outcome_of(session.status, session.metadata_json)
-    return SessionSummary(
-        session_id=session.id,
-        text=_text(session, notes, errors, handover, outcome),
-        topics=tuple(_topics(session, notes, errors, handover)),
-        tools=tuple(notes.tools.most_common()),
-        tool_sequence=tuple(notes.sequence[:MAX_TOOL_SEQUENCE]),
-        error_summary=_error_summary(errors),
-        errors=tuple(errors[:20]),
-        files=tuple(notes.files.values()),
-        outcome=outcome,
-        created_us=now_us,
-        updated_us=now_us,
-    )
-
-
 def duration_s(session: Session, notes: SessionNotes) -> int:
     """Return how long a session took by its events, in seconds; 0 when they do not say."""
     if notes.last_us is None or notes.first_us is None:
         return 0
     first = min(notes.first_us, session.started_us) if session.declared else notes.first_us
     return max(0, (notes.last_us - first) // 1_000_000)
-
-
-def _text(
-    session: Session,
-    notes: SessionNotes,
-    errors: Sequence[SessionError],
-    handover: Handover | None,
-    outcome: Outcome,
-) -> str:
-    """What it was about comes first: an embedding model reads the beginning only."""
-    said = [*_messages(notes)]
-    left = [handover.summary, *_said_about_todos(handover)] if handover is not None else []
-    # What was collected of the messages' words comes after them, what somebody wrote before.
-    lines = [*said, *left] if handover is None or handover.all_collected else [*left, *said]
-    lines += _facts(session, notes, errors)
-    if session.event_count or not any(lines):
-        lines.append(_circumstances(session, notes, outcome))
-    return "\n".join(line for line in lines if line)[:_MAX_TEXT]
-
-
-def _messages(notes: SessionNotes) -> Iterator[str]:
-    need = cut(notes.need, _MESSAGE_CHARS)
-    if need:
-        yield need
-    if notes.end and notes.end not in notes.need:
-        yield f"At the end: {notes.end}"
-
-
-def _facts(session: Session, notes: SessionNotes, errors: Sequence[SessionError]) -> Iterator[str]:
-    if notes.tools:
-        counted = [
-            name if count == 1 else f"{name} ×{count}"
-            for name, count in notes.tools.most_common(10)
-        ]
-        yield f"Tools: {', '.join(counted)}."
-    if errors:
-        yield f"Errors: {_error_summary(errors)}"
-    if notes.files:
-        yield f"Files: {', '.join(list(notes.files)[:8])}."
-    if notes.models or session.total_cost_usd:
-        yield f"Models: {_models(session, notes)}."
-    if session.tags:
-        yield f"Tags: {', '.join(session.tags)}."
-
-
-def _models(session: Session, notes: SessionNotes) -> str:
-    parts = [", ".join(name for name, _ in notes.models.most_common(4))]
-    tokens = session.total_input_tokens + session.total_output_tokens
-    if tokens:
-        parts.append(f"{tokens:,} tokens")
-    if session.total_cost_usd:
-        parts.append(f"{session.total_cost_usd:.4f} USD")
-    return ", ".join(part for part in parts if part)
-
-
-def _circumstances(session: Session, notes: SessionNotes, outcome: Outcome) -> str:
-    agent = session.agent_name or session.agent_id
-    parts = [f"Agent {agent}" if agent else ""]
-    duration = duration_s(session, notes)
-    parts.append(lasting(duration) if duration else "")
-    parts.append(f"{session.event_count} event{'' if session.event_count == 1 else 's'}")
-    parts.append(
-        "still open"
-        if session.status == SessionStatus.ACTIVE
-        else f"ended in {outcome.name.lower()}"
-    )
-    said = ", ".join(part for part in parts if part)
-    return f"{said[0].upper()}{said[1:]}."
-
-
-def _said_about_todos(handover: Handover) -> Iterator[str]:
-    if handover.open_todos:
-        yield f"Open: {', '.join(cut(todo.content, 200) for todo in handover.open_todos[:5])}."
-
-
-def _error_summary(errors: Sequence[SessionError]) -> str:
-    if not errors:
-        return ""
-    said = []
-    for error in errors[:5]:
-        where = f"{error.tool}: " if error.tool else ""
-        often = f" (×{error.count})" if error.count > 1 else ""
-        said.append(f"{where}{cut(error.example, 160)}{often}")
-    more = sum(error.count for error in errors[5:])
-    return "; ".join(said) + (f"; and {more} more" if more else "") + "."
-
-
-def _topics(
-    session: Session,
-    notes: SessionNotes,
-    errors: Sequence[SessionError],
-    handover: Handover | None,
-) -> list[str]:
-    found = [*session.tags]
-    found += [name for name, _ in notes.tools.most_common(8)]
-    for error in errors[:4]:
-        found += error_topics(error.template)
-    found += _subjects(notes, handover)
-    by_lower = {topic.lower(): topic for topic in reversed(found)}
-    return list(dict.fromkeys(by_lower[topic.lower()] for topic in found))[:MAX_TOPICS]
-
-
-def _subjects(notes: SessionNotes, handover: Handover | None) -> list[str]:
-    """Return what was talked about, words that came twice at least, and what was handed over."""
-    counts: Counter[str] = Counter()
-    if handover is not None:
-        said = [*handover.progress, *handover.completed_todos]
-        said += [part for d in handover.decisions for part in (d.decision, d.rationale)]
-        said += [c.label.replace("_", " ") for c in handover.locked_contexts]
-        for text in said:
-            counts.update(words_of(text))
-    areas: Counter[str] = Counter()
-    for path in [*(handover.files if handover else ()), *notes.files]:
-        areas.update(set(area_words(path)))
-    repeated = Counter({word: count for word, count in notes.words.items() if count > 1})
-    return [
-        *frequent_words(areas, 3), *frequent_words(counts, 10), *frequent_words(repeated, 6)
-    ]  # fmt: skip
 
 
 def _files_in(payload_json: str) -> list[str]:

@@ -1,9 +1,11 @@
-"""The worker that makes sessions' summaries."""
+"""What sessions came to: their summaries, made without a language model, and the worker that keeps
+them up."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -12,23 +14,194 @@ import structlog
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
 from mneme_server.common.foreground import Foreground
-from mneme_server.context.documents import session_document
-from mneme_server.context.model import Handover, QueuedSummary, SessionSummary
+from mneme_server.common.humanize import lasting
+from mneme_server.context.model import (
+    Handover,
+    QueuedSummary,
+    SessionError,
+    SessionSummary,
+    active_us,
+)
+from mneme_server.context.notes import (
+    MAX_TOOL_SEQUENCE,
+    MESSAGE_CHARS,
+    SessionNotes,
+    duration_s,
+    event_pages,
+)
 from mneme_server.context.ports import ContextUnit
-from mneme_server.context.reading import read_notes
-from mneme_server.context.summarizing import summarize
-from mneme_server.corpus.document import Scope
+from mneme_server.context.words import area_words, cut, error_topics, frequent_words, words_of
+from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.pipeline import BackgroundEmbedder
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import TenantMemory
 from mneme_server.corpus.turns import TenantWorker, retry_delay_s
 from mneme_server.events.model import Session, SessionStatus
+from mneme_server.events.outcome import Outcome, outcome_of
 from mneme_server.events.summaries import LATE_US
 
 BATCH = 16
 """Sessions a step takes from one tenant before it is the next one's turn."""
+MAX_TOPICS = 20
+_MAX_TEXT = 4_000
 
 _log = structlog.get_logger(__name__)
+
+
+def summarize(
+    session: Session, notes: SessionNotes, handover: Handover | None, now_us: int
+) -> SessionSummary:
+    """Return what the session came to."""
+    errors = notes.errors()
+    outcome = outcome_of(session.status, session.metadata_json)
+    return SessionSummary(
+        session_id=session.id,
+        text=_text(session, notes, errors, handover, outcome),
+        topics=tuple(_topics(session, notes, errors, handover)),
+        tools=tuple(notes.tools.most_common()),
+        tool_sequence=tuple(notes.sequence[:MAX_TOOL_SEQUENCE]),
+        error_summary=_error_summary(errors),
+        errors=tuple(errors[:20]),
+        files=tuple(notes.files.values()),
+        outcome=outcome,
+        created_us=now_us,
+        updated_us=now_us,
+    )
+
+
+def _text(
+    session: Session,
+    notes: SessionNotes,
+    errors: Sequence[SessionError],
+    handover: Handover | None,
+    outcome: Outcome,
+) -> str:
+    """What it was about comes first: an embedding model reads the beginning only."""
+    said = [*_messages(notes)]
+    left = [handover.summary, *_said_about_todos(handover)] if handover is not None else []
+    # What was collected of the messages' words comes after them, what somebody wrote before.
+    lines = [*said, *left] if handover is None or handover.all_collected else [*left, *said]
+    lines += _facts(session, notes, errors)
+    if session.event_count or not any(lines):
+        lines.append(_circumstances(session, notes, outcome))
+    return "\n".join(line for line in lines if line)[:_MAX_TEXT]
+
+
+def _messages(notes: SessionNotes) -> Iterator[str]:
+    need = cut(notes.need, MESSAGE_CHARS)
+    if need:
+        yield need
+    if notes.end and notes.end not in notes.need:
+        yield f"At the end: {notes.end}"
+
+
+def _facts(session: Session, notes: SessionNotes, errors: Sequence[SessionError]) -> Iterator[str]:
+    if notes.tools:
+        counted = [
+            name if count == 1 else f"{name} ×{count}"
+            for name, count in notes.tools.most_common(10)
+        ]
+        yield f"Tools: {', '.join(counted)}."
+    if errors:
+        yield f"Errors: {_error_summary(errors)}"
+    if notes.files:
+        yield f"Files: {', '.join(list(notes.files)[:8])}."
+    if notes.models or session.total_cost_usd:
+        yield f"Models: {_models(session, notes)}."
+    if session.tags:
+        yield f"Tags: {', '.join(session.tags)}."
+
+
+def _models(session: Session, notes: SessionNotes) -> str:
+    parts = [", ".join(name for name, _ in notes.models.most_common(4))]
+    tokens = session.total_input_tokens + session.total_output_tokens
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    if session.total_cost_usd:
+        parts.append(f"{session.total_cost_usd:.4f} USD")
+    return ", ".join(part for part in parts if part)
+
+
+def _circumstances(session: Session, notes: SessionNotes, outcome: Outcome) -> str:
+    agent = session.agent_name or session.agent_id
+    parts = [f"Agent {agent}" if agent else ""]
+    duration = duration_s(session, notes)
+    parts.append(lasting(duration) if duration else "")
+    parts.append(f"{session.event_count} event{'' if session.event_count == 1 else 's'}")
+    parts.append(
+        "still open"
+        if session.status == SessionStatus.ACTIVE
+        else f"ended in {outcome.name.lower()}"
+    )
+    said = ", ".join(part for part in parts if part)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _said_about_todos(handover: Handover) -> Iterator[str]:
+    if handover.open_todos:
+        yield f"Open: {', '.join(cut(todo.content, 200) for todo in handover.open_todos[:5])}."
+
+
+def _error_summary(errors: Sequence[SessionError]) -> str:
+    if not errors:
+        return ""
+    said = []
+    for error in errors[:5]:
+        where = f"{error.tool}: " if error.tool else ""
+        often = f" (×{error.count})" if error.count > 1 else ""
+        said.append(f"{where}{cut(error.example, 160)}{often}")
+    more = sum(error.count for error in errors[5:])
+    return "; ".join(said) + (f"; and {more} more" if more else "") + "."
+
+
+def _topics(
+    session: Session,
+    notes: SessionNotes,
+    errors: Sequence[SessionError],
+    handover: Handover | None,
+) -> list[str]:
+    found = [*session.tags]
+    found += [name for name, _ in notes.tools.most_common(8)]
+    for error in errors[:4]:
+        found += error_topics(error.template)
+    found += _subjects(notes, handover)
+    by_lower = {topic.lower(): topic for topic in reversed(found)}
+    return list(dict.fromkeys(by_lower[topic.lower()] for topic in found))[:MAX_TOPICS]
+
+
+def _subjects(notes: SessionNotes, handover: Handover | None) -> list[str]:
+    """Return what was talked about, words that came twice at least, and what was handed over."""
+    counts: Counter[str] = Counter()
+    if handover is not None:
+        said = [*handover.progress, *handover.completed_todos]
+        said += [part for d in handover.decisions for part in (d.decision, d.rationale)]
+        said += [c.label.replace("_", " ") for c in handover.locked_contexts]
+        for text in said:
+            counts.update(words_of(text))
+    areas: Counter[str] = Counter()
+    for path in [*(handover.files if handover else ()), *notes.files]:
+        areas.update(set(area_words(path)))
+    repeated = Counter({word: count for word, count in notes.words.items() if count > 1})
+    return [
+        *frequent_words(areas, 3), *frequent_words(counts, 10), *frequent_words(repeated, 6)
+    ]  # fmt: skip
+
+
+def session_document(session: Session, summary: SessionSummary) -> Document:
+    """Return the document of a session: found by its summary, at the time when it ended."""
+    return Document(
+        doc_id=0,
+        scope=Scope.SESSION,
+        source_id=session.id,
+        text=summary.text,
+        timestamp_us=active_us(session),
+        session_id=session.id,
+        agent_id=session.agent_id,
+        user_id=session.user_id,
+        project=session.project,
+        category=summary.outcome.name.lower(),
+        tags=session.tags,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,5 +349,7 @@ def _make(memory: TenantMemory[ContextUnit], session_id: str) -> _Made:
         handover = unit.handovers.get_many([session_id]).get(session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id!r}", field="session_id")
-    notes = read_notes(memory, session_id)
+    notes = SessionNotes()
+    for page in event_pages(memory, session_id):
+        notes.add(page)
     return _Made(session, handover, summarize(session, notes, handover, now_us()))

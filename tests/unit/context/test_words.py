@@ -1,15 +1,11 @@
-"""What a message says beyond courtesies."""
+"""What a message says beyond courtesies, and which of its words tell what it is about."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.context.handover import decided
-from mneme_server.context.model import Decision
-from mneme_server.context.saying import telling, without_tokens
-from mneme_server.context.words import words_of
-from unit.context.making import Log, summary_of
+from mneme_server.context.words import cut, telling, without_tokens, words_of
 
 
 @pytest.mark.parametrize(
@@ -70,25 +66,6 @@ def test_contractions_and_parts_of_ids_are_no_words() -> None:
     assert words_of("I'm sure I’ll see the flight's seats on 60RX9E") == ["flight", "seats"]
 
 
-def test_a_summary_tells_what_the_user_needs_and_what_came_of_it() -> None:
-    log = Log().said("user", "Hi! I need help.").said("assistant", "How can I help you?")
-    log.said("user", "Cancel the trip to Oslo, the fair is off.")
-    log.said("assistant", "The trip to Oslo is cancelled. Is there anything else?")
-    log.said("user", "No, thank you! ###STOP###")
-    assert summary_of(log).text.splitlines()[:2] == [
-        "Cancel the trip to Oslo, the fair is off.",
-        "At the end: The trip to Oslo is cancelled.",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("why", "said"),
-    [
-        ("keys can rotate", "Sign with RS256, because: keys can rotate"),
-        ("because keys can rotate", "Sign with RS256, because keys can rotate"),
-        ("so that keys can rotate.", "Sign with RS256, so that keys can rotate"),
-        ("", "Sign with RS256"),
-    ],
-)
-def test_a_decision_keeps_its_reason(why: str, said: str) -> None:
-    assert decided(Decision("Sign with RS256.", why)) == said
+@given(st.text(max_size=300), st.integers(min_value=2, max_value=100))
+def test_cut_keeps_to_its_limit(text: str, limit: int) -> None:
+    assert len(cut(text, limit)) <= limit
