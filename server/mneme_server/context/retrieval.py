@@ -16,12 +16,11 @@ from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import document_filter, load, nearest, recency, source_ids
 from mneme_server.context.words import cut, telling, without_tokens
 from mneme_server.corpus.document import DocumentFilter, Scope
-from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.events.model import Event, EventType
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.model import FoundLesson
-from mneme_server.learn.ports import TextEmbedder
 from mneme_server.learn.reflection_model import FoundReflection
 from mneme_server.learn.reflection_model import prompt_of as reflections_prompt
 from mneme_server.recall.search import Answer, Recall, Recalled, RecallQuery

@@ -11,8 +11,7 @@ from mneme_server.common.clock import MICROSECONDS
 from mneme_server.context.model import PastSession, Related, SessionScope
 from mneme_server.context.ports import ContextUnit
 from mneme_server.corpus.document import DocumentFilter, Scope
-from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, Selection
-from mneme_server.learn.ports import TextEmbedder
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, Selection, TextEmbedder
 
 MIN_SIMILARITY = 0.35
 """About where unrelated summaries end under the default model."""

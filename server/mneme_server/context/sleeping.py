@@ -20,11 +20,11 @@ from mneme_server.context.notes import SessionNotes, duration_s, event_pages
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.summaries import session_document, summarize
 from mneme_server.corpus.document import Scope
+from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import TenantMemory, Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.sessions import session_not_found
 from mneme_server.events.summaries import SummarySchedule
-from mneme_server.learn.ports import TextEmbedder
 
 _LAST_PRIORITY = 6
 

@@ -18,10 +18,9 @@ from mneme_server.context.sessions import (
     source_ids,
     vectors_of,
 )
-from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores
+from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Session
-from mneme_server.learn.ports import TextEmbedder
 
 _NO_ROWS: Rows = np.empty(0, np.int64)
 

@@ -24,9 +24,8 @@ from mneme_server.context.patterns import Topics, patterns_of, topic_key
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import MIN_SIMILARITY, latest, load, related_to, vectors_of
 from mneme_server.context.words import cut
-from mneme_server.corpus.ports import CorpusIndex
+from mneme_server.corpus.ports import CorpusIndex, TextEmbedder
 from mneme_server.corpus.tenant import TenantMemory, Tenants
-from mneme_server.learn.ports import TextEmbedder
 
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""

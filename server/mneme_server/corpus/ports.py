@@ -1,4 +1,4 @@
-"""What the corpus needs from storage and what an index offers to recall."""
+"""What the corpus needs from storage, what an index offers to recall, and who embeds texts."""
 
 from __future__ import annotations
 
@@ -162,4 +162,13 @@ class CorpusIndex(Protocol):
 
     def remove(self, doc_ids: Sequence[int]) -> None:
         """Remove documents and their vectors. Unknown ids are ignored."""
+        ...
+
+
+class TextEmbedder(Protocol):
+    """Embeds texts while a caller waits, if that can be done soon."""
+
+    def embed(self, texts: Sequence[str]) -> Matrix | None:
+        """Return unit vectors (n, d); None when they are not to be had soon: what is stored without
+        is queued."""
         ...

@@ -1,1 +1,1 @@
-"""Lessons: what agents should remember next time."""
+"""Learning: lessons, reflections on attempts, and the log of experience."""

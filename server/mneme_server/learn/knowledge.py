@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.learn.knowledge_model import (
     FoundKnowledge,
@@ -16,7 +17,7 @@ from mneme_server.learn.knowledge_model import (
     markdown_of,
     success_lower_bound,
 )
-from mneme_server.learn.ports import KnowledgeUnit, TextEmbedder
+from mneme_server.learn.ports import KnowledgeUnit
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
 
 RELEVANCE, RECENCY, SUCCESS = 0.7, 0.15, 0.15

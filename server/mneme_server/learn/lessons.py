@@ -10,17 +10,16 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
-from mneme_server.corpus.ports import Matrix
+from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.learn.model import (
-    CONTENT_FIELDS,
     FoundLesson,
     ImportReport,
     Lesson,
     LessonFilter,
     OnConflict,
 )
-from mneme_server.learn.ports import LessonsUnit, TextEmbedder
+from mneme_server.learn.ports import LessonsUnit
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 _EXPORT_PAGE = 200
@@ -84,7 +83,7 @@ class Lessons:
         return found, answer
 
     def update(self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any]) -> Lesson:
-        """Change the given fields, of those in `CONTENT_FIELDS`.
+        """Change the given fields, of those in `model.CONTENT_FIELDS`.
 
         Raises:
             NotFound: there is no such lesson.
@@ -254,6 +253,3 @@ def _document_filter(filter_: LessonFilter) -> DocumentFilter:
         tags=frozenset(filter_.tags),
         include_archived=filter_.include_archived,
     )
-
-
-__all__ = ["CONTENT_FIELDS", "Lessons"]

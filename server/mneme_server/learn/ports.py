@@ -1,4 +1,4 @@
-"""What the use cases of lessons need from storage and from the embedder."""
+"""What the use cases of learning need from storage."""
 
 from __future__ import annotations
 
@@ -143,13 +143,4 @@ class KnowledgeUnit(CorpusUnit, Protocol):
     @property
     def knowledge(self) -> KnowledgeRepository:
         """The tenant's knowledge log."""
-        ...
-
-
-class TextEmbedder(Protocol):
-    """Embeds texts while a caller waits, if that can be done soon."""
-
-    def embed(self, texts: Sequence[str]) -> Matrix | None:
-        """Return unit vectors (n, d); None when they are not to be had soon: what is stored without
-        is queued."""
         ...

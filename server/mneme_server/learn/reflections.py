@@ -11,10 +11,10 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
-from mneme_server.corpus.ports import Matrix
+from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.outcome import Outcome
-from mneme_server.learn.ports import ReflectionsUnit, TextEmbedder
+from mneme_server.learn.ports import ReflectionsUnit
 from mneme_server.learn.reflection_model import (
     FoundReflection,
     Reflection,
