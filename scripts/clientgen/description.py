@@ -28,6 +28,7 @@ class Field:
     descriptor: FieldDescriptor
     comment: str
     required: bool
+    default: str
 
     @property
     def name(self) -> str:
@@ -265,7 +266,8 @@ class _Reader:
 
     def _field(self, field: FieldDescriptor) -> Field:
         comment = self._comment(field.full_name)
-        return Field(field, comment, required=self._is_required(field))
+        default = self._options(field).get("default_value", "")
+        return Field(field, comment, self._is_required(field), default)
 
     def _is_required(self, field: FieldDescriptor) -> bool:
         """Whether the field's rules refuse its absence."""

@@ -16,6 +16,7 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
     """The image with the options' meaning added to the comments of fields, and of RPCs."""
     api = describe(image)
     said: dict[str, list[str]] = {}
+    fields = [field for message in api.given for field in message.fields]
     for rpc in (rpc for service in api.services for rpc in service.rpcs):
         if rpcs:
             scope = f"Scope: {rpc.scope}. {repeats(rpc)}"
@@ -24,6 +25,10 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
             names = ", ".join(field.name for field in rpc.update.fields)
             mask = f"{rpc.descriptor.input_type.full_name}.update_mask"
             said[mask] = [f"It may name {names}."]
+        fields += rpc.fields
+    for field in fields:
+        if field.default:
+            said[field.descriptor.full_name] = [f"Default: {field.default}."]
     files = descriptor_pb2.FileDescriptorSet.FromString(image)
     for file in files.file:
         if file.package != PACKAGE:

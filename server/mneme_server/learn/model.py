@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-DEFAULT_CATEGORY = "general"
-
 
 class Importance(IntEnum):
     """How much a lesson matters. The numbers are those of `mneme.v1.Importance`."""
@@ -24,7 +22,7 @@ class Lesson:
     id: str
     title: str
     content: str
-    category: str = DEFAULT_CATEGORY
+    category: str
     importance: Importance = Importance.NORMAL
     agent_id: str = ""
     project: str = ""

@@ -37,12 +37,11 @@ class Pages:
     Use: ask for `size + 1` rows after the sort key `after(...)`, then `cut` the page from them.
 
     Args:
-        request: the request; all its other fields are filters.
-        default_size: rows a page when `page_size` is 0.
+        request: the request, its defaults put in; all its other fields are filters.
     """
 
-    def __init__(self, request: Message, default_size: int) -> None:
-        self.size: int = getattr(request, "page_size") or default_size  # noqa: B009
+    def __init__(self, request: Message) -> None:
+        self.size: int = getattr(request, "page_size")  # noqa: B009
         self._token: str = getattr(request, "page_token")  # noqa: B009
         self._request = request
 

@@ -15,7 +15,7 @@ ROWS = st.lists(
 
 def _page(rows: list[Row], request: pb.ListSessionsRequest) -> tuple[list[Row], str]:
     """Do what a servicer and a repository do."""
-    pages = Pages(request, default_size=50)
+    pages = Pages(request)
     after = pages.after(int, str)
     rest = [row for row in rows if after is None or row > after]
     page, token = pages.cut(rest[: pages.size + 1], lambda last: last)
@@ -36,7 +36,9 @@ def test_following_the_tokens_gives_every_row_once_and_in_order(rows: list[Row],
 
 
 def _token(request: pb.ListSessionsRequest) -> str:
-    _, token = Pages(request, 2).cut([(1, "a"), (2, "b"), (3, "c")], lambda last: last)
+    sized = pb.ListSessionsRequest(page_size=2)
+    sized.MergeFrom(request)
+    _, token = Pages(sized).cut([(1, "a"), (2, "b"), (3, "c")], lambda last: last)
     assert token
     return token
 
@@ -52,7 +54,7 @@ def test_rows_that_arrive_before_the_place_do_not_move_it() -> None:
 def test_another_page_size_may_go_on_with_the_token() -> None:
     token = _token(pb.ListSessionsRequest(project="p", page_size=2))
     request = pb.ListSessionsRequest(project="p", page_size=7, page_token=token)
-    assert Pages(request, 50).after(int, str) == (2, "b")
+    assert Pages(request).after(int, str) == (2, "b")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_a_token_of_other_filters_or_another_call_is_refused(
 ) -> None:
     other.page_token = _token(pb.ListSessionsRequest(project="p"))
     with pytest.raises(InvalidArgument) as refused:
-        Pages(other, 50).after(int, str)
+        Pages(other).after(int, str)
     assert refused.value.reason is Reason.INVALID_FILTER
     assert refused.value.field == "page_token"
 
@@ -81,24 +83,26 @@ def test_a_damaged_token_is_refused(data: st.DataObject) -> None:
     other = data.draw(st.characters(codec="utf-8").filter(lambda c: c != token[place]))
     damaged = token[:place] + other + token[place + 1 :]
     with pytest.raises(InvalidArgument):
-        Pages(pb.ListSessionsRequest(page_token=damaged), 50).after(int, str)
+        Pages(pb.ListSessionsRequest(page_token=damaged)).after(int, str)
 
 
 @given(st.text(min_size=1))
 def test_what_is_no_token_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument):
-        Pages(pb.ListSessionsRequest(page_token=text), 50).after(int, str)
+        Pages(pb.ListSessionsRequest(page_token=text)).after(int, str)
 
 
 def test_a_token_with_a_key_of_another_shape_is_refused() -> None:
     request = pb.ListSessionsRequest(page_token=_token(pb.ListSessionsRequest()))
     with pytest.raises(InvalidArgument):
-        Pages(request, 50).after(str)
+        Pages(request).after(str)
 
 
 @given(st.integers(), st.text())
 def test_a_token_travels_in_a_url_as_it_is(number: int, text: str) -> None:
-    _, token = Pages(pb.ListSessionsRequest(), 1).cut([(number, text)] * 2, lambda last: last)
+    _, token = Pages(pb.ListSessionsRequest(page_size=1)).cut(
+        [(number, text)] * 2, lambda last: last
+    )
     assert token.replace("-", "").replace("_", "").isalnum()
 
 
@@ -108,6 +112,6 @@ def test_a_token_after_the_longest_id_is_no_longer_than_a_request_may_carry(
 ) -> None:
     longest = character * 200
     rows = [(2**62, longest), (2**62, longest + "x")]
-    _, token = Pages(pb.ListSessionsRequest(), 1).cut(rows, lambda last: last)
+    _, token = Pages(pb.ListSessionsRequest(page_size=1)).cut(rows, lambda last: last)
     assert len(token) <= 2_000
-    assert Pages(pb.ListSessionsRequest(page_token=token), 1).after(int, str) == rows[0]
+    assert Pages(pb.ListSessionsRequest(page_token=token)).after(int, str) == rows[0]

@@ -26,6 +26,7 @@ from mneme_server.corpus.document import Scope
 from mneme_server.recall.search import Answer, Outcome, RecallQuery
 from mneme_server.transport.call import Call, enter
 from mneme_server.transport.interceptors.errors import map_errors
+from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.methods import methods_of
 from mneme_server.transport.servicers.admin import AdminServicer
 from mneme_server.transport.servicers.context import ContextServicer
@@ -72,6 +73,7 @@ class Served:
             call.caller = Caller(TENANT, "key-1", frozenset(ALL_SCOPES), 0)
             enter(call)
             with map_errors()(call):
+                check_rules(call, request)
                 return getattr(self._servicer, name)(request, context)
 
         return answer

@@ -150,7 +150,7 @@ class AdminMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000; 0 means 50.
+            page_size: Tenants a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -181,7 +181,7 @@ class AdminMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000; 0 means 50.
+            page_size: Tenants a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -277,7 +277,7 @@ class AdminMethods(SyncCaller):
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000; 0 means 50.
+            page_size: Keys a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -315,7 +315,7 @@ class AdminMethods(SyncCaller):
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000; 0 means 50.
+            page_size: Keys a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -500,7 +500,7 @@ class AsyncAdminMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000; 0 means 50.
+            page_size: Tenants a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -531,7 +531,7 @@ class AsyncAdminMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000; 0 means 50.
+            page_size: Tenants a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -627,7 +627,7 @@ class AsyncAdminMethods(AsyncCaller):
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000; 0 means 50.
+            page_size: Keys a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -665,7 +665,7 @@ class AsyncAdminMethods(AsyncCaller):
         Args:
             tenant_id: Of this tenant; empty: of all tenants.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000; 0 means 50.
+            page_size: Keys a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(

@@ -920,10 +920,14 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """The insight; required, up to 65,536 characters."""
 
     category: str
-    """A group, e.g. "deployment" or "error-handling"; default "general"."""
+    """A group, e.g. "deployment" or "error-handling".
+    Default: general.
+    """
 
     importance: ImportanceChoice | None
-    """How much it matters; default NORMAL."""
+    """How much it matters.
+    Default: NORMAL.
+    """
 
     agent_id: str
     """The agent that it is for; empty: for every agent of the tenant."""

@@ -98,7 +98,7 @@ class ContextMethods(SyncCaller):
             project: Of this project.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 50; 0 means 5.
+            limit: Sessions at most: 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -205,10 +205,11 @@ class ContextMethods(SyncCaller):
 
         Args:
             project: The project; empty: that of the last handover.
-            limit: Related sessions at most: 1 to 50; 0 means 5.
+            limit: Related sessions at most: 1 to 50. Default: 5.
             agent_id: Of this agent; empty: of all.
-            min_similarity: Leave out related sessions below this similarity, 0 to 1; unset:
-                0.35, about where unrelated summaries end under the default model.
+            min_similarity: Leave out related sessions below this similarity, 0 to 1. The
+                default is about where unrelated summaries end under the default model. Default:
+                0.35.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -251,7 +252,7 @@ class ContextMethods(SyncCaller):
             user_id: For this user.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 100; 0 means 10.
+            limit: Sessions at most: 1 to 100. Default: 10.
             min_score: Leave out sessions whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -297,8 +298,8 @@ class ContextMethods(SyncCaller):
             agent_id: Of this agent.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
+            links: Links from each session at most: 1 to 20. Default: 3.
+            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -344,8 +345,8 @@ class ContextMethods(SyncCaller):
             agent_id: Of this agent.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
+            links: Links from each session at most: 1 to 20. Default: 3.
+            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -396,7 +397,7 @@ class AsyncContextMethods(AsyncCaller):
             project: Of this project.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 50; 0 means 5.
+            limit: Sessions at most: 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -503,10 +504,11 @@ class AsyncContextMethods(AsyncCaller):
 
         Args:
             project: The project; empty: that of the last handover.
-            limit: Related sessions at most: 1 to 50; 0 means 5.
+            limit: Related sessions at most: 1 to 50. Default: 5.
             agent_id: Of this agent; empty: of all.
-            min_similarity: Leave out related sessions below this similarity, 0 to 1; unset:
-                0.35, about where unrelated summaries end under the default model.
+            min_similarity: Leave out related sessions below this similarity, 0 to 1. The
+                default is about where unrelated summaries end under the default model. Default:
+                0.35.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -549,7 +551,7 @@ class AsyncContextMethods(AsyncCaller):
             user_id: For this user.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 100; 0 means 10.
+            limit: Sessions at most: 1 to 100. Default: 10.
             min_score: Leave out sessions whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -595,8 +597,8 @@ class AsyncContextMethods(AsyncCaller):
             agent_id: Of this agent.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
+            links: Links from each session at most: 1 to 20. Default: 3.
+            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -642,8 +644,8 @@ class AsyncContextMethods(AsyncCaller):
             agent_id: Of this agent.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20; 0 means 3.
-            page_size: Items a page: 1 to 200; 0 means 50. Each one's links cost a search.
+            links: Links from each session at most: 1 to 20. Default: 3.
+            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(

@@ -195,7 +195,7 @@ class EventMethods(SyncCaller):
 
         Args:
             session_id: The session. Required.
-            status: COMPLETED (the default) or ERROR.
+            status: How it ended: COMPLETED or ERROR. Default: COMPLETED.
             ended_at: When it ended; unset: now.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -335,7 +335,7 @@ class EventMethods(SyncCaller):
             tags: With all of these labels.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000; 0 means 50.
+            page_size: Sessions a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -387,7 +387,7 @@ class EventMethods(SyncCaller):
             tags: With all of these labels.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000; 0 means 50.
+            page_size: Sessions a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -437,7 +437,7 @@ class EventMethods(SyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000; 0 means 100.
+            page_size: Events a page: 1 to 1,000. Default: 100.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -493,7 +493,7 @@ class EventMethods(SyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000; 0 means 100.
+            page_size: Events a page: 1 to 1,000. Default: 100.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -527,7 +527,7 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000; 0 means 50.
+            page_size: Agents a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -558,7 +558,7 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000; 0 means 50.
+            page_size: Agents a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -719,7 +719,7 @@ class AsyncEventMethods(AsyncCaller):
 
         Args:
             session_id: The session. Required.
-            status: COMPLETED (the default) or ERROR.
+            status: How it ended: COMPLETED or ERROR. Default: COMPLETED.
             ended_at: When it ended; unset: now.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -859,7 +859,7 @@ class AsyncEventMethods(AsyncCaller):
             tags: With all of these labels.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000; 0 means 50.
+            page_size: Sessions a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -911,7 +911,7 @@ class AsyncEventMethods(AsyncCaller):
             tags: With all of these labels.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000; 0 means 50.
+            page_size: Sessions a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -961,7 +961,7 @@ class AsyncEventMethods(AsyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000; 0 means 100.
+            page_size: Events a page: 1 to 1,000. Default: 100.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1017,7 +1017,7 @@ class AsyncEventMethods(AsyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000; 0 means 100.
+            page_size: Events a page: 1 to 1,000. Default: 100.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1051,7 +1051,7 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000; 0 means 50.
+            page_size: Agents a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1082,7 +1082,7 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000; 0 means 50.
+            page_size: Agents a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(

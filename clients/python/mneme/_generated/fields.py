@@ -36,9 +36,13 @@ class LessonFields(TypedDict, total=False):
     content: Required[str]
     """The insight; required, up to 65,536 characters."""
     category: str
-    """A group, e.g. "deployment" or "error-handling"; default "general"."""
+    """A group, e.g. "deployment" or "error-handling".
+    Default: general.
+    """
     importance: ImportanceChoice
-    """How much it matters; default NORMAL."""
+    """How much it matters.
+    Default: NORMAL.
+    """
     agent_id: str
     """The agent that it is for; empty: for every agent of the tenant."""
     project: str
@@ -158,24 +162,27 @@ class RankingWeightsFields(TypedDict, total=False):
 
     neighbors: float
     """Scales what a memory borrows from its neighbours in the session (terms
-    "answer" and "next", and "alone", which stands in for them), 0 to 2;
-    default 1.
+    "answer" and "next", and "alone", which stands in for them), 0 to 2.
+    Default: 1.
     """
     session: float
     """Scales what it borrows from the best memories of its session (terms
-    "session_dense" and "session_lexical"), 0 to 2; default 1.
+    "session_dense" and "session_lexical"), 0 to 2.
+    Default: 1.
     """
     recency: float
-    """How much newer memories are preferred, 0 to 1; default 0.02: it decides
-    between nearly equal ones.
+    """How much newer memories are preferred, 0 to 1. The default decides between
+    nearly equal ones.
+    Default: 0.02.
     """
     importance: float
-    """How much memories of higher importance are preferred, 0 to 1; default
-    0.1.
+    """How much memories of higher importance are preferred, 0 to 1.
+    Default: 0.1.
     """
     repeated: float
-    """How far a memory is put back whose very text ranks higher already, 0 to 2;
-    default 0.25. With 0 the first ten results may be ten copies of one message.
+    """How far a memory is put back whose very text ranks higher already, 0 to 2.
+    With 0 the first ten results may be ten copies of one message.
+    Default: 0.25.
     """
 
 

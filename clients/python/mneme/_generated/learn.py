@@ -193,8 +193,8 @@ class LearnMethods(SyncCaller):
         Args:
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
-            category: A group; default "general".
-            importance: How much it matters; default NORMAL.
+            category: A group. Default: general.
+            importance: How much it matters. Default: NORMAL.
             agent_id: The agent that it is for; empty: for every agent of the tenant.
             project: The project that it is about; may be empty.
             tags: Labels; up to 64, each up to 100 characters.
@@ -268,7 +268,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000; 0 means 50.
+            page_size: Lessons a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -302,7 +302,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000; 0 means 50.
+            page_size: Lessons a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -333,7 +333,7 @@ class LearnMethods(SyncCaller):
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
             filter: Which lessons.
-            limit: Lessons at most: 1 to 100; 0 means 10.
+            limit: Lessons at most: 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -380,8 +380,8 @@ class LearnMethods(SyncCaller):
                 mask names; only those are checked.
             title: A short title; required, up to 500 characters.
             content: The insight; required, up to 65,536 characters.
-            category: A group, e.g. "deployment" or "error-handling"; default "general".
-            importance: How much it matters; default NORMAL.
+            category: A group, e.g. "deployment" or "error-handling". Default: general.
+            importance: How much it matters. Default: NORMAL.
             agent_id: The agent that it is for; empty: for every agent of the tenant.
             project: The project that it is about; may be empty.
             tags: Labels, sorted, without repeats; up to 64, each up to 100 characters.
@@ -461,7 +461,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
-            on_conflict: What to do when an id is taken by other content; default FAIL.
+            on_conflict: What to do when an id is taken by other content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -588,7 +588,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -622,7 +622,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -652,7 +652,7 @@ class LearnMethods(SyncCaller):
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
             filter: Which reflections.
-            limit: Reflections at most: 1 to 100; 0 means 5.
+            limit: Reflections at most: 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -687,7 +687,7 @@ class LearnMethods(SyncCaller):
         Args:
             project: Of this project; empty: of all.
             session_id: Of this session; empty: of all.
-            limit: Groups of failures and of strategies at most: 1 to 50; 0 means 5.
+            limit: Groups of failures and of strategies at most: 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -781,11 +781,11 @@ class LearnMethods(SyncCaller):
             repo: Of this repository; empty: of all.
             type: Of this kind.
             tags: With all of these labels.
-            limit: Entries at most: 1 to 100; 0 means 5.
-            token_budget: Tokens that `markdown` may take: 1 to 100,000; 0 means 500. Counted on
-                the safe side of common tokenizers: one for each four letters or digits of a
-                word, or part of four, and one for each other visible character. Entries that do
-                not fit are left out, the worst first.
+            limit: Entries at most: 1 to 100. Default: 5.
+            token_budget: Tokens that `markdown` may take: 1 to 100,000. Counted on the safe
+                side of common tokenizers: one for each four letters or digits of a word, or
+                part of four, and one for each other visible character. Entries that do not fit
+                are left out, the worst first. Default: 500.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -842,8 +842,8 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
-            category: A group; default "general".
-            importance: How much it matters; default NORMAL.
+            category: A group. Default: general.
+            importance: How much it matters. Default: NORMAL.
             agent_id: The agent that it is for; empty: for every agent of the tenant.
             project: The project that it is about; may be empty.
             tags: Labels; up to 64, each up to 100 characters.
@@ -917,7 +917,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000; 0 means 50.
+            page_size: Lessons a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -951,7 +951,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000; 0 means 50.
+            page_size: Lessons a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -982,7 +982,7 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
             filter: Which lessons.
-            limit: Lessons at most: 1 to 100; 0 means 10.
+            limit: Lessons at most: 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1029,8 +1029,8 @@ class AsyncLearnMethods(AsyncCaller):
                 mask names; only those are checked.
             title: A short title; required, up to 500 characters.
             content: The insight; required, up to 65,536 characters.
-            category: A group, e.g. "deployment" or "error-handling"; default "general".
-            importance: How much it matters; default NORMAL.
+            category: A group, e.g. "deployment" or "error-handling". Default: general.
+            importance: How much it matters. Default: NORMAL.
             agent_id: The agent that it is for; empty: for every agent of the tenant.
             project: The project that it is about; may be empty.
             tags: Labels, sorted, without repeats; up to 64, each up to 100 characters.
@@ -1110,7 +1110,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
-            on_conflict: What to do when an id is taken by other content; default FAIL.
+            on_conflict: What to do when an id is taken by other content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1237,7 +1237,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 1,000. Default: 50.
             page_token: The next page's token, as the page before gave it.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1271,7 +1271,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000; 0 means 50.
+            page_size: Items a page: 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1301,7 +1301,7 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
             filter: Which reflections.
-            limit: Reflections at most: 1 to 100; 0 means 5.
+            limit: Reflections at most: 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this, 0 to 1; default 0.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1336,7 +1336,7 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             project: Of this project; empty: of all.
             session_id: Of this session; empty: of all.
-            limit: Groups of failures and of strategies at most: 1 to 50; 0 means 5.
+            limit: Groups of failures and of strategies at most: 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1430,11 +1430,11 @@ class AsyncLearnMethods(AsyncCaller):
             repo: Of this repository; empty: of all.
             type: Of this kind.
             tags: With all of these labels.
-            limit: Entries at most: 1 to 100; 0 means 5.
-            token_budget: Tokens that `markdown` may take: 1 to 100,000; 0 means 500. Counted on
-                the safe side of common tokenizers: one for each four letters or digits of a
-                word, or part of four, and one for each other visible character. Entries that do
-                not fit are left out, the worst first.
+            limit: Entries at most: 1 to 100. Default: 5.
+            token_budget: Tokens that `markdown` may take: 1 to 100,000. Counted on the safe
+                side of common tokenizers: one for each four letters or digits of a word, or
+                part of four, and one for each other visible character. Entries that do not fit
+                are left out, the worst first. Default: 500.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

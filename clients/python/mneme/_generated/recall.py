@@ -75,9 +75,9 @@ class RecallMethods(SyncCaller):
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), or a lesson's.
-            limit: Results at most: 1 to 100; 0 means 10.
+            limit: Results at most: 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this, 0 to 1; default 0.
-            mode: How to search; default HYBRID.
+            mode: How to search. Default: HYBRID.
             explain: Return each term of each score.
             weights: Change the weight of the score's terms (HYBRID only).
             timeout: seconds for the call, retries included; None: the client's.
@@ -157,9 +157,9 @@ class AsyncRecallMethods(AsyncCaller):
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), or a lesson's.
-            limit: Results at most: 1 to 100; 0 means 10.
+            limit: Results at most: 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this, 0 to 1; default 0.
-            mode: How to search; default HYBRID.
+            mode: How to search. Default: HYBRID.
             explain: Return each term of each score.
             weights: Change the weight of the score's terms (HYBRID only).
             timeout: seconds for the call, retries included; None: the client's.

@@ -79,8 +79,8 @@ class ReflectMethods(SyncCaller):
                 "week"; default by the range). PERFORMANCE_TRENDS: "bucket" (as above).
                 SESSION_COMPARISON: "recent_days" (before the last event looked at, default 7),
                 or "recent_sessions" (so many of the newest).
-            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100; 0
-                means 10. Series over time are always whole.
+            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100. Series
+                over time are always whole. Default: 10.
             project: Of sessions on this project.
             user_id: Of sessions for this user.
             tags: Of sessions with all of these labels.
@@ -160,8 +160,8 @@ class AsyncReflectMethods(AsyncCaller):
                 "week"; default by the range). PERFORMANCE_TRENDS: "bucket" (as above).
                 SESSION_COMPARISON: "recent_days" (before the last event looked at, default 7),
                 or "recent_sessions" (so many of the newest).
-            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100; 0
-                means 10. Series over time are always whole.
+            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100. Series
+                over time are always whole. Default: 10.
             project: Of sessions on this project.
             user_id: Of sessions for this user.
             tags: Of sessions with all of these labels.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, cast
 
 from mneme.v1 import common_pb2
 from mneme.v1 import learn_service_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.stored import reads
 from mneme_server.learn.model import (
-    DEFAULT_CATEGORY,
     FoundLesson,
     Importance,
     Lesson,
@@ -28,8 +27,8 @@ def new_lesson(request: pb.CreateLessonRequest) -> Lesson:
         id=request.lesson_id,
         title=request.title,
         content=request.content,
-        category=request.category or DEFAULT_CATEGORY,
-        importance=_importance(request.importance),
+        category=request.category,
+        importance=Importance(request.importance),
         agent_id=request.agent_id,
         project=request.project,
         tags=tuple(sorted(set(request.tags))),
@@ -45,8 +44,8 @@ def imported_lesson(message: pb.Lesson, field: str) -> Lesson:
         id=message.id,
         title=message.title,
         content=message.content,
-        category=message.category or DEFAULT_CATEGORY,
-        importance=_importance(message.importance),
+        category=message.category,
+        importance=Importance(message.importance),
         agent_id=message.agent_id,
         project=message.project,
         tags=tuple(sorted(set(message.tags))),
@@ -105,62 +104,35 @@ def lesson_filter(message: pb.LessonFilter) -> LessonFilter:
     )
 
 
-# Which field of the domain a path of an update mask changes, and how its value is read.
-_CHANGES: dict[str, tuple[str, Callable[[pb.Lesson], Any]]] = {
-    "title": ("title", lambda message: message.title),
-    "content": ("content", lambda message: message.content),
-    "category": ("category", lambda message: message.category or DEFAULT_CATEGORY),
-    "importance": ("importance", lambda message: _importance(message.importance)),
-    "agent_id": ("agent_id", lambda message: message.agent_id),
-    "project": ("project", lambda message: message.project),
+# Fields that the domain has under another name or in another form than the message.
+_CONVERTED: dict[str, tuple[str, Callable[[pb.Lesson], Any]]] = {
+    "importance": ("importance", lambda message: Importance(message.importance)),
     "tags": ("tags", lambda message: tuple(sorted(set(message.tags)))),
     "context": (
         "context_json",
         lambda message: canonical_json(json_of(message.context, "lesson.context", METADATA_BYTES)),
     ),
-    "source_session_id": ("source_session_id", lambda message: message.source_session_id),
-    "source_event_id": ("source_event_id", lambda message: message.source_event_id),
 }
 
 
-def lesson_changes(request: pb.UpdateLessonRequest) -> dict[str, Any]:
-    """Return the new values of the fields that a request's mask names, by domain field.
+def lesson_changes(message: pb.Lesson, named: Iterable[str]) -> dict[str, Any]:
+    """Return the new values of the named fields, by domain field.
 
-    The request must have passed `check_mask` and the rules of the fields that it names.
+    They must have passed `named_fields` and their rules.
     """
     changes: dict[str, Any] = {}
-    for path in request.update_mask.paths:
-        name, read = _CHANGES[path]
-        changes[name] = read(request.lesson)
+    for path in named:
+        name, read = _CONVERTED.get(path, (path, attrgetter(path)))
+        changes[name] = read(message)
     return changes
 
 
-def check_mask(request: pb.UpdateLessonRequest) -> None:
-    """Check what a request's mask names.
-
-    Raises:
-        InvalidArgument: the mask is empty or names something that cannot be changed.
-    """
-    if not request.update_mask.paths:
-        raise InvalidArgument(
-            "update_mask names no field to change",
-            reason=Reason.MISSING_REQUIRED_FIELD,
-            field="update_mask",
-        )
-    for path in request.update_mask.paths:
-        if path not in _CHANGES:
-            raise InvalidArgument(
-                f"update_mask names {path!r}; it may name {', '.join(_CHANGES)}",
-                field="update_mask",
-            )
-
-
-def changed_fields_only(request: pb.UpdateLessonRequest) -> pb.Lesson:
+def changed_fields_only(given: pb.Lesson, named: Iterable[str]) -> pb.Lesson:
     """Return a lesson to validate: the given values of the named fields, harmless others."""
-    message = pb.Lesson(id=request.lesson.id, title="unchanged", content="unchanged")
-    for path in request.update_mask.paths:
+    message = pb.Lesson(id=given.id, title="unchanged", content="unchanged")
+    for path in named:
         message.ClearField(path)
-        value = getattr(request.lesson, path)
+        value = getattr(given, path)
         if path == "tags":
             message.tags.extend(value)
         elif path == "context":
@@ -168,7 +140,3 @@ def changed_fields_only(request: pb.UpdateLessonRequest) -> pb.Lesson:
         else:
             setattr(message, path, value)
     return message
-
-
-def _importance(value: int) -> Importance:
-    return Importance(value) if value else Importance.NORMAL

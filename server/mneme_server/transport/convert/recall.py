@@ -13,7 +13,6 @@ from mneme_server.recall.search import Answer, Mode, Recalled, RecallQuery
 from mneme_server.transport.convert.json import struct_of_object
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
-_DEFAULT_LIMIT = 10
 _TEXT_CHARACTERS = 8_192
 """So much of a text is answered: a hundred of them then fit a message of 4 MiB."""
 
@@ -33,9 +32,9 @@ def recall_query(request: pb.RecallRequest) -> RecallQuery:
             end_us=end_us,
             tags=frozenset(request.tags),
         ),
-        limit=request.limit or _DEFAULT_LIMIT,
+        limit=request.limit,
         min_score=request.min_score,
-        mode=Mode(request.mode or Mode.HYBRID),
+        mode=Mode(request.mode),
         weights=_weights(request.weights),
         explain=request.explain,
     )

@@ -1,14 +1,19 @@
-"""Requests must keep the rules that their proto states."""
+"""Requests must keep the rules that their proto states; what they leave out is put in."""
 
 from __future__ import annotations
 
 from google.protobuf.message import Message
 
 from mneme_server.transport.call import Call
+from mneme_server.transport.defaults import fill_defaults
 from mneme_server.transport.validation import validate
 
 
 def check_rules(call: Call, message: Message) -> None:
-    """Check a request message's `buf.validate` rules; those of public methods have none."""
+    """Check a request message's `buf.validate` rules, then put its defaults in.
+
+    Public methods have neither.
+    """
     if call.method.scope is not None:
         validate(message)
+        fill_defaults(message)

@@ -15,8 +15,6 @@ from mneme_server.transport.call import current_caller
 from mneme_server.transport.convert.time import to_timestamp
 from mneme_server.transport.paging import Pages
 
-_PAGE_SIZE = 50
-
 
 class AdminServicer(pb_grpc.AdminServiceServicer):
     """Serves `mneme.v1.AdminService`."""
@@ -47,7 +45,7 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
         self, request: pb.ListTenantsRequest, context: grpc.ServicerContext
     ) -> pb.ListTenantsResponse:
         """List tenants."""
-        pages = Pages(request, default_size=_PAGE_SIZE)
+        pages = Pages(request)
         after = pages.after(str)
         tenants = self._tenants.list(after[0] if after else "", pages.size + 1)
         page, token = pages.cut(tenants, lambda last: (last.id,))
@@ -78,7 +76,7 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
         self, request: pb.ListApiKeysRequest, context: grpc.ServicerContext
     ) -> pb.ListApiKeysResponse:
         """List keys."""
-        pages = Pages(request, default_size=_PAGE_SIZE)
+        pages = Pages(request)
         keys = self._keys.list(
             KeyFilter(request.tenant_id, request.include_revoked),
             pages.after(int, str),

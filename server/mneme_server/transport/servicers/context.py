@@ -8,17 +8,12 @@ from mneme.v1 import context_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.context.retrieval import GetContext, SearchSessions
-from mneme_server.context.sessions import MIN_SIMILARITY
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
 from mneme_server.transport.call import current_caller
 from mneme_server.transport.convert import context as convert
 from mneme_server.transport.paging import Pages
-
-_DEFAULT_LIMIT = 5
-_DEFAULT_SEARCHED = 10
-_DEFAULT_LINKS = 3
 
 
 class ContextServicer(pb_grpc.ContextServiceServicer):
@@ -47,7 +42,7 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
             current_caller().tenant_id,
             request.topic,
             convert.session_scope(request),
-            request.limit or _DEFAULT_LIMIT,
+            request.limit,
         )
         return convert.context(found)
 
@@ -64,13 +59,12 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
 
     def WakeUp(self, request: pb.WakeUpRequest, context: grpc.ServicerContext) -> pb.WakeUpResponse:
         """Return what an agent needs at the start of a session."""
-        given = request.min_similarity if request.HasField("min_similarity") else MIN_SIMILARITY
         woken = self._wake_up(
             current_caller().tenant_id,
             project=request.project,
             agent_id=request.agent_id,
-            limit=request.limit or _DEFAULT_LIMIT,
-            min_similarity=given,
+            limit=request.limit,
+            min_similarity=request.min_similarity,
         )
         return convert.awakening(woken)
 
@@ -82,7 +76,7 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
             current_caller().tenant_id,
             request.query,
             convert.session_scope(request),
-            limit=request.limit or _DEFAULT_SEARCHED,
+            limit=request.limit,
             min_score=request.min_score,
         )
         return pb.SearchSessionsResponse(
@@ -95,13 +89,13 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
         self, request: pb.GetTimelineRequest, context: grpc.ServicerContext
     ) -> pb.GetTimelineResponse:
         """List sessions with their links to earlier ones."""
-        pages = Pages(request, default_size=50)
+        pages = Pages(request)
         entries = self._get_timeline(
             current_caller().tenant_id,
             convert.session_scope(request),
             pages.after(int, str),
             pages.size + 1,
-            request.links or _DEFAULT_LINKS,
+            request.links,
         )
         page, token = pages.cut(
             entries, lambda last: (last.past.session.started_us, last.past.session.id)

@@ -60,7 +60,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         self, request: pb.EndSessionRequest, context: grpc.ServicerContext
     ) -> pb.EndSessionResponse:
         """End a session."""
-        status = SessionStatus(request.status or SessionStatus.COMPLETED)
+        status = SessionStatus(request.status)
         session = self._end_session(
             current_caller().tenant_id,
             request.session_id,
@@ -117,7 +117,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         self, request: pb.ListSessionsRequest, context: grpc.ServicerContext
     ) -> pb.ListSessionsResponse:
         """List sessions."""
-        pages = Pages(request, default_size=50)
+        pages = Pages(request)
         key = pages.after(int, str)
         sessions, total = self._read.sessions(
             current_caller().tenant_id, convert.session_filter(request), key, pages.size + 1
@@ -129,7 +129,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         self, request: pb.ListEventsRequest, context: grpc.ServicerContext
     ) -> pb.ListEventsResponse:
         """List events."""
-        pages = Pages(request, default_size=100)
+        pages = Pages(request)
         events = self._read.events(
             current_caller().tenant_id,
             convert.event_filter(request),
@@ -146,7 +146,7 @@ class EventServicer(pb_grpc.EventServiceServicer):
         self, request: pb.ListAgentsRequest, context: grpc.ServicerContext
     ) -> pb.ListAgentsResponse:
         """List agents."""
-        pages = Pages(request, default_size=50)
+        pages = Pages(request)
         key = pages.after(str)
         agents = self._read.agents(
             current_caller().tenant_id, key[0] if key else None, pages.size + 1

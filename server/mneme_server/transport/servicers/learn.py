@@ -19,14 +19,9 @@ from mneme_server.learn.reflections import Reflections
 from mneme_server.transport.call import current_caller
 from mneme_server.transport.convert import knowledge, reflections
 from mneme_server.transport.convert import lessons as convert
+from mneme_server.transport.masks import named_fields
 from mneme_server.transport.paging import Pages, fitting
 from mneme_server.transport.validation import validate
-
-_DEFAULT_LIMIT = 10
-_DEFAULT_REFLECTIONS = 5
-_DEFAULT_THEMES = 5
-_DEFAULT_ENTRIES = 5
-_DEFAULT_TOKENS = 500
 
 
 class LearnServicer(pb_grpc.LearnServiceServicer):
@@ -55,7 +50,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         self, request: pb.ListLessonsRequest, context: grpc.ServicerContext
     ) -> pb.ListLessonsResponse:
         """List lessons."""
-        pages = Pages(request, default_size=50)
+        pages = Pages(request)
         key = pages.after(int, str)
         lessons, total = self._lessons.page(
             current_caller().tenant_id,
@@ -74,7 +69,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             current_caller().tenant_id,
             request.query,
             convert.lesson_filter(request.filter),
-            limit=request.limit or _DEFAULT_LIMIT,
+            limit=request.limit,
             min_score=request.min_score,
         )
         return pb.SearchLessonsResponse(
@@ -91,9 +86,9 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             raise InvalidArgument(
                 "lesson.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="lesson.id"
             )
-        convert.check_mask(request)
-        validate(convert.changed_fields_only(request), prefix="lesson")
-        changes = convert.lesson_changes(request)
+        named = named_fields(request)
+        validate(convert.changed_fields_only(request.lesson, named), prefix="lesson")
+        changes = convert.lesson_changes(request.lesson, named)
         lesson = self._lessons.update(current_caller().tenant_id, request.lesson.id, changes)
         return pb.UpdateLessonResponse(lesson=convert.lesson(lesson))
 
@@ -114,7 +109,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
                 convert.imported_lesson(lesson, f"lessons[{i}]")
                 for i, lesson in enumerate(request.lessons)
             ],
-            OnConflict(request.on_conflict or OnConflict.FAIL),
+            OnConflict(request.on_conflict),
         )
         return pb.ImportLessonsResponse(
             created_count=report.created,
@@ -149,7 +144,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         self, request: reflection_pb2.ListReflectionsRequest, context: grpc.ServicerContext
     ) -> reflection_pb2.ListReflectionsResponse:
         """List reflections."""
-        pages = Pages(request, default_size=50)
+        pages = Pages(request)
         found, total = self._reflections.page(
             current_caller().tenant_id,
             reflections.reflection_filter(request.filter),
@@ -172,7 +167,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             current_caller().tenant_id,
             request.task_description,
             reflections.reflection_filter(request.filter),
-            limit=request.limit or _DEFAULT_REFLECTIONS,
+            limit=request.limit,
             min_score=request.min_score,
         )
         return reflection_pb2.SearchReflectionsResponse(
@@ -189,7 +184,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         made = self._reflections.summarize(
             current_caller().tenant_id,
             ReflectionFilter(project=request.project, session_id=request.session_id),
-            request.limit or _DEFAULT_THEMES,
+            request.limit,
         )
         return reflections.summary(made)
 
@@ -212,7 +207,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             repo=request.repo,
             type_=KnowledgeType(request.type) if request.type else None,
             tags=frozenset(request.tags),
-            limit=request.limit or _DEFAULT_ENTRIES,
-            token_budget=request.token_budget or _DEFAULT_TOKENS,
+            limit=request.limit,
+            token_budget=request.token_budget,
         )
         return knowledge.knowledge_answer(answer)

@@ -11,8 +11,6 @@ from mneme_server.reflect.reflecting import Reflect
 from mneme_server.transport.call import current_caller
 from mneme_server.transport.convert import reflect as convert
 
-_DEFAULT_LIMIT = 10
-
 
 class ReflectServicer(pb_grpc.ReflectServiceServicer):
     """Serves `mneme.v1.ReflectService`."""
@@ -29,6 +27,6 @@ class ReflectServicer(pb_grpc.ReflectServiceServicer):
             Analysis(request.analysis),
             convert.history_filter(request),
             convert.params(request),
-            request.limit or _DEFAULT_LIMIT,
+            request.limit,
         )
         return convert.reflect_response(reflection)

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEiwwIKDlJhbmtpbmdXZWlnaHRzEi8KCW5laWdoYm9ycxgBIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARItCgdzZXNzaW9uGAIgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgBiAEBEi0KB3JlY2VuY3kYAyABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAASAKIAQESMAoKaW1wb3J0YW5jZRgEIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAABIA4gBARIuCghyZXBlYXRlZBgFIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCLxBAoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIyCgZzY29wZXMYAiADKA4yDy5tbmVtZS52MS5TY29wZUIRukgOkgELEBAiB4IBBBABIAASLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEhgKBWxpbWl0GAogASgFQgm6SAYaBBhkKAASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABIsCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIIukgFggECEAESDwoHZXhwbGFpbhgNIAEoCBIpCgd3ZWlnaHRzGA4gASgLMhgubW5lbWUudjEuUmFua2luZ1dlaWdodHMiPgoJU2NvcmVUZXJtEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAESFAoMY29udHJpYnV0aW9uGAMgASgBIsgCCgxSZWNhbGxSZXN1bHQSJAoLc291cmNlX3R5cGUYASABKA4yDy5tbmVtZS52MS5TY29wZRIRCglzb3VyY2VfaWQYAiABKAkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEgwKBHRleHQYBSABKAkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAcgASgJEhAKCGFnZW50X2lkGAggASgJEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIiCgV0ZXJtcxgKIAMoCzITLm1uZW1lLnYxLlNjb3JlVGVybRIWCg50ZXh0X3RydW5jYXRlZBgLIAEoCEINCgtfc2ltaWxhcml0eSLpAQoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgSEgoKd29yZHNfb25seRgHIAEoCBIPCgdwYXJ0aWFsGAggASgIKn8KBVNjb3BlEhUKEVNDT1BFX1VOU1BFQ0lGSUVEEAASDwoLU0NPUEVfRVZFTlQQARIRCg1TQ09QRV9TRVNTSU9OEAISEAoMU0NPUEVfTEVTU09OEAMSFAoQU0NPUEVfUkVGTEVDVElPThAEEhMKD1NDT1BFX0tOT1dMRURHRRAFKnEKClJlY2FsbE1vZGUSGwoXUkVDQUxMX01PREVfVU5TUEVDSUZJRUQQABIWChJSRUNBTExfTU9ERV9IWUJSSUQQARIVChFSRUNBTExfTU9ERV9ERU5TRRACEhcKE1JFQ0FMTF9NT0RFX0xFWElDQUwQAyrEAQoNUmVjYWxsT3V0Y29tZRIeChpSRUNBTExfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhgKFFJFQ0FMTF9PVVRDT01FX0ZPVU5EEAESIQodUkVDQUxMX09VVENPTUVfTk9USElOR19TVE9SRUQQAhIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX01BVENIRVNfRklMVEVSUxADEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfQUJPVkVfTUlOX1NDT1JFEAQyjQIKDVJlY2FsbFNlcnZpY2US+wEKBlJlY2FsbBIXLm1uZW1lLnYxLlJlY2FsbFJlcXVlc3QaGC5tbmVtZS52MS5SZWNhbGxSZXNwb25zZSK9AZACAbjkJgHK5CYCCAPK5CZ5CA4QMhpzdGhlIGVtYmVkZGluZyBiYWNrZW5kIGRvZXMgbm90IGFuc3dlciBhIERFTlNFIHF1ZXJ5IChhIEhZQlJJRCBvbmUgaXMgYW5zd2VyZWQgYnkgaXRzIHdvcmRzIGFsb25lLCBzZWUgYHdvcmRzX29ubHlgKcrkJi8ICRA0Gil0aGUgdGVuYW50J3MgdmVjdG9ycyBhcmUgb2YgYW5vdGhlciBtb2RlbGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCKBBQoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIyCgZzY29wZXMYAiADKA4yDy5tbmVtZS52MS5TY29wZUIRukgOkgELEBAiB4IBBBABIAASLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzIj4KCVNjb3JlVGVybRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgBEhQKDGNvbnRyaWJ1dGlvbhgDIAEoASLIAgoMUmVjYWxsUmVzdWx0EiQKC3NvdXJjZV90eXBlGAEgASgOMg8ubW5lbWUudjEuU2NvcGUSEQoJc291cmNlX2lkGAIgASgJEg0KBXNjb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIMCgR0ZXh0GAUgASgJEi0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2Vzc2lvbl9pZBgHIAEoCRIQCghhZ2VudF9pZBgIIAEoCRIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSIgoFdGVybXMYCiADKAsyEy5tbmVtZS52MS5TY29yZVRlcm0SFgoOdGV4dF90cnVuY2F0ZWQYCyABKAhCDQoLX3NpbWlsYXJpdHki6QEKDlJlY2FsbFJlc3BvbnNlEicKB3Jlc3VsdHMYASADKAsyFi5tbmVtZS52MS5SZWNhbGxSZXN1bHQSFQoNdG90YWxfcmVzdWx0cxgCIAEoAxIoCgdvdXRjb21lGAMgASgOMhcubW5lbWUudjEuUmVjYWxsT3V0Y29tZRIWCg5zZWFyY2hlZF9jb3VudBgEIAEoAxIVCg1wZW5kaW5nX2NvdW50GAUgASgDEhkKEWNhbmRpZGF0ZXNfY2FwcGVkGAYgASgIEhIKCndvcmRzX29ubHkYByABKAgSDwoHcGFydGlhbBgIIAEoCCp/CgVTY29wZRIVChFTQ09QRV9VTlNQRUNJRklFRBAAEg8KC1NDT1BFX0VWRU5UEAESEQoNU0NPUEVfU0VTU0lPThACEhAKDFNDT1BFX0xFU1NPThADEhQKEFNDT1BFX1JFRkxFQ1RJT04QBBITCg9TQ09QRV9LTk9XTEVER0UQBSpxCgpSZWNhbGxNb2RlEhsKF1JFQ0FMTF9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVDQUxMX01PREVfSFlCUklEEAESFQoRUkVDQUxMX01PREVfREVOU0UQAhIXChNSRUNBTExfTU9ERV9MRVhJQ0FMEAMqxAEKDVJlY2FsbE91dGNvbWUSHgoaUkVDQUxMX09VVENPTUVfVU5TUEVDSUZJRUQQABIYChRSRUNBTExfT1VUQ09NRV9GT1VORBABEiEKHVJFQ0FMTF9PVVRDT01FX05PVEhJTkdfU1RPUkVEEAISKgomUkVDQUxMX09VVENPTUVfTk9USElOR19NQVRDSEVTX0ZJTFRFUlMQAxIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX0FCT1ZFX01JTl9TQ09SRRAEMo0CCg1SZWNhbGxTZXJ2aWNlEvsBCgZSZWNhbGwSFy5tbmVtZS52MS5SZWNhbGxSZXF1ZXN0GhgubW5lbWUudjEuUmVjYWxsUmVzcG9uc2UivQGQAgG45CYByuQmAggDyuQmeQgOEDIac3RoZSBlbWJlZGRpbmcgYmFja2VuZCBkb2VzIG5vdCBhbnN3ZXIgYSBERU5TRSBxdWVyeSAoYSBIWUJSSUQgb25lIGlzIGFuc3dlcmVkIGJ5IGl0cyB3b3JkcyBhbG9uZSwgc2VlIGB3b3Jkc19vbmx5YCnK5CYvCAkQNBopdGhlIHRlbmFudCdzIHZlY3RvcnMgYXJlIG9mIGFub3RoZXIgbW9kZWxiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset: the server's
@@ -27,8 +27,8 @@ export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
 export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   /**
    * Scales what a memory borrows from its neighbours in the session (terms
-   * "answer" and "next", and "alone", which stands in for them), 0 to 2;
-   * default 1.
+   * "answer" and "next", and "alone", which stands in for them), 0 to 2.
+   * Default: 1.
    *
    * @generated from field: optional double neighbors = 1;
    */
@@ -36,31 +36,34 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
 
   /**
    * Scales what it borrows from the best memories of its session (terms
-   * "session_dense" and "session_lexical"), 0 to 2; default 1.
+   * "session_dense" and "session_lexical"), 0 to 2.
+   * Default: 1.
    *
    * @generated from field: optional double session = 2;
    */
   session?: number;
 
   /**
-   * How much newer memories are preferred, 0 to 1; default 0.02: it decides
-   * between nearly equal ones.
+   * How much newer memories are preferred, 0 to 1. The default decides between
+   * nearly equal ones.
+   * Default: 0.02.
    *
    * @generated from field: optional double recency = 3;
    */
   recency?: number;
 
   /**
-   * How much memories of higher importance are preferred, 0 to 1; default
-   * 0.1.
+   * How much memories of higher importance are preferred, 0 to 1.
+   * Default: 0.1.
    *
    * @generated from field: optional double importance = 4;
    */
   importance?: number;
 
   /**
-   * How far a memory is put back whose very text ranks higher already, 0 to 2;
-   * default 0.25. With 0 the first ten results may be ten copies of one message.
+   * How far a memory is put back whose very text ranks higher already, 0 to 2.
+   * With 0 the first ten results may be ten copies of one message.
+   * Default: 0.25.
    *
    * @generated from field: optional double repeated = 5;
    */
@@ -146,7 +149,8 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   tags: string[];
 
   /**
-   * Results at most: 1 to 100; 0 means 10.
+   * Results at most: 1 to 100.
+   * Default: 10.
    *
    * @generated from field: int32 limit = 10;
    */
@@ -160,7 +164,8 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   minScore: number;
 
   /**
-   * How to search; default HYBRID.
+   * How to search.
+   * Default: HYBRID.
    *
    * @generated from field: mneme.v1.RecallMode mode = 12;
    */
