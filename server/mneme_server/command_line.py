@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.embedding.errors import EmbeddingError
+from mneme_server.runtime.sparing import spare_memory
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
-from mneme_server.sparing import spare_memory
 from mneme_server.stopping import leave
 
 _OK, _FAILED, _USAGE = 0, 1, 2

@@ -12,8 +12,8 @@ from mneme_server.common.errors import MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.local.detaching import Report, bound, detached
 from mneme_server.local.folder import make_folder, take
+from mneme_server.runtime.sparing import spare_memory
 from mneme_server.settings import Settings
-from mneme_server.sparing import spare_memory
 from mneme_server.transport.listening import ListenError
 
 LOG = "server.log"

@@ -77,7 +77,7 @@ def test_given_the_local_backend_a_vector_has_384_dimensions_and_equal_texts_equ
 
 def test_given_a_tool_error_is_ingested_then_it_is_queued_for_embedding(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
-        server.application.memories.pipeline.stop()
+        server.application.runtime.pipeline.stop()
         api = server.keys.tenant()
         record(api, event("", kind=TOOL_ERROR, name="book", error="no seats"))
         queued = query(

@@ -15,7 +15,7 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.storage.tenant_database import MIGRATIONS
+from mneme_server.storage.unit import CORE_MIGRATIONS
 from structlog.testing import capture_logs
 from support.api import Api, Failure, grpc, refused
 from support.making import (
@@ -181,7 +181,7 @@ def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
         assert "newer version" in failure.message
         assert failure.metadata["schema"] == "9999"
     fill(other)
-    newest = sorted(file.name[:4] for file in MIGRATIONS.glob("[0-9]*.py"))[-1]
+    newest = sorted(file.name[:4] for file in CORE_MIGRATIONS.glob("[0-9]*.py"))[-1]
     execute(database, f"UPDATE alembic_version SET version_num = '{newest}'")
     assert_everything_is_found(api)
 
@@ -214,7 +214,7 @@ def test_a_full_queue_refuses_with_a_delay_and_works_again_when_it_has_drained(
     tmp_path: Path,
 ) -> None:
     with local_server(tmp_path / "data", embed_queue_limit=20) as server:
-        server.application.memories.pipeline.stop()  # Nothing leaves the queue.
+        server.application.runtime.pipeline.stop()  # Nothing leaves the queue.
         api = server.keys.tenant("queue")
         secret = api.secret
         record(api, *[event(f"words {n}", id=f"a{n}") for n in range(15)])
@@ -272,7 +272,7 @@ def test_tenants_with_a_queue_are_embedded_after_a_restart_without_being_asked(
     tmp_path: Path,
 ) -> None:
     with local_server(tmp_path / "data") as server:
-        server.application.memories.pipeline.stop()
+        server.application.runtime.pipeline.stop()
         apis = [server.keys.tenant("waiting") for _ in range(3)]
         for api in apis:
             record(api, *[event(f"words {n}") for n in range(10)])

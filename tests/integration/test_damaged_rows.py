@@ -15,7 +15,7 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflection_pb2
-from mneme_server.storage.event_repositories import SqlAgents
+from mneme_server.events.store.records import SqlAgents
 from mneme_server.storage.examination import first_damage
 from structlog.testing import capture_logs
 from support.api import Api, grpc, refused
@@ -164,7 +164,7 @@ def test_a_damaged_vector_is_found_by_its_words(
 
 def test_a_damaged_text_in_the_queue_holds_nobody_up(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
-        api, pipeline = server.keys.tenant(), server.application.memories.pipeline
+        api, pipeline = server.keys.tenant(), server.application.runtime.pipeline
         pipeline.stop()
         record(api, *[event(f"the heron number {n}", id=f"e{n}") for n in range(3)])
         _execute(server, api, f"UPDATE documents SET text = {NO_UTF8} WHERE source_id = 'e1'")

@@ -14,8 +14,8 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2, reflection_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server import memories
 from mneme_server.embedding.errors import EmbeddingError
+from mneme_server.runtime import runtime as memories
 from numpy.typing import NDArray
 from support.api import Api, grpc, refused
 from support.contexts import eventually, get_context, sleep, wake_up

@@ -12,7 +12,7 @@ from support.server import LocalServer
 
 @pytest.fixture(autouse=True)
 def calls_without_a_pause(server: LocalServer) -> Iterator[None]:
-    with server.application.memories.foreground.active():
+    with server.application.runtime.foreground.active():
         yield
 
 

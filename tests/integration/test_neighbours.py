@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server import memories
+from mneme_server.runtime import runtime as memories
 from numpy.typing import NDArray
 from support.contexts import eventually
 from support.making import event, list_events, recall, record
@@ -87,7 +87,7 @@ def test_a_calm_tenant_is_answered_while_anothers_large_batches_wait_for_its_dat
     busy, calm = server.keys.tenant("busy"), server.keys.tenant("calm")
     for api in (busy, calm):
         record(api, event("hello"), wait=True)
-    with server.application.memories.registry.open(busy.tenant_id) as memory, memory.write():
+    with server.application.runtime.tenants.open(busy.tenant_id) as memory, memory.write():
         batches = [
             busy.events.RecordEvents.future(batch_of(500), timeout=WAIT_S) for _ in range(30)
         ]
@@ -102,7 +102,7 @@ def test_a_calm_tenant_is_answered_while_anothers_large_batches_wait_for_its_dat
 def test_a_batch_whose_caller_left_while_it_waited_is_not_recorded(server: LocalServer) -> None:
     api = server.keys.tenant()
     record(api, event("hello"))
-    with server.application.memories.registry.open(api.tenant_id) as memory, memory.write():
+    with server.application.runtime.tenants.open(api.tenant_id) as memory, memory.write():
         leaving = api.events.RecordEvents.future(batch_of(500), timeout=0.3)
         with pytest.raises(grpc.RpcError):
             leaving.result()
@@ -129,7 +129,7 @@ def test_what_a_caller_asked_who_has_left_is_not_embedded(
     assert embedder.stuck.wait(WAIT_S)
     for question in questions:
         question.cancel()
-    batcher = server.application.memories._batcher
+    batcher = server.application.runtime._batcher
     eventually(lambda: batcher.queued, lambda queued: not queued)
     embedder.answers.set()
     recall(busy, f"once more: {LONG_QUESTION}", mode=recall_pb.RECALL_MODE_DENSE)

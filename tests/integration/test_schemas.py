@@ -15,9 +15,12 @@ from alembic.script import ScriptDirectory
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.storage import catalog, tables, tenant_database
+from mneme_server.admin.store import catalog
+from mneme_server.capabilities import tenant_schema
+from mneme_server.storage import tables, tenant_database
 from mneme_server.storage.engine import Database
-from mneme_server.storage.migrate import schema_version
+from mneme_server.storage.migrate import schema_versions
+from mneme_server.storage.unit import CORE_MIGRATIONS
 from support.making import (
     at,
     event,
@@ -43,7 +46,7 @@ def revisions(folder: Path) -> list[str]:
 
 def test_every_schema_but_the_one_in_work_has_a_fixture() -> None:
     assert "0001" in RELEASED
-    assert set(revisions(tenant_database.MIGRATIONS)[:-1]) <= set(RELEASED)
+    assert set(revisions(CORE_MIGRATIONS)[:-1]) <= set(RELEASED)
     assert {file.stem[-4:] for file in FIXTURES.glob("catalog-schema-*.sql")} == set(RELEASED)
 
 
@@ -75,7 +78,7 @@ def test_what_a_released_version_stored_is_used_by_this_one(version: str, tmp_pa
     restore(FIXTURES / f"catalog-schema-{version}.sql", data / "catalog.db")
     restore(FIXTURES / f"tenant-schema-{version}.sql", data / "tenants/default/mneme.db")
     with local_server(data, admin_key=SECRET) as server:
-        model = server.application.memories.model.model_id
+        model = server.application.runtime.model.model_id
         _of_the_model_that_runs(data, model)
         api = server.keys.api(SECRET)
         tenants = api.admin.ListTenants(admin_pb.ListTenantsRequest()).tenants
@@ -101,17 +104,17 @@ def test_what_a_released_version_stored_is_used_by_this_one(version: str, tmp_pa
 
 
 def test_the_tenants_tables_are_those_that_the_migrations_make(tmp_path: Path) -> None:
-    tenant_database.SqlTenantDatabase(tmp_path, "acme").close()
+    tenant_database.SqlTenantDatabase(tmp_path, "acme", tenant_schema()).close()
     database = Database(tmp_path / tenant_database.FILE_NAME)
     with database.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         differences = compare_metadata(context, tables.metadata)
-        assert schema_version(connection) == revisions(tenant_database.MIGRATIONS)[-1]
+        assert schema_versions(connection) == {revisions(CORE_MIGRATIONS)[-1]}
     database.close()
     assert differences == []
 
 
-@pytest.mark.parametrize("folder", [tenant_database.MIGRATIONS, catalog.MIGRATIONS])
+@pytest.mark.parametrize("folder", [CORE_MIGRATIONS, catalog.MIGRATIONS])
 def test_revisions_form_one_line_that_ends_with_the_newest_file(folder: Path) -> None:
     config = Config()
     config.set_main_option("script_location", str(folder.parent / "alembic_env"))
@@ -128,9 +131,9 @@ def test_a_new_database_equals_one_that_was_upgraded_from_the_first_release(
 ) -> None:
     fresh = tmp_path / "fresh"
     fresh.mkdir()
-    tenant_database.SqlTenantDatabase(fresh, "default").close()
+    tenant_database.SqlTenantDatabase(fresh, "default", tenant_schema()).close()
     upgraded = released / "tenants/default"
-    tenant_database.SqlTenantDatabase(upgraded, "default").close()
+    tenant_database.SqlTenantDatabase(upgraded, "default", tenant_schema()).close()
     assert _schema(upgraded / "mneme.db") == _schema(fresh / "mneme.db")
 
 

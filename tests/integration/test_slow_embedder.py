@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server import memories
+from mneme_server.runtime import runtime as memories
 from numpy.typing import NDArray
 from support.api import Api, failure_of, refused
 from support.making import event, record

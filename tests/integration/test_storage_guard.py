@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mneme_server.capabilities import tenant_schema
 from mneme_server.storage.guard import TenantNotBound
-from mneme_server.storage.tables import metadata
+from mneme_server.storage.schema import metadata
 from mneme_server.storage.tenant_database import SqlTenantDatabase
 from sqlalchemy import Table, delete, insert, select, text, update
 
@@ -17,7 +18,7 @@ every_table = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.n
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[SqlTenantDatabase]:
-    database = SqlTenantDatabase(tmp_path, "acme")
+    database = SqlTenantDatabase(tmp_path, "acme", tenant_schema())
     yield database
     database.close()
 

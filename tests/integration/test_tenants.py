@@ -230,7 +230,7 @@ def test_statistics_count_what_the_tenant_holds(server: LocalServer) -> None:
 
 def test_idle_tenants_are_closed_and_opened_again_with_all_they_hold(tmp_path: Path) -> None:
     with local_server(tmp_path / "data", max_open_tenants=2, tenant_idle_seconds=0.2) as server:
-        registry = server.application.memories.registry
+        registry = server.application.runtime.tenants
         apis = [server.keys.tenant() for _ in range(6)]
         for n, api in enumerate(apis):
             record(api, event(f"the parrot number{n} speaks", id="e"), wait=True)

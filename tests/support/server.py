@@ -100,7 +100,7 @@ class LocalServer:
 
     def close_tenant(self, tenant_id: str) -> None:
         """Let go of a tenant's files, as happens when it is idle; the next call opens it again."""
-        with self.application.memories.registry.removing(tenant_id):
+        with self.application.runtime.tenants.removing(tenant_id):
             pass
 
     def stop(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from mneme_server.common import deadline
 from mneme_server.common.errors import Unavailable
-from mneme_server.common.foreground import PART, Foreground, Size
+from mneme_server.runtime.foreground import PART, Foreground, Size
 
 LONG_S = 20.0
 

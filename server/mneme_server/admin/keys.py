@@ -7,13 +7,9 @@ from typing import NamedTuple
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.model import (
-    ALL_SCOPES,
     DEFAULT_SCOPES,
-    DEFAULT_TENANT,
     ApiKey,
-    KeyScope,
     check_chosen_secret,
-    check_tenant_id,
     new_secret,
     secret_hash,
     secret_prefix,
@@ -21,6 +17,7 @@ from mneme_server.admin.model import (
 from mneme_server.admin.ports import KeyCatalog, KeyFilter, TenantCatalog
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, KeyScope, check_tenant_id
 from mneme_server.common.ids import new_id
 
 

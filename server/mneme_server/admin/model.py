@@ -1,19 +1,14 @@
-"""Tenants, API keys and callers."""
+"""Tenants and API keys."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 from dataclasses import dataclass
-from enum import IntEnum
 
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.common.identity import Caller, KeyScope
 
-DEFAULT_TENANT = "default"
-"""The tenant that always exists: of the bootstrap key, and of everyone when keys are not asked."""
-
-_TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _SECRET_MARK = "mn_"
 _SECRET_BYTES = 32
 _PREFIX_LENGTH = 8
@@ -21,30 +16,7 @@ _PREFIX_LENGTH_OF_CHOSEN = 3
 _MIN_CHOSEN_SECRET = 16
 
 
-class KeyScope(IntEnum):
-    """What an API key may do. The numbers are those of `mneme.v1.KeyScope`."""
-
-    READ = 1
-    WRITE = 2
-    LEARN = 3
-    ADMIN = 4
-
-
-ALL_SCOPES = frozenset(KeyScope)
 DEFAULT_SCOPES = frozenset({KeyScope.READ, KeyScope.WRITE})
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who is calling: everything a call may touch belongs to `tenant_id`.
-
-    `key_id` is empty when keys are not asked. `rate_limit` is in calls a minute; 0: no limit.
-    """
-
-    tenant_id: str
-    key_id: str
-    scopes: frozenset[KeyScope]
-    rate_limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +45,6 @@ class ApiKey:
     def caller(self) -> Caller:
         """Return whom this key lets in."""
         return Caller(self.tenant_id, self.id, self.scopes, self.rate_limit)
-
-
-def check_tenant_id(tenant_id: str, field: str = "tenant_id") -> str:
-    """Return `tenant_id` if it is one. It names a folder: nothing else may pass.
-
-    Raises:
-        InvalidArgument: it is not.
-    """
-    if not _TENANT_ID.fullmatch(tenant_id):
-        raise InvalidArgument(
-            f"{tenant_id!r} is not a tenant id: lower-case letters, digits, - and _; starts with a"
-            " letter or digit; 1 to 63 characters",
-            field=field,
-        )
-    return tenant_id
 
 
 def new_secret() -> str:

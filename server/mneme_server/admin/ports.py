@@ -59,22 +59,6 @@ class TenantCatalog(Protocol):
         ...
 
 
-class DirtyTenants(Protocol):
-    """Which tenants have work left that nobody would think of after a crash, e.g. embeddings."""
-
-    def mark_dirty(self, tenant_id: str) -> None:
-        """Note, durably, that the tenant has work left; unknown tenants are ignored."""
-        ...
-
-    def mark_clean(self, tenant_id: str) -> None:
-        """Note that the tenant has no work left."""
-        ...
-
-    def dirty_tenants(self) -> Sequence[str]:
-        """Return the tenants with work left, by id."""
-        ...
-
-
 class KeyCatalog(Protocol):
     """The API keys, known by their secrets' hashes."""
 

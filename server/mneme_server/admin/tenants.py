@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mneme_server.admin.authentication import Authenticator
-from mneme_server.admin.model import DEFAULT_TENANT, Tenant, check_tenant_id
+from mneme_server.admin.model import Tenant
 from mneme_server.admin.ports import TenantCatalog, TenantFolders
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition
+from mneme_server.common.identity import DEFAULT_TENANT, check_tenant_id
 
 
 class Tenants:

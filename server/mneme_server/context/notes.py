@@ -12,7 +12,7 @@ from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.context.model import EventDigest, SessionError, TouchedFile
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.words import cut, own_words, telling, words_of
-from mneme_server.corpus.tenant import TenantMemory
+from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.model import ERROR_TYPES, EventType, Session, Severity
 
 MAX_TOOL_SEQUENCE = 50
@@ -37,7 +37,7 @@ _PAGE = 2_000
 
 
 def event_pages(
-    memory: TenantMemory[ContextUnit], session_id: str
+    memory: OpenTenant[ContextUnit], session_id: str
 ) -> Iterator[Sequence[EventDigest]]:
     """Yield a session's events in the order of their sequence, page by page.
 

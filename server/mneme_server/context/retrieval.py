@@ -17,7 +17,7 @@ from mneme_server.context.sessions import document_filter, load, nearest, recenc
 from mneme_server.context.words import cut, telling, without_tokens
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
-from mneme_server.corpus.tenant import TenantMemory, Tenants
+from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.model import Event, EventType
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.model import FoundLesson
@@ -138,7 +138,7 @@ class GetContext:
 
     def _with_events(
         self,
-        memory: TenantMemory[ContextUnit],
+        memory: OpenTenant[ContextUnit],
         topic: str,
         found: Sequence[ContextSession],
         candidates: Mapping[str, _Candidate],

@@ -21,7 +21,7 @@ from mneme_server.context.ports import ContextUnit
 from mneme_server.context.summaries import session_document, summarize
 from mneme_server.corpus.document import Scope
 from mneme_server.corpus.ports import TextEmbedder
-from mneme_server.corpus.tenant import TenantMemory, Tenants
+from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.sessions import session_not_found
 from mneme_server.events.summaries import SummarySchedule
@@ -141,7 +141,7 @@ def _with_given_before(
     return replace(given_part(known), project=given.project, agent_id=given.agent_id)
 
 
-def _read(memory: TenantMemory[ContextUnit], session_id: str) -> tuple[SessionNotes, Handover]:
+def _read(memory: OpenTenant[ContextUnit], session_id: str) -> tuple[SessionNotes, Handover]:
     """Return the notes on a session's events, and the handover that they tell."""
     notes, collector = SessionNotes(), Collector()
     for page in event_pages(memory, session_id):

@@ -13,7 +13,6 @@ import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
-from mneme_server.common.foreground import Foreground
 from mneme_server.common.humanize import lasting
 from mneme_server.context.model import (
     Handover,
@@ -32,13 +31,14 @@ from mneme_server.context.notes import (
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.words import area_words, cut, error_topics, frequent_words, words_of
 from mneme_server.corpus.document import Document, Scope
-from mneme_server.corpus.pipeline import BackgroundEmbedder
 from mneme_server.corpus.ports import Matrix
-from mneme_server.corpus.tenant import TenantMemory
-from mneme_server.corpus.turns import TenantWorker, retry_delay_s
+from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.outcome import Outcome, outcome_of
 from mneme_server.events.summaries import LATE_US
+from mneme_server.runtime.embedding import BackgroundEmbedder
+from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.turns import TenantWorker, retry_delay_s
 
 BATCH = 16
 """Sessions a step takes from one tenant before it is the next one's turn."""
@@ -225,7 +225,7 @@ class SummaryWorker(TenantWorker):
 
     def __init__(
         self,
-        open_tenant: Callable[[str], AbstractContextManager[TenantMemory[ContextUnit]]],
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[ContextUnit]]],
         embedder: BackgroundEmbedder,
         *,
         foreground: Foreground,
@@ -262,7 +262,7 @@ class SummaryWorker(TenantWorker):
         return now_us()
 
     def _put_off_active(
-        self, memory: TenantMemory[ContextUnit], queued: Sequence[QueuedSummary]
+        self, memory: OpenTenant[ContextUnit], queued: Sequence[QueuedSummary]
     ) -> list[QueuedSummary]:
         """Put off sessions that are still at work; return the others."""
         with memory.read() as unit:
@@ -290,7 +290,7 @@ class SummaryWorker(TenantWorker):
 
     def _store(
         self,
-        memory: TenantMemory[ContextUnit],
+        memory: OpenTenant[ContextUnit],
         made: Sequence[_Made],
     ) -> None:
         if not made:
@@ -326,7 +326,7 @@ class SummaryWorker(TenantWorker):
             return None
 
     def _put_off_failed(
-        self, memory: TenantMemory[ContextUnit], failed: Sequence[QueuedSummary], error: Exception
+        self, memory: OpenTenant[ContextUnit], failed: Sequence[QueuedSummary], error: Exception
     ) -> None:
         attempts = max(item.attempts for item in failed)
         delay_s = retry_delay_s(attempts)
@@ -343,7 +343,7 @@ class SummaryWorker(TenantWorker):
         )  # fmt: skip
 
 
-def _make(memory: TenantMemory[ContextUnit], session_id: str) -> _Made:
+def _make(memory: OpenTenant[ContextUnit], session_id: str) -> _Made:
     with memory.read() as unit:
         session = unit.sessions.get(session_id)
         handover = unit.handovers.get_many([session_id]).get(session_id)

@@ -25,7 +25,7 @@ from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import MIN_SIMILARITY, latest, load, related_to, vectors_of
 from mneme_server.context.words import cut
 from mneme_server.corpus.ports import CorpusIndex, TextEmbedder
-from mneme_server.corpus.tenant import TenantMemory, Tenants
+from mneme_server.corpus.tenant import OpenTenant, Tenants
 
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
@@ -135,7 +135,7 @@ def _later(
     return [known[key] for key in ids if key in known and known[key].handover is None]
 
 
-def _topics(memory: TenantMemory[ContextUnit], project: str, compared: int) -> Topics:
+def _topics(memory: OpenTenant[ContextUnit], project: str, compared: int) -> Topics:
     """Return what the project's sessions are about; of all, where those are all of its."""
     with memory.read() as unit:
         ids = latest(unit, memory.index, SessionScope(project=project), _TOPICS_OF)

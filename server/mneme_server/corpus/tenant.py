@@ -149,7 +149,7 @@ class TenantDatabase(Protocol[U_co]):
         ...
 
 
-class TenantMemory(Generic[U_co]):
+class OpenTenant(Generic[U_co]):
     """An open tenant.
 
     Args:
@@ -332,7 +332,7 @@ class TenantMemory(Generic[U_co]):
 class Tenants(Protocol[U_co]):
     """Where use cases get a tenant's memory from."""
 
-    def open(self, tenant_id: str) -> AbstractContextManager[TenantMemory[U_co]]:
+    def open(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
         """Lend the tenant's memory for the block, opening it if need be.
 
         Raises:

@@ -9,10 +9,9 @@ from functools import partial
 from mneme_server.common.clock import now_us
 from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
-from mneme_server.common.foreground import Foreground, size_of
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, Scope
-from mneme_server.corpus.tenant import TenantMemory, Tenants
+from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.chain import chain
 from mneme_server.events.model import (
     Agent,
@@ -27,6 +26,7 @@ from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.summaries import SummarySchedule
 from mneme_server.events.users import user_in_json
+from mneme_server.runtime.foreground import Foreground, size_of
 
 _STORED = 256
 """Events stored in one step: each step has statements of its own."""
@@ -80,7 +80,7 @@ class RecordEvents:
 
 
 def _require_room(
-    memory: TenantMemory[EventsUnit], new_events: Sequence[NewEvent], batch: Sequence[Event]
+    memory: OpenTenant[EventsUnit], new_events: Sequence[NewEvent], batch: Sequence[Event]
 ) -> None:
     try:
         memory.require_room(sum(event.searchable for event in batch))

@@ -9,6 +9,9 @@ from mneme_server.common.clock import MICROSECONDS
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
 
+SUMMARY_JOB = "summaries"
+"""The job that makes them."""
+
 IDLE_US = 1_800 * MICROSECONDS
 LATE_US = MICROSECONDS
 """Late events come in numbers: a summary is made again this long after the first of them."""

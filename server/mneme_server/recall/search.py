@@ -11,13 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.foreground import Foreground, Size
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
-from mneme_server.corpus.tenant import TenantMemory, Tenants
+from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
 from mneme_server.recall.ranking import TERMS, Floats, Weights, ranked
+from mneme_server.runtime.foreground import Foreground, Size
 
 _Embedding: TypeAlias = Callable[[], Matrix | None]
 
@@ -169,7 +169,7 @@ def _alone(
 
 
 def _answer(
-    memory: TenantMemory[RecallUnit],
+    memory: OpenTenant[RecallUnit],
     index: CorpusIndex,
     query: RecallQuery,
     selection: Selection,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.events.history import Column
 from mneme_server.events.model import EventType
 from mneme_server.reflect.history import NONE, Array, History, Ints, kind_is
-from mneme_server.reflect.ports import Column
 
 NEEDED = (Column.NAME, Column.CALL)
 """The columns that calls are made of."""

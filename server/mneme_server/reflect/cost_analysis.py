@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.events.history import Column, EventFact, HistoryReader
 from mneme_server.events.model import EventType
 from mneme_server.reflect.buckets import Buckets, Series, buckets_over, mean_by, trend_tests
 from mneme_server.reflect.history import Array, History, Ints, kind_is
@@ -22,7 +23,6 @@ from mneme_server.reflect.model import (
     TrendTest,
 )
 from mneme_server.reflect.params import CostParams
-from mneme_server.reflect.ports import Column, EventFact, HistoryReader
 from mneme_server.reflect.prices import PriceTable
 from mneme_server.reflect.stats import NO_INTERVAL, Floats, sum_by
 from mneme_server.reflect.wording import dollars, moves, percent, plural, sure

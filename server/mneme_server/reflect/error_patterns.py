@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mneme_server.events.history import Column, HistoryReader
 from mneme_server.reflect import calls as tool_calls
 from mneme_server.reflect.calls import Calls, Grams, find_calls, grams_of
 from mneme_server.reflect.compared import SIGNIFICANT, OutcomeSplit, SequenceEffect
@@ -20,7 +21,6 @@ from mneme_server.reflect.model import (
 )
 from mneme_server.reflect.outcomes import adjusted_splits, split
 from mneme_server.reflect.params import ErrorParams
-from mneme_server.reflect.ports import Column, HistoryReader
 from mneme_server.reflect.recoveries import Recoveries
 from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.wording import plural

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.foreground import Foreground, Size
 from mneme_server.common.masking import NO_MESSAGE, template_of
+from mneme_server.events.history import Column, HistoryFilter, HistoryReader, SessionRow
 from mneme_server.events.model import ERROR_TYPES, EventType, Severity
 from mneme_server.events.outcome import outcome_of
 from mneme_server.reflect.grouping import MAX_GROUPED, group
 from mneme_server.reflect.model import EVIDENCE
-from mneme_server.reflect.ports import Column, HistoryFilter, HistoryReader, SessionRow
+from mneme_server.runtime.foreground import Foreground, Size
 
 Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]

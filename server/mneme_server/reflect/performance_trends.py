@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mneme_server.events.history import Column
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.buckets import (
     HOUR_US,
@@ -28,7 +29,6 @@ from mneme_server.reflect.model import (
     TrendTest,
 )
 from mneme_server.reflect.params import TrendParams
-from mneme_server.reflect.ports import Column
 from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.wording import figure, milliseconds, moves, plural, points, sure
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.events.history import Column, HistoryReader
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.calls import Calls
 from mneme_server.reflect.history import NONE, History, Ints
 from mneme_server.reflect.model import Recovery
-from mneme_server.reflect.ports import Column, HistoryReader
 from mneme_server.reflect.tool_loops import argument_hashes
 
 MAX_SHOWN = 5

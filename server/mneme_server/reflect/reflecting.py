@@ -12,8 +12,8 @@ from mneme_server.common import deadline
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.fairness import FairGate
-from mneme_server.common.foreground import Foreground
 from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.history import Column, HistoryFilter, HistoryReader
 from mneme_server.reflect import (
     cost_analysis,
     error_patterns,
@@ -24,8 +24,9 @@ from mneme_server.reflect import (
 )
 from mneme_server.reflect.history import History, load
 from mneme_server.reflect.model import Analysis, Findings, Reflection, Scope
-from mneme_server.reflect.ports import Column, HistoryFilter, HistoryReader, ReflectUnit
+from mneme_server.reflect.ports import ReflectUnit
 from mneme_server.reflect.prices import PriceTable
+from mneme_server.runtime.foreground import Foreground
 
 AT_ONCE = 2
 """Analyses that run at the same time: each holds a million events in some hundred megabytes, and

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.events.history import Column
 from mneme_server.events.model import EventType
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.buckets import DAY_US
@@ -24,7 +25,6 @@ from mneme_server.reflect.model import (
 )
 from mneme_server.reflect.outcomes import outcomes_by
 from mneme_server.reflect.params import ComparisonParams
-from mneme_server.reflect.ports import Column
 from mneme_server.reflect.stats import (
     NO_INTERVAL,
     Floats,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mneme_server.common.canonical import canonical_json
+from mneme_server.events.history import Column, HistoryReader
 from mneme_server.reflect.calls import Calls, runs_of
 from mneme_server.reflect.history import History, Ints
 from mneme_server.reflect.model import ToolLoop
-from mneme_server.reflect.ports import Column, HistoryReader
 
 LOOP = 3
 """The same call so often in a row is a loop."""

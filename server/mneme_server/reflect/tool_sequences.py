@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mneme_server.events.history import HistoryReader
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect import calls as tool_calls
 from mneme_server.reflect.calls import Calls, Grams, find_calls, grams_of
@@ -19,7 +20,6 @@ from mneme_server.reflect.effects import (
 from mneme_server.reflect.history import NONE, History
 from mneme_server.reflect.model import Findings, SequenceCount, ToolSequences, ToolUse
 from mneme_server.reflect.params import SequenceParams
-from mneme_server.reflect.ports import HistoryReader
 from mneme_server.reflect.sequence_insights import sequence_insights
 from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.tool_loops import tool_loops

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,46 +19,12 @@ from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, Table, Text
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE, damaged, require_enum, require_times
-from mneme_server.corpus.document import Scope
-from mneme_server.events.model import EventType, SessionStatus, Severity
-from mneme_server.events.outcome import Outcome
-from mneme_server.learn.knowledge_model import KnowledgeType
-from mneme_server.learn.model import Importance
 from mneme_server.storage.engine import address_of
 from mneme_server.storage.reading import lenient_text
-from mneme_server.storage.tables import metadata
+from mneme_server.storage.schema import metadata
 
 _LONGEST_S = 5.0
 """How long to look: longer than most tenants take, and a caller waits for it."""
-_KINDS: Mapping[str, tuple[str, str]] = {
-    "events": ("event", "id"),
-    "sessions": ("session", "id"),
-    "agents": ("agent", "id"),
-    "lessons": ("lesson", "id"),
-    "reflections": ("reflection", "id"),
-    "knowledge": ("knowledge entry", "id"),
-    "handovers": ("handover", "session_id"),
-    "session_summaries": ("summary", "session_id"),
-    "documents": ("memory", "source_id"),
-    "vectors": ("vector of memory", "doc_id"),
-}
-"""What a table's rows are called, and which column names one; others are rows of their table."""
-_JSON = frozenset({
-    "payload", "metadata", "tags", "context", "what_worked", "what_did_not_work", "topics", "tools",
-    "related_entity_ids", "applied_reflection_ids", "tool_sequence", "errors", "files", "content",
-})  # fmt: skip
-_ENUMS: Mapping[tuple[str, str], type] = {
-    ("events", "event_type"): EventType,
-    ("events", "severity"): Severity,
-    ("sessions", "status"): SessionStatus,
-    ("lessons", "importance"): Importance,
-    ("reflections", "outcome"): Outcome,
-    ("session_summaries", "outcome"): Outcome,
-    ("knowledge", "type"): KnowledgeType,
-    ("documents", "scope"): Scope,
-}
-_NOT_JSON = frozenset({("lessons", "content"), ("knowledge", "context")})
-_TIMES = frozenset({"timestamp", "recorded_at", "started_at", "ended_at", "created_at"})
 
 Check = Callable[[Any], object]
 """Raises one of `UNREADABLE` when a value cannot be one of its column."""
@@ -88,8 +54,9 @@ def first_damage(path: Path) -> DataLoss | None:
 
 
 def _damage_of(connection: sqlite3.Connection, table: Table, until: float) -> DataLoss | None:
-    kind, key = _KINDS.get(table.name, (f"row of {table.name}", next(iter(table.columns)).name))
-    checks = [_check(table.name, column) for column in table.columns]
+    kind = table.info.get("kind", f"row of {table.name}")
+    key = table.info.get("key", next(iter(table.columns)).name)
+    checks = [_check(column) for column in table.columns]
     place = [column.name for column in table.columns].index(key)
     names = ", ".join(f'"{column.name}"' for column in table.columns)
     for row in connection.execute(f"SELECT {names} FROM {table.name}"):  # our names
@@ -103,10 +70,10 @@ def _damage_of(connection: sqlite3.Connection, table: Table, until: float) -> Da
     return None
 
 
-def _check(table: str, column: Column[Any]) -> Check:
+def _check(column: Column[Any]) -> Check:
     """Return what checks a value of the column."""
     wanted = _type_of(column)
-    enum = _ENUMS.get((table, column.name))
+    enum = column.info.get("enum")
 
     def check(value: Any) -> None:
         if value is None and column.nullable:
@@ -114,10 +81,10 @@ def _check(table: str, column: Column[Any]) -> Check:
         if not isinstance(value, wanted) or isinstance(value, bytes) != (wanted is bytes):
             raise TypeError(f"{column.name} holds what was never written there")
         if enum is not None:
-            require_enum(frozenset(map(int, enum)), value, column.name)  # type: ignore[call-overload]
-        elif column.name in _TIMES:
+            require_enum(frozenset(map(int, enum)), value, column.name)
+        elif column.info.get("time"):
             require_times(value)
-        elif wanted is str and column.name in _JSON and (table, column.name) not in _NOT_JSON:
+        elif column.info.get("json"):
             json.loads(value)
 
     return check

@@ -2,7 +2,9 @@
 
 A schema is a folder of Alembic revisions named `NNNN_what_changed.py`, whose revision id is the
 number. The newest number is the version that the code needs, so that opening a database that has
-it costs one SELECT and never imports Alembic.
+it costs one SELECT and never imports Alembic. Beside the trunk there may be branches, folders of
+their own whose revisions are called BRANCH_NNNN, e.g. in a file `notes_0001_first.py`; a database
+then has a version of each.
 """
 
 from __future__ import annotations
@@ -21,55 +23,60 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.engine import Database, domain_error
 
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
-_REVISION_FILE = re.compile(r"^(\d{4})_\w+\.py$")
+_REVISION_FILE = re.compile(r"^((?:[a-z]+_)?\d{4})_\w+\.py$")
 # Alembic keeps the running migration in module-level proxies (`op`, `context`).
 _one_at_a_time = threading.Lock()
 
 
-def migrate(database: Database, revisions: Path) -> None:
-    """Bring the database to the newest of `revisions`, in one transaction.
+def migrate(database: Database, trunk: Path, *branches: Path) -> None:
+    """Bring the database to the newest revisions of `trunk` and of each of `branches`, in one
+    transaction.
 
     Raises:
-        FailedPrecondition: SCHEMA_ERROR, the database was made by a newer version.
+        FailedPrecondition: SCHEMA_ERROR, the database was made by a newer version, or by one that
+            had another capability.
         As `Database` does.
     """
-    known = _known_revisions(revisions)
+    folders = (trunk, *branches)
+    known = [_known_revisions(folder) for folder in folders]
     with database.read() as connection:
-        current = schema_version(connection)
-    if current == known[-1]:
+        current = schema_versions(connection)
+    if current == {revisions[-1] for revisions in known}:
         return
-    if current is not None and current not in known:
+    unknown = sorted(current.difference(*known))
+    if unknown:
         raise FailedPrecondition(
-            f"{database.path.parent.name}/{database.path.name} has schema {current}; this version"
-            f" of Mneme knows schemas up to {known[-1]}. It was made by a newer version: start"
-            " that one, or restore a backup made by this one",
+            f"{database.path.parent.name}/{database.path.name} has schema {', '.join(unknown)};"
+            f" this version of Mneme knows schemas up to"
+            f" {', '.join(revisions[-1] for revisions in known)}. It was made by a newer version:"
+            " start that one, or restore a backup made by this one",
             reason=Reason.SCHEMA_ERROR,
-            metadata={"schema": current, "newest_known_schema": known[-1]},
+            metadata={"schema": ",".join(unknown), "newest_known_schema": known[0][-1]},
         )
     with _one_at_a_time:
-        if current is None and _is_empty(database):
-            _copy(_fresh(revisions), database)
+        if not current and _is_empty(database):
+            _copy(_fresh(folders), database)
         else:
-            _upgrade(database, revisions)
+            _upgrade(database, folders)
 
 
-def schema_version(connection: Connection) -> str | None:
-    """Return the database's schema version; None for an empty database."""
+def schema_versions(connection: Connection) -> frozenset[str]:
+    """Return the database's schema version, and that of each branch; none for an empty database."""
     try:
-        row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").first()
+        rows = connection.exec_driver_sql("SELECT version_num FROM alembic_version").all()
     except OperationalError as error:
         if "no such table" in str(error.orig):
-            return None
+            return frozenset()
         raise
-    return None if row is None else str(row[0])
+    return frozenset(str(version) for (version,) in rows)
 
 
 @lru_cache
-def _known_revisions(revisions: Path) -> tuple[str, ...]:
-    matches = (_REVISION_FILE.match(file.name) for file in revisions.iterdir())
+def _known_revisions(folder: Path) -> tuple[str, ...]:
+    matches = (_REVISION_FILE.match(file.name) for file in folder.iterdir())
     known = tuple(sorted(match.group(1) for match in matches if match))
     if not known:
-        raise FileNotFoundError(f"{revisions} holds no migrations; the installation is damaged")
+        raise FileNotFoundError(f"{folder} holds no migrations; the installation is damaged")
     return known
 
 
@@ -79,7 +86,7 @@ def _is_empty(database: Database) -> bool:
 
 
 @lru_cache
-def _fresh(revisions: Path) -> sqlite3.Connection:
+def _fresh(folders: tuple[Path, ...]) -> sqlite3.Connection:
     """Return a database in memory that has the newest schema and nothing else.
 
     To copy it takes a fifth of the time of migrating a new database, of which a server with many
@@ -89,7 +96,7 @@ def _fresh(revisions: Path) -> sqlite3.Connection:
     with tempfile.TemporaryDirectory() as folder:
         made = Database(Path(folder) / "fresh.db")
         try:
-            _upgrade(made, revisions)
+            _upgrade(made, folders)
             with made.writer.connect() as connection:
                 _driver(connection).backup(copy)
         finally:
@@ -112,14 +119,14 @@ def _driver(connection: Connection) -> sqlite3.Connection:
     return driver
 
 
-def _upgrade(database: Database, revisions: Path) -> None:
+def _upgrade(database: Database, folders: tuple[Path, ...]) -> None:
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_ENVIRONMENT))
     config.set_main_option("path_separator", "newline")
-    config.set_main_option("version_locations", str(revisions))
+    config.set_main_option("version_locations", "\n".join(map(str, folders)))
     with database.writer.connect() as connection:
         # SQLite alters tables by copying them; foreign keys would fire on the way, and they
         # cannot be switched inside a transaction. They are checked before the commit instead.
@@ -128,7 +135,7 @@ def _upgrade(database: Database, revisions: Path) -> None:
         try:
             with connection.begin():
                 config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+                command.upgrade(config, "heads")
                 _check_foreign_keys(connection)
         finally:
             dbapi.execute("PRAGMA foreign_keys = ON")

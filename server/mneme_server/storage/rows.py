@@ -47,6 +47,12 @@ def decode_tags(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
 
 
+def total(connection: Connection, table: Table, tenant_id: str, *conditions: Any) -> int:
+    """Return how many rows of the table the tenant has, of those that meet the conditions."""
+    query = select(func.count()).select_from(table).where(table.c.tenant_id == tenant_id)
+    return int(connection.execute(query.where(*conditions)).scalar_one())
+
+
 def listed(array: BindParameter[Any]) -> Select[Any]:
     """Select the values of a bound JSON array, for `IN`.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from mneme_server.admin.authentication import Authenticator
-from mneme_server.admin.model import DEFAULT_TENANT
 from mneme_server.common.errors import Reason, ResourceExhausted
+from mneme_server.common.identity import DEFAULT_TENANT
+from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.call import bearer
 from mneme_server.transport.methods import Method
 from mneme_server.transport.workers import Lane, Workers

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import grpc
 
-from mneme_server.admin.model import Caller
+from mneme_server.common.identity import Caller
 from mneme_server.transport.methods import Method
 
 _MAX_REQUEST_ID = 128

@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.common.foreground import Foreground, Size
+from mneme_server.runtime.foreground import Foreground, Size
 from mneme_server.transport import call as calls
 from mneme_server.transport.admission import Admission, too_many_calls
 from mneme_server.transport.call import Call

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 
 import structlog
 
-from mneme_server.allocator import give_back
 from mneme_server.common.errors import ResourceExhausted
 from mneme_server.common.memory import (
     LEAST_FOR_REQUESTS_BYTES,
@@ -25,6 +24,7 @@ from mneme_server.common.memory import (
     stacks,
     too_small,
 )
+from mneme_server.runtime.allocator import give_back
 
 _log = structlog.get_logger(__name__)
 

@@ -15,10 +15,10 @@ import structlog
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from mneme_server.admin.authentication import Authenticator
 from mneme_server.common.address import is_unix, join_host_port, split_host_port
-from mneme_server.common.foreground import Foreground
+from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.admission import Admission
+from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mneme_server.capabilities import tenant_schema
 from mneme_server.context.model import Collected, Decision, Handover, LockedContext, Todo
 from mneme_server.events.model import Session
 from mneme_server.storage.tenant_database import SqlTenantDatabase
@@ -21,7 +22,7 @@ FULL = Handover(
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[SqlTenantDatabase]:
-    made = SqlTenantDatabase(tmp_path, "t")
+    made = SqlTenantDatabase(tmp_path, "t", tenant_schema())
     with made.write() as unit:
         unit.sessions.save([Session(id=name) for name in ("full", "todo", "empty")])
     yield made

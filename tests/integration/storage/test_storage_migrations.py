@@ -13,10 +13,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from mneme_server.admin.store import catalog
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.storage import catalog
 from mneme_server.storage.engine import Database
-from mneme_server.storage.migrate import migrate, schema_version
+from mneme_server.storage.migrate import migrate, schema_versions
+from mneme_server.storage.unit import CORE_MIGRATIONS
 from sqlalchemy import text
 
 FIRST = """
@@ -70,7 +71,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def _version(database: Database) -> str | None:
     with database.read() as connection:
-        return schema_version(connection)
+        return ",".join(schema_versions(connection)) or None
 
 
 def test_an_upgrade_keeps_rows_that_refer_to_a_table_made_anew(
@@ -160,7 +161,8 @@ def _schema(database: Database) -> dict[str, str | None]:
 def test_opening_a_current_database_does_not_import_alembic(tmp_path: Path) -> None:
     catalog.Catalog(tmp_path / "catalog.db").close()
     code = (
-        "import sys; from pathlib import Path; from mneme_server.storage.catalog import Catalog;"
+        "import sys; from pathlib import Path;"
+        "from mneme_server.admin.store.catalog import Catalog;"
         f"Catalog(Path({str(tmp_path / 'catalog.db')!r})).close();"
         "sys.exit('alembic' in sys.modules)"
     )
@@ -179,7 +181,7 @@ def test_the_catalogs_tables_are_those_that_its_migrations_make(tmp_path: Path) 
 
 def test_the_newest_revision_by_file_name_is_alembics_head() -> None:
     config = Config()
-    config.set_main_option("script_location", str(catalog.MIGRATIONS.parent / "alembic_env"))
+    config.set_main_option("script_location", str(CORE_MIGRATIONS.parent / "alembic_env"))
     config.set_main_option("path_separator", "newline")
     config.set_main_option("version_locations", str(catalog.MIGRATIONS))
     newest = max(file.name for file in catalog.MIGRATIONS.glob("[0-9]*.py"))

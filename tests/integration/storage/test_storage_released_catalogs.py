@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mneme_server.admin.model import DEFAULT_SCOPES, ApiKey, Tenant, secret_hash
-from mneme_server.storage.catalog import MIGRATIONS, Catalog
+from mneme_server.admin.store.catalog import MIGRATIONS, Catalog
 
 RELEASED = sorted((Path(__file__).parent / "schemas").glob("catalog_*.sql"))
 SECRET = "mn_abcdefghijklmnopqrstuvwxyz0123456789"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
+from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
-from mneme_server.storage.catalog import Catalog
 from unit.admin.fakes import Clock, Folders
 
 

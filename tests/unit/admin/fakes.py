@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mneme_server.admin.model import ApiKey
+from mneme_server.admin.store.catalog import SqlKeys
 from mneme_server.common.errors import Unavailable
-from mneme_server.storage.catalog import SqlKeys
 
 
 class Folders:

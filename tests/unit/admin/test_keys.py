@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
-from mneme_server.admin.model import ALL_SCOPES, DEFAULT_SCOPES, KeyScope
+from mneme_server.admin.model import DEFAULT_SCOPES
 from mneme_server.admin.ports import KeyFilter
+from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.errors import (
     InvalidArgument,
@@ -17,7 +18,7 @@ from mneme_server.common.errors import (
     Unauthenticated,
     Unavailable,
 )
-from mneme_server.storage.catalog import Catalog
+from mneme_server.common.identity import ALL_SCOPES, KeyScope
 from unit.admin.fakes import Clock, FlakyKeys
 
 CHOSEN = "an operator's own secret"

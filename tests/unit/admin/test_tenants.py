@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
-from mneme_server.admin.model import DEFAULT_TENANT, check_tenant_id
+from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.errors import (
     AlreadyExists,
@@ -14,7 +14,7 @@ from mneme_server.common.errors import (
     NotFound,
     Unauthenticated,
 )
-from mneme_server.storage.catalog import Catalog
+from mneme_server.common.identity import DEFAULT_TENANT, check_tenant_id
 from unit.admin.fakes import Folders
 
 

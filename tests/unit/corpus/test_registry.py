@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 from mneme_server.common.errors import NotFound, ResourceExhausted, Unavailable
-from mneme_server.corpus.registry import TenantRegistry
+from mneme_server.runtime.registry import TenantRegistry
 
 
 class Memory:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mneme_server.events.history import Column, EventFact, HistoryFilter, SessionRow
 from mneme_server.events.model import EventType, SessionStatus, Severity
 from mneme_server.reflect.history import History, load
-from mneme_server.reflect.ports import Column, EventFact, HistoryFilter, SessionRow
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

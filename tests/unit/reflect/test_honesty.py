@@ -7,9 +7,9 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mneme_server.events.history import HistoryFilter
 from mneme_server.events.model import EventType
 from mneme_server.reflect.model import Analysis, Reflection
-from mneme_server.reflect.ports import HistoryFilter
 from mneme_server.reflect.reflecting import Reflect
 from unit.reflect.record import DAY, Record
 from unit.reflect.test_reflecting import Tenants

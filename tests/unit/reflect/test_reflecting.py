@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument, ResourceExhausted
+from mneme_server.events.history import HistoryFilter
 from mneme_server.events.model import EventType
 from mneme_server.reflect.model import Analysis
-from mneme_server.reflect.ports import HistoryFilter
 from mneme_server.reflect.reflecting import AT_ONCE, Reflect
 from unit.reflect.making import random_calls
 from unit.reflect.record import Record

@@ -114,7 +114,7 @@ def test_serving_begins_with_the_limits_on_memory(monkeypatch: pytest.MonkeyPatc
 
 _ARENAS_OF_MANY_THREADS = """
 import ctypes, os, tempfile, threading
-from mneme_server.allocator import limit_arenas
+from mneme_server.runtime.allocator import limit_arenas
 assert limit_arenas()
 together = threading.Barrier(16)
 def allocate():

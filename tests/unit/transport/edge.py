@@ -33,9 +33,9 @@ from mneme.v1 import (
 )
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys, NewKey
-from mneme_server.admin.model import ALL_SCOPES, KeyScope
+from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
-from mneme_server.storage.catalog import Catalog
+from mneme_server.common.identity import ALL_SCOPES, KeyScope
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.server import GrpcServer, ServerOptions, Service
 from unit.admin.fakes import Folders

@@ -6,9 +6,9 @@ import grpc
 import pytest
 from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import auth_pb2
-from mneme_server.admin.model import KeyScope
 from mneme_server.admin.ports import Backup, ServerInfo, TenantStats
-from mneme_server.transport.servicers.admin import AdminServicer
+from mneme_server.admin.service import AdminServicer
+from mneme_server.common.identity import KeyScope
 from unit.transport.edge import Client, Edge
 
 

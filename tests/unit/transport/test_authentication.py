@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 from mneme.v1 import auth_pb2, event_service_pb2
-from mneme_server.admin.model import ALL_SCOPES, KeyScope
+from mneme_server.common.identity import ALL_SCOPES, KeyScope
 from mneme_server.transport.call import current_call, current_caller
 from mneme_server.transport.methods import methods_of
 from unit.transport.conftest import MakeEdge

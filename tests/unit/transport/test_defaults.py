@@ -11,8 +11,8 @@ from mneme.v1 import common_pb2, event_service_pb2
 from mneme.v1 import learn_service_pb2 as learn
 from mneme.v1 import recall_service_pb2 as recall
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.recall.messages import recall_query
 from mneme_server.recall.ranking import Weights
-from mneme_server.transport.convert.recall import recall_query
 from mneme_server.transport.defaults import default_of, fill_defaults
 from mneme_server.transport.masks import named_fields
 from mneme_server.transport.validation import validate

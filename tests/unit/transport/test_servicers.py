@@ -18,22 +18,22 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
-from mneme_server.admin.model import ALL_SCOPES, Caller
 from mneme_server.admin.ports import ServerInfo
+from mneme_server.admin.service import AdminServicer
 from mneme_server.common import errors
-from mneme_server.common.foreground import Foreground
+from mneme_server.common.identity import ALL_SCOPES, Caller
+from mneme_server.context.service import ContextServicer
 from mneme_server.corpus.document import Scope
+from mneme_server.events.service import EventServicer
+from mneme_server.learn.service import LearnServicer
 from mneme_server.recall.search import Answer, Outcome, RecallQuery
+from mneme_server.recall.service import RecallServicer
+from mneme_server.reflect.service import ReflectServicer
+from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.call import Call, enter
 from mneme_server.transport.interceptors.errors import map_errors
 from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.methods import methods_of
-from mneme_server.transport.servicers.admin import AdminServicer
-from mneme_server.transport.servicers.context import ContextServicer
-from mneme_server.transport.servicers.event import EventServicer
-from mneme_server.transport.servicers.learn import LearnServicer
-from mneme_server.transport.servicers.recall import RecallServicer
-from mneme_server.transport.servicers.reflect import ReflectServicer
 from structlog.testing import capture_logs
 from unit.transport.edge import SERVICES, all_methods
 

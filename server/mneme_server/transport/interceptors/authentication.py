@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mneme_server.admin.authentication import Authenticator
-from mneme_server.admin.model import ALL_SCOPES, DEFAULT_TENANT, Caller
 from mneme_server.common import fairness
 from mneme_server.common.errors import PermissionDenied, Reason, Unauthenticated
+from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, Caller
+from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.call import Call, bearer
 from mneme_server.transport.pipeline import Layer
 

@@ -1,0 +1,183 @@
+"""AdminService."""
+
+from __future__ import annotations
+
+import grpc
+from mneme.v1 import admin_service_pb2 as pb
+from mneme.v1 import admin_service_pb2_grpc as pb_grpc
+
+from mneme_server.admin.keys import ApiKeys
+from mneme_server.admin.model import ApiKey, Tenant
+from mneme_server.admin.ports import KeyFilter, ServerInfo, TenantBackups, TenantStatistics
+from mneme_server.admin.tenants import Tenants
+from mneme_server.common.errors import PermissionDenied
+from mneme_server.common.identity import KeyScope
+from mneme_server.transport.call import current_caller
+from mneme_server.transport.convert.time import to_timestamp
+from mneme_server.transport.paging import Pages
+
+
+class AdminServicer(pb_grpc.AdminServiceServicer):
+    """Serves `mneme.v1.AdminService`."""
+
+    def __init__(
+        self,
+        tenants: Tenants,
+        keys: ApiKeys,
+        *,
+        statistics: TenantStatistics,
+        backups: TenantBackups,
+        server: ServerInfo,
+    ) -> None:
+        self._tenants = tenants
+        self._keys = keys
+        self._statistics = statistics
+        self._backups = backups
+        self._server = server
+
+    def CreateTenant(
+        self, request: pb.CreateTenantRequest, context: grpc.ServicerContext
+    ) -> pb.CreateTenantResponse:
+        """Create a tenant."""
+        tenant = self._tenants.create(request.tenant_id, request.display_name)
+        return pb.CreateTenantResponse(tenant=_tenant(tenant))
+
+    def ListTenants(
+        self, request: pb.ListTenantsRequest, context: grpc.ServicerContext
+    ) -> pb.ListTenantsResponse:
+        """List tenants."""
+        pages = Pages(request)
+        after = pages.after(str)
+        tenants = self._tenants.list(after[0] if after else "", pages.size + 1)
+        page, token = pages.cut(tenants, lambda last: (last.id,))
+        return pb.ListTenantsResponse(
+            tenants=[_tenant(tenant) for tenant in page], next_page_token=token
+        )
+
+    def DeleteTenant(
+        self, request: pb.DeleteTenantRequest, context: grpc.ServicerContext
+    ) -> pb.DeleteTenantResponse:
+        """Delete a tenant."""
+        self._tenants.delete(current_caller().tenant_id, request.tenant_id)
+        return pb.DeleteTenantResponse()
+
+    def CreateApiKey(
+        self, request: pb.CreateApiKeyRequest, context: grpc.ServicerContext
+    ) -> pb.CreateApiKeyResponse:
+        """Create a key."""
+        created = self._keys.create(
+            request.tenant_id,
+            request.name,
+            frozenset(KeyScope(scope) for scope in request.scopes),
+            request.rate_limit,
+        )
+        return pb.CreateApiKeyResponse(api_key=_api_key(created.key), secret=created.secret)
+
+    def ListApiKeys(
+        self, request: pb.ListApiKeysRequest, context: grpc.ServicerContext
+    ) -> pb.ListApiKeysResponse:
+        """List keys."""
+        pages = Pages(request)
+        keys = self._keys.list(
+            KeyFilter(request.tenant_id, request.include_revoked),
+            pages.after(int, str),
+            pages.size + 1,
+        )
+        page, token = pages.cut(keys, lambda last: (last.created_at_us, last.id))
+        return pb.ListApiKeysResponse(
+            api_keys=[_api_key(key) for key in page], next_page_token=token
+        )
+
+    def RevokeApiKey(
+        self, request: pb.RevokeApiKeyRequest, context: grpc.ServicerContext
+    ) -> pb.RevokeApiKeyResponse:
+        """Revoke a key."""
+        return pb.RevokeApiKeyResponse(api_key=_api_key(self._keys.revoke(request.api_key_id)))
+
+    def GetStats(
+        self, request: pb.GetStatsRequest, context: grpc.ServicerContext
+    ) -> pb.GetStatsResponse:
+        """Count what a tenant holds."""
+        tenant_id = self._tenant_asked_for(request.tenant_id)
+        found = self._statistics.stats(tenant_id)
+        return pb.GetStatsResponse(
+            tenant=pb.TenantStats(
+                tenant_id=tenant_id,
+                event_count=found.event_count,
+                session_count=found.session_count,
+                agent_count=found.agent_count,
+                lesson_count=found.lesson_count,
+                memory_count=found.memory_count,
+                vector_count=found.vector_count,
+                pending_count=found.pending_count,
+                failed_count=found.failed_count,
+                disk_bytes=found.disk_bytes,
+                dense_index=found.dense_index,
+            ),
+            server=pb.ServerInfo(
+                version=self._server.version,
+                embedding_model=self._server.embedding_model,
+                embedding_dimensions=self._server.embedding_dimensions,
+                started_at=to_timestamp(self._server.started_at_us),
+            ),
+        )
+
+    def Backup(self, request: pb.BackupRequest, context: grpc.ServicerContext) -> pb.BackupResponse:
+        """Copy a tenant's database."""
+        backup = self._backups.backup(self._tenant_asked_for(request.tenant_id))
+        return pb.BackupResponse(
+            path=backup.path, size_bytes=backup.size_bytes, sha256=backup.sha256
+        )
+
+    def Restore(
+        self, request: pb.RestoreRequest, context: grpc.ServicerContext
+    ) -> pb.RestoreResponse:
+        """Put a backup in the place of what a tenant holds."""
+        tenant_id = self._tenant_asked_for(request.tenant_id)
+        replaced = self._backups.restore(tenant_id, request.backup)
+        return pb.RestoreResponse(
+            replaced_path=replaced.path,
+            replaced_size_bytes=replaced.size_bytes,
+            replaced_sha256=replaced.sha256,
+        )
+
+    def _tenant_asked_for(self, tenant_id: str) -> str:
+        """Return the tenant that the request names, or the caller's.
+
+        Whoever may not ask for another tenant does not learn whether it exists.
+        """
+        caller = current_caller()
+        if not tenant_id or tenant_id == caller.tenant_id:
+            return caller.tenant_id
+        if KeyScope.ADMIN not in caller.scopes:
+            raise PermissionDenied(
+                "another tenant's figures need scope admin",
+                field="tenant_id",
+                metadata={"required_scope": "admin"},
+            )
+        return self._tenants.get(tenant_id).id
+
+
+def _tenant(tenant: Tenant) -> pb.Tenant:
+    return pb.Tenant(
+        id=tenant.id,
+        display_name=tenant.display_name,
+        created_at=to_timestamp(tenant.created_at_us),
+    )
+
+
+def _api_key(key: ApiKey) -> pb.ApiKey:
+    message = pb.ApiKey(
+        id=key.id,
+        tenant_id=key.tenant_id,
+        name=key.name,
+        scopes=[f"KEY_SCOPE_{scope.name}" for scope in sorted(key.scopes)],
+        rate_limit=key.rate_limit,
+        prefix=key.prefix,
+        created_at=to_timestamp(key.created_at_us),
+    )
+    if key.last_used_at_us is not None:
+        message.last_used_at.CopyFrom(to_timestamp(key.last_used_at_us))
+    if key.revoked_at_us is not None:
+        message.revoked_at.CopyFrom(to_timestamp(key.revoked_at_us))
+    return message

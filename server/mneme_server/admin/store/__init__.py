@@ -1,0 +1,1 @@
+"""What of the administration lies on the disk: the catalog, the tenants' folders."""

@@ -1,0 +1,310 @@
+"""The catalog: one small database with the tenants and the API keys of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Row,
+    String,
+    Table,
+    bindparam,
+    delete,
+    insert,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from mneme_server.admin.model import ApiKey, Tenant
+from mneme_server.admin.ports import KeyFilter
+from mneme_server.common.errors import AlreadyExists, NotFound
+from mneme_server.common.identity import KeyScope
+from mneme_server.storage.engine import Database
+from mneme_server.storage.migrate import migrate
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+_ACTIVE = "active"
+_DELETING = "deleting"
+
+metadata = MetaData()
+
+tenants = Table(
+    "tenants",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("display_name", String, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("state", String, nullable=False),
+    Column("dirty", Boolean, nullable=False),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("tenant_id", String, ForeignKey("tenants.id", ondelete="CASCADE"), nullable=False),
+    Column("key_hash", LargeBinary(32), nullable=False, unique=True),
+    Column("prefix", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("scopes", String, nullable=False),
+    Column("rate_limit", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_used_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Index("ix_api_keys_tenant_created", "tenant_id", "created_at", "id"),
+    Index("ix_api_keys_created", "created_at", "id"),
+)
+
+
+class Catalog:
+    """The catalog database. `tenants` and `keys` are its two halves.
+
+    Args:
+        path: the file; made when missing.
+
+    Raises:
+        FailedPrecondition: SCHEMA_ERROR, a newer version made it; DATABASE_ERROR, it is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._database = Database(path)
+        try:
+            migrate(self._database, MIGRATIONS)
+        except BaseException:
+            self._database.close()
+            raise
+        self.tenants = SqlTenants(self._database)
+        self.keys = SqlKeys(self._database)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+
+class SqlTenants:
+    """The tenants; implements `admin.ports.TenantCatalog` and `runtime.KnownTenants`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, tenant: Tenant) -> None:
+        """Add a tenant, or raise AlreadyExists."""
+        row = {
+            "id": tenant.id,
+            "display_name": tenant.display_name,
+            "created_at": tenant.created_at_us,
+            "state": _ACTIVE,
+            "dirty": False,
+        }
+        try:
+            with self._database.write() as connection:
+                connection.execute(insert(tenants), row)
+        except IntegrityError as error:
+            raise AlreadyExists(
+                f"the tenant {tenant.id} exists already", field="tenant_id"
+            ) from error
+
+    def get(self, tenant_id: str) -> Tenant:
+        """Return a tenant, or raise NotFound."""
+        with self._database.read() as connection:
+            return _tenant(connection, tenant_id)
+
+    def list(self, after_id: str, limit: int) -> Sequence[Tenant]:
+        """Return up to `limit` tenants whose ids are greater, by id."""
+        query = (
+            select(tenants)
+            .where(tenants.c.id > after_id, tenants.c.state == _ACTIVE)
+            .order_by(tenants.c.id)
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            return [_to_tenant(row) for row in connection.execute(query)]
+
+    def mark_deleting(self, tenant_id: str, now_us: int) -> None:
+        """Take the tenant out of service and revoke its keys, or raise NotFound."""
+        mark = update(tenants).where(tenants.c.id == tenant_id).values(state=_DELETING)
+        revoke = (
+            update(api_keys)
+            .where(api_keys.c.tenant_id == tenant_id, api_keys.c.revoked_at.is_(None))
+            .values(revoked_at=now_us)
+        )
+        with self._database.write() as connection:
+            if connection.execute(mark).rowcount == 0:
+                raise _no_tenant(tenant_id)
+            connection.execute(revoke)
+
+    def being_deleted(self) -> Sequence[str]:
+        """Return the tenants whose deletion has begun and not ended."""
+        query = select(tenants.c.id).where(tenants.c.state == _DELETING).order_by(tenants.c.id)
+        with self._database.read() as connection:
+            return list(connection.execute(query).scalars())
+
+    def remove(self, tenant_id: str) -> None:
+        """Remove the tenant's row and, through the foreign key, its keys."""
+        with self._database.write() as connection:
+            connection.execute(delete(tenants).where(tenants.c.id == tenant_id))
+
+    def mark_dirty(self, tenant_id: str) -> None:
+        """Note that the tenant has work left."""
+        self._mark(tenant_id, dirty=True)
+
+    def mark_clean(self, tenant_id: str) -> None:
+        """Note that the tenant has no work left."""
+        self._mark(tenant_id, dirty=False)
+
+    def dirty_tenants(self) -> Sequence[str]:
+        """Return the tenants with work left, by id; those being deleted have none."""
+        query = (
+            select(tenants.c.id)
+            .where(tenants.c.dirty.is_(True), tenants.c.state == _ACTIVE)
+            .order_by(tenants.c.id)
+        )
+        with self._database.read() as connection:
+            return list(connection.execute(query).scalars())
+
+    def _mark(self, tenant_id: str, *, dirty: bool) -> None:
+        statement = update(tenants).where(tenants.c.id == tenant_id).values(dirty=dirty)
+        with self._database.write() as connection:
+            connection.execute(statement)
+
+
+class SqlKeys:
+    """The API keys; implements `admin.ports.KeyCatalog`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, key: ApiKey, key_hash: bytes) -> None:
+        """Add a key, or raise NotFound without its tenant and AlreadyExists with its hash."""
+        row = {
+            "id": key.id,
+            "tenant_id": key.tenant_id,
+            "key_hash": key_hash,
+            "prefix": key.prefix,
+            "name": key.name,
+            "scopes": ",".join(scope.name.lower() for scope in sorted(key.scopes)),
+            "rate_limit": key.rate_limit,
+            "created_at": key.created_at_us,
+        }
+        with self._database.write() as connection:
+            _tenant(connection, key.tenant_id)
+            try:
+                connection.execute(insert(api_keys), row)
+            except IntegrityError as error:
+                raise AlreadyExists("an API key with this secret exists already") from error
+
+    def get(self, key_id: str) -> ApiKey:
+        """Return a key, revoked or not, or raise NotFound."""
+        with self._database.read() as connection:
+            return _key(connection, key_id)
+
+    def find(self, key_hash: bytes) -> ApiKey | None:
+        """Return the key with this hash, revoked or not."""
+        with self._database.read() as connection:
+            row = connection.execute(_FIND, {"hash": key_hash}).first()
+        return None if row is None else _to_key(row)
+
+    def list(
+        self, filter_: KeyFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[ApiKey]:
+        """Return up to `limit` keys after (creation time, id), in that order."""
+        place = tuple_(api_keys.c.created_at, api_keys.c.id)
+        query = select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id).limit(limit)
+        if filter_.tenant_id:
+            query = query.where(api_keys.c.tenant_id == filter_.tenant_id)
+        if not filter_.include_revoked:
+            query = query.where(api_keys.c.revoked_at.is_(None))
+        if after is not None:
+            query = query.where(place > after)
+        with self._database.read() as connection:
+            return [_to_key(row) for row in connection.execute(query)]
+
+    def revoke(self, key_id: str, now_us: int) -> ApiKey:
+        """Revoke a key, or raise NotFound; one that is revoked keeps its time."""
+        statement = (
+            update(api_keys)
+            .where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+            .values(revoked_at=now_us)
+        )
+        with self._database.write() as connection:
+            connection.execute(statement)
+            return _key(connection, key_id)
+
+    def restore(self, key_id: str) -> None:
+        """Undo a revocation."""
+        statement = update(api_keys).where(api_keys.c.id == key_id).values(revoked_at=None)
+        with self._database.write() as connection:
+            connection.execute(statement)
+
+    def has_admin(self) -> bool:
+        """Tell whether a key with scope admin exists that is not revoked."""
+        query = select(api_keys.c.scopes).where(
+            api_keys.c.revoked_at.is_(None), api_keys.c.scopes.contains("admin")
+        )
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
+
+    def touch(self, used_at_us: Mapping[str, int]) -> None:
+        """Note when keys, by id, were last used."""
+        statement = (
+            update(api_keys)
+            .where(api_keys.c.id == bindparam("key"))
+            .values(last_used_at=bindparam("used"))
+        )
+        rows = [{"key": key_id, "used": used} for key_id, used in used_at_us.items()]
+        if rows:
+            with self._database.write() as connection:
+                connection.execute(statement, rows)
+
+
+_FIND = select(api_keys).where(api_keys.c.key_hash == bindparam("hash"))
+
+
+def _tenant(connection: Connection, tenant_id: str) -> Tenant:
+    query = select(tenants).where(tenants.c.id == tenant_id, tenants.c.state == _ACTIVE)
+    row = connection.execute(query).first()
+    if row is None:
+        raise _no_tenant(tenant_id)
+    return _to_tenant(row)
+
+
+def _key(connection: Connection, key_id: str) -> ApiKey:
+    row = connection.execute(select(api_keys).where(api_keys.c.id == key_id)).first()
+    if row is None:
+        raise NotFound(f"there is no API key {key_id}", field="api_key_id")
+    return _to_key(row)
+
+
+def _no_tenant(tenant_id: str) -> NotFound:
+    return NotFound(f"there is no tenant {tenant_id}", field="tenant_id")
+
+
+def _to_tenant(row: Row[tuple[object, ...]]) -> Tenant:
+    return Tenant(row.id, row.display_name, row.created_at)
+
+
+def _to_key(row: Row[tuple[object, ...]]) -> ApiKey:
+    return ApiKey(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        name=row.name,
+        scopes=frozenset(KeyScope[name.upper()] for name in row.scopes.split(",")),
+        rate_limit=row.rate_limit,
+        prefix=row.prefix,
+        created_at_us=row.created_at,
+        last_used_at_us=row.last_used_at,
+        revoked_at_us=row.revoked_at,
+    )

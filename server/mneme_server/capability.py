@@ -1,0 +1,99 @@
+"""What a capability brings to the server, and what the server gives it.
+
+A capability is one folder: its domain, `store.py`, `service.py`, and `capability.py`, which
+declares a `Capability`. `capabilities.py` lists them; nothing else in the server knows their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from mneme_server.corpus.tenant import Tenants
+from mneme_server.runtime.runtime import Runtime
+from mneme_server.runtime.turns import TenantWorker
+from mneme_server.settings import Settings
+from mneme_server.storage.unit import Repository
+from mneme_server.transport.server import Service
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A figure for operators, read when it is asked for; a name like `mneme_open_tenants`."""
+
+    name: str
+    meaning: str
+    value: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a capability consists of while the server runs.
+
+    `offers` are the use cases that later capabilities may ask for, by their class. `jobs` are done
+    beside the calls.
+    """
+
+    services: Sequence[Service] = ()
+    offers: Sequence[object] = ()
+    jobs: Mapping[str, TenantWorker] = field(default_factory=dict)
+    gauges: Sequence[Gauge] = ()
+
+
+class Host:
+    """What the server gives a capability to build on.
+
+    Args:
+        settings: the server's.
+        runtime: the open tenants, the embedder, the jobs.
+        offers: what is there before the first capability.
+    """
+
+    def __init__(self, settings: Settings, runtime: Runtime, offers: Sequence[object] = ()) -> None:
+        self.settings = settings
+        self.runtime = runtime
+        self._offers: dict[type, object] = {}
+        self.offer(offers)
+
+    @property
+    def tenants(self) -> Tenants[Any]:
+        """Where use cases get a tenant from. Which repositories they need, they say themselves."""
+        return self.runtime.tenants
+
+    def offer(self, offers: Sequence[object]) -> None:
+        """Let later capabilities have these."""
+        self._offers |= {type(one): one for one in offers}
+
+    def get(self, kind: type[T]) -> T:
+        """Return what an earlier capability offers.
+
+        Raises:
+            LookupError: none does; it must come before in the list.
+        """
+        found = self._offers.get(kind)
+        if not isinstance(found, kind):
+            raise LookupError(f"no capability before this one offers {kind.__name__}")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """What a capability declares.
+
+    Args:
+        name: its folder's.
+        build: makes it, once, when the server starts.
+        repositories: what a transaction of a tenant has, by name.
+        migrations: a folder of Alembic revisions of its own, a branch; None for those whose tables
+            the trunk makes.
+    """
+
+    name: str
+    build: Callable[[Host], Parts]
+    repositories: Mapping[str, Repository] = field(default=MappingProxyType({}))
+    migrations: Path | None = None

@@ -1,0 +1,60 @@
+"""Context: what earlier sessions came to, and what they left to the next."""
+
+from __future__ import annotations
+
+from mneme.v1 import context_service_pb2, context_service_pb2_grpc
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.context.learned import Learned
+from mneme_server.context.retrieval import GetContext, SearchSessions
+from mneme_server.context.service import ContextServicer
+from mneme_server.context.sleeping import Sleep
+from mneme_server.context.store.handovers import SqlHandovers
+from mneme_server.context.store.summaries import SqlSummaries, SqlSummaryQueue
+from mneme_server.context.summaries import SummaryWorker
+from mneme_server.context.timeline import GetTimeline
+from mneme_server.context.waking import WakeUp
+from mneme_server.events.summaries import SUMMARY_JOB, SummarySchedule
+from mneme_server.learn.reflections import Reflections
+from mneme_server.recall.search import Recall
+from mneme_server.transport.server import Service
+
+
+def _build(host: Host) -> Parts:
+    runtime, tenants, recall = host.runtime, host.tenants, host.get(Recall)
+    learned = Learned(tenants, recall, host.get(Reflections))
+    servicer = ContextServicer(
+        get_context=GetContext(tenants, runtime.asking, recall, learned),
+        sleep=Sleep(tenants, runtime.writing, host.get(SummarySchedule)),
+        wake_up=WakeUp(tenants, runtime.asking, learned),
+        search_sessions=SearchSessions(tenants, recall),
+        get_timeline=GetTimeline(tenants, runtime.asking),
+    )
+    worker = SummaryWorker(
+        tenants.open,
+        runtime.background_embedder,
+        foreground=runtime.foreground,
+        idle_us=int(host.settings.session_idle_seconds * MICROSECONDS),
+    )
+    return Parts(
+        services=[
+            Service(
+                context_service_pb2.DESCRIPTOR.services_by_name["ContextService"],
+                context_service_pb2_grpc.add_ContextServiceServicer_to_server,
+                servicer,
+            )
+        ],
+        jobs={SUMMARY_JOB: worker},
+    )
+
+
+CAPABILITY = Capability(
+    name="context",
+    build=_build,
+    repositories={
+        "handovers": SqlHandovers,
+        "summaries": SqlSummaries,
+        "summary_queue": SqlSummaryQueue,
+    },
+)

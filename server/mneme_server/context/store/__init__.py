@@ -1,0 +1,1 @@
+"""Summaries and handovers in a tenant's database."""

@@ -1,0 +1,56 @@
+"""Events and sessions: what agents did, recorded for good."""
+
+from __future__ import annotations
+
+from mneme.v1 import event_service_pb2, event_service_pb2_grpc
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.events.reading import ReadEvents, WatchEvents
+from mneme_server.events.recording import RecordEvents
+from mneme_server.events.service import EventServicer
+from mneme_server.events.sessions import EndSession, StartSession
+from mneme_server.events.store.history import SqlHistory
+from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
+from mneme_server.events.summaries import SUMMARY_JOB, SummarySchedule
+from mneme_server.events.verifying import VerifyEvents
+from mneme_server.transport.server import Service
+
+
+def _build(host: Host) -> Parts:
+    runtime = host.runtime
+    schedule = SummarySchedule(
+        idle_us=int(host.settings.session_idle_seconds * MICROSECONDS),
+        wake=lambda tenant_id, due_us: runtime.wake(SUMMARY_JOB, tenant_id, due_us),
+    )
+    servicer = EventServicer(
+        start_session=StartSession(host.tenants, schedule),
+        end_session=EndSession(host.tenants, schedule),
+        record_events=RecordEvents(host.tenants, schedule, runtime.foreground),
+        read=ReadEvents(host.tenants),
+        watch_events=WatchEvents(host.tenants),
+        verify_events=VerifyEvents(host.tenants),
+        foreground=runtime.foreground,
+    )
+    return Parts(
+        services=[
+            Service(
+                event_service_pb2.DESCRIPTOR.services_by_name["EventService"],
+                event_service_pb2_grpc.add_EventServiceServicer_to_server,
+                servicer,
+            )
+        ],
+        offers=[schedule],
+    )
+
+
+CAPABILITY = Capability(
+    name="events",
+    build=_build,
+    repositories={
+        "sessions": SqlSessions,
+        "events": SqlEvents,
+        "agents": SqlAgents,
+        "history": SqlHistory,
+    },
+)

@@ -1,0 +1,108 @@
+"""The record, read by columns: how an analysis reads a million events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilter:
+    """Which part of the record. Empty fields do not filter; given ones must all match.
+
+    `agent_id` is the events'; `user_id`, `project` and `tags` are their sessions'. Times are
+    microseconds, the start inclusive, the end exclusive.
+    """
+
+    agent_id: str = ""
+    user_id: str = ""
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    start_us: int | None = None
+    end_us: int | None = None
+
+
+class Column(Enum):
+    """What can be read of every event."""
+
+    SESSION = "session"
+    """The session's id."""
+    TIME = "time"
+    """Microseconds."""
+    SEQUENCE = "sequence"
+    """Its place in the session's chain."""
+    KIND = "kind"
+    """`EventType`."""
+    SEVERITY = "severity"
+    CURSOR = "cursor"
+    """Its place among all events; names it in `facts` and `payloads`."""
+    AGENT = "agent"
+    NAME = "name"
+    """The tool's name."""
+    CALL = "call"
+    """What joins a call with its answer."""
+    MODEL = "model"
+    COST = "cost"
+    """US dollars."""
+    INPUT_TOKENS = "input_tokens"
+    OUTPUT_TOKENS = "output_tokens"
+    DURATION = "duration"
+    """Microseconds; -1 for none."""
+    MESSAGE = "message"
+    """The error's message: the beginning and the end of a long one; None for events that are no
+    errors."""
+
+
+class SessionRow(NamedTuple):
+    """A session that matches the filter."""
+
+    id: str
+    agent_id: str
+    tags: tuple[str, ...]
+    status: int
+    metadata_json: str
+    started_us: int
+    user_id: str = ""
+    project: str = ""
+    declared: bool = True
+    """Whether it was started or ended as a session, or has events; a handover alone opens one that
+    is not."""
+
+
+class EventFact(NamedTuple):
+    """An event as findings show it."""
+
+    id: str
+    session_id: str
+    timestamp_us: int
+    kind: int
+    name: str
+    model: str
+    text: str
+    message: str
+    input_tokens: int
+    output_tokens: int
+
+
+class HistoryReader(Protocol):
+    """The tenant's record, read by columns."""
+
+    def sessions(self, filter_: HistoryFilter) -> Iterator[SessionRow]:
+        """Yield the sessions of the filter's user, project and labels, at whatever time."""
+        ...
+
+    def scan(
+        self, filter_: HistoryFilter, columns: Sequence[Column]
+    ) -> Iterator[Sequence[Sequence[Any]]]:
+        """Yield the events that match, some thousands at once: a sequence for each column."""
+        ...
+
+    def payloads(self, cursors: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Yield these events' cursors and payloads (canonical JSON), by cursor."""
+        ...
+
+    def facts(self, cursors: Sequence[int]) -> Mapping[int, EventFact]:
+        """Return these events by cursor; texts are cut to what a finding shows."""
+        ...

@@ -1,0 +1,244 @@
+"""EventService."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+
+import grpc
+from mneme.v1 import event_service_pb2 as pb
+from mneme.v1 import event_service_pb2_grpc as pb_grpc
+
+from mneme_server.common.errors import InvalidArgument, MnemeError
+from mneme_server.events import messages as convert
+from mneme_server.events.model import NewEvent, Receipt, SessionStatus
+from mneme_server.events.reading import ReadEvents, WatchEvents
+from mneme_server.events.recording import RecordEvents
+from mneme_server.events.sessions import EndSession, StartSession
+from mneme_server.events.verifying import VerifyEvents
+from mneme_server.runtime.foreground import Foreground
+from mneme_server.transport.batches import Batches, BatchLimits
+from mneme_server.transport.call import current_call, current_caller
+from mneme_server.transport.convert.time import stored_time
+from mneme_server.transport.paging import Pages
+
+_PLACE_IN_BATCH = re.compile(r"events\[(\d+)\]")
+_LAST_CURSOR = 2**63 - 1
+
+
+class EventServicer(pb_grpc.EventServiceServicer):
+    """Serves `mneme.v1.EventService`."""
+
+    def __init__(
+        self,
+        *,
+        start_session: StartSession,
+        end_session: EndSession,
+        record_events: RecordEvents,
+        read: ReadEvents,
+        watch_events: WatchEvents,
+        verify_events: VerifyEvents,
+        foreground: Foreground,
+    ) -> None:
+        self._start_session = start_session
+        self._end_session = end_session
+        self._record_events = record_events
+        self._read = read
+        self._watch_events = watch_events
+        self._verify_events = verify_events
+        self._foreground = foreground
+
+    def StartSession(
+        self, request: pb.StartSessionRequest, context: grpc.ServicerContext
+    ) -> pb.StartSessionResponse:
+        """Start a session."""
+        session = self._start_session(current_caller().tenant_id, convert.new_session(request))
+        return pb.StartSessionResponse(session=convert.session(session))
+
+    def EndSession(
+        self, request: pb.EndSessionRequest, context: grpc.ServicerContext
+    ) -> pb.EndSessionResponse:
+        """End a session."""
+        status = SessionStatus(request.status)
+        session = self._end_session(
+            current_caller().tenant_id,
+            request.session_id,
+            status,
+            stored_time(request, "ended_at"),
+        )
+        return pb.EndSessionResponse(session=convert.session(session))
+
+    def RecordEvents(
+        self, request: pb.RecordEventsRequest, context: grpc.ServicerContext
+    ) -> pb.RecordEventsResponse:
+        """Record a batch of events."""
+        receipts = self._record_events(
+            current_caller().tenant_id,
+            self._foreground.each(_new_event, list(enumerate(request.events))),
+            wait_indexed=request.wait_indexed,
+            time_left_s=current_call().time_left,
+        )
+        duplicates = sum(receipt.duplicate for receipt in receipts)
+        return pb.RecordEventsResponse(
+            receipts=[_receipt(receipt) for receipt in receipts],
+            recorded_count=len(receipts) - duplicates,
+            duplicate_count=duplicates,
+        )
+
+    def StreamEvents(
+        self, request_iterator: Iterator[pb.StreamEventsRequest], context: grpc.ServicerContext
+    ) -> pb.StreamEventsResponse:
+        """Record a stream of events, batch by batch."""
+        tenant_id = current_caller().tenant_id
+        answer = pb.StreamEventsResponse()
+        recorded = 0
+        try:
+            for batch in Batches(_streamed(request_iterator), BatchLimits()):
+                receipts = self._record_events(tenant_id, batch)
+                duplicates = sum(receipt.duplicate for receipt in receipts)
+                answer.duplicate_count += duplicates
+                answer.recorded_count += len(receipts) - duplicates
+                recorded += len(receipts)
+        except MnemeError as error:
+            _locate(error, recorded)
+            error.metadata["recorded"] = str(recorded)
+            raise
+        return answer
+
+    def GetSession(
+        self, request: pb.GetSessionRequest, context: grpc.ServicerContext
+    ) -> pb.GetSessionResponse:
+        """Return a session."""
+        session = self._read.session(current_caller().tenant_id, request.session_id)
+        return pb.GetSessionResponse(session=convert.session(session))
+
+    def ListSessions(
+        self, request: pb.ListSessionsRequest, context: grpc.ServicerContext
+    ) -> pb.ListSessionsResponse:
+        """List sessions."""
+        pages = Pages(request)
+        key = pages.after(int, str)
+        sessions, total = self._read.sessions(
+            current_caller().tenant_id, convert.session_filter(request), key, pages.size + 1
+        )
+        page, token = pages.fit(sessions, convert.session, lambda last: (last.started_us, last.id))
+        return pb.ListSessionsResponse(sessions=page, next_page_token=token, total_size=total)
+
+    def ListEvents(
+        self, request: pb.ListEventsRequest, context: grpc.ServicerContext
+    ) -> pb.ListEventsResponse:
+        """List events."""
+        pages = Pages(request)
+        events = self._read.events(
+            current_caller().tenant_id,
+            convert.event_filter(request),
+            pages.after(int, int),
+            pages.size + 1,
+            descending=request.descending,
+        )
+        page, token = pages.fit(
+            events, convert.event, lambda last: (last.timestamp_us, last.cursor)
+        )
+        return pb.ListEventsResponse(events=page, next_page_token=token)
+
+    def ListAgents(
+        self, request: pb.ListAgentsRequest, context: grpc.ServicerContext
+    ) -> pb.ListAgentsResponse:
+        """List agents."""
+        pages = Pages(request)
+        key = pages.after(str)
+        agents = self._read.agents(
+            current_caller().tenant_id, key[0] if key else None, pages.size + 1
+        )
+        page, token = pages.cut(agents, lambda last: (last.id,))
+        return pb.ListAgentsResponse(
+            agents=[convert.agent(agent) for agent in page], next_page_token=token
+        )
+
+    def WatchEvents(
+        self, request: pb.WatchEventsRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.WatchEventsResponse]:
+        """Follow events until the caller or the server ends the stream."""
+        after_cursor = _cursor(request.after_cursor)
+        over = threading.Event()
+        current_call().on_end(over.set)
+        followed = self._watch_events(
+            current_caller().tenant_id,
+            convert.watch_filter(request),
+            after_cursor,
+            lambda: not over.is_set(),
+        )
+        for cursor, events in followed:
+            if not events:
+                yield pb.WatchEventsResponse(cursor=str(cursor))
+            for event in events:
+                yield pb.WatchEventsResponse(event=convert.event(event), cursor=str(event.cursor))
+
+    def VerifyEvents(
+        self, request: pb.VerifyEventsRequest, context: grpc.ServicerContext
+    ) -> pb.VerifyEventsResponse:
+        """Walk hash chains."""
+        found = self._verify_events(current_caller().tenant_id, request.session_id)
+        return pb.VerifyEventsResponse(
+            valid=found.broken_count == 0,
+            sessions_checked=found.sessions_checked,
+            events_checked=found.events_checked,
+            broken=[
+                pb.BrokenChain(
+                    session_id=link.session_id,
+                    event_id=link.event_id,
+                    sequence=link.sequence,
+                    reason=link.reason,
+                )
+                for link in found.broken
+            ],
+            broken_count=found.broken_count,
+            head_hash=found.head_hash,
+        )
+
+
+def _new_event(given: tuple[int, pb.NewEvent]) -> NewEvent:
+    index, event = given
+    return convert.new_event(event, f"events[{index}]")
+
+
+def _streamed(requests: Iterator[pb.StreamEventsRequest]) -> Iterator[tuple[NewEvent, int]]:
+    """Yield the events of a stream and their sizes in bytes, encoded."""
+    for index, request in enumerate(requests):
+        try:
+            yield convert.new_event(request.event, "event"), request.ByteSize()
+        except InvalidArgument as error:
+            error.metadata["message_index"] = str(index)
+            raise
+
+
+def _locate(error: MnemeError, start: int) -> None:
+    """Name the message of the stream where the error names an event of the batch.
+
+    `start` is the place of the batch's first event in the stream.
+    """
+    place = _PLACE_IN_BATCH.match(error.field or "")
+    if place is None or error.field is None:
+        return
+    error.metadata["message_index"] = str(start + int(place[1]))
+    error.field = "event" + error.field[place.end() :]
+    error.message = error.message.replace(place[0], "event")
+
+
+def _cursor(text: str) -> int | None:
+    if not text:
+        return None
+    cursor = int(text)
+    if cursor > _LAST_CURSOR:
+        raise InvalidArgument(f"after_cursor: {text} is no cursor", field="after_cursor")
+    return cursor
+
+
+def _receipt(receipt: Receipt) -> pb.EventReceipt:
+    return pb.EventReceipt(
+        id=receipt.id,
+        sequence=receipt.sequence,
+        hash=receipt.hash,
+        duplicate=receipt.duplicate,
+    )

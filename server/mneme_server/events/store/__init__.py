@@ -1,0 +1,1 @@
+"""Events, sessions and agents in a tenant's database."""

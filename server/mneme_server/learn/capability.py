@@ -1,0 +1,55 @@
+"""Learning from experience: lessons, reflections, the knowledge log."""
+
+from __future__ import annotations
+
+from mneme.v1 import learn_service_pb2, learn_service_pb2_grpc
+
+from mneme_server.capability import Capability, Gauge, Host, Parts
+from mneme_server.learn.knowledge import Knowledge
+from mneme_server.learn.lessons import Lessons
+from mneme_server.learn.reflection_model import ReflectionLimits
+from mneme_server.learn.reflections import Reflections
+from mneme_server.learn.service import LearnServicer
+from mneme_server.learn.store.knowledge import SqlKnowledge
+from mneme_server.learn.store.lessons import SqlLessons
+from mneme_server.learn.store.reflections import SqlCounters, SqlReflections
+from mneme_server.learn.tally import Tally
+from mneme_server.recall.search import Recall
+from mneme_server.transport.server import Service
+
+
+def _build(host: Host) -> Parts:
+    recall, writing, tally = host.get(Recall), host.runtime.writing, Tally()
+    limits = ReflectionLimits(
+        per_session=host.settings.reflections_per_session,
+        per_project=host.settings.reflections_per_project,
+    )
+    reflections = Reflections(host.tenants, writing, recall, limits, tally)
+    servicer = LearnServicer(
+        Lessons(host.tenants, writing, recall),
+        reflections,
+        Knowledge(host.tenants, writing, recall),
+    )
+    return Parts(
+        services=[
+            Service(
+                learn_service_pb2.DESCRIPTOR.services_by_name["LearnService"],
+                learn_service_pb2_grpc.add_LearnServiceServicer_to_server,
+                servicer,
+            )
+        ],
+        offers=[reflections],
+        gauges=[Gauge(f"mneme_{name}", meaning, value) for name, meaning, value in tally.gauges()],
+    )
+
+
+CAPABILITY = Capability(
+    name="learn",
+    build=_build,
+    repositories={
+        "lessons": SqlLessons,
+        "reflections": SqlReflections,
+        "counters": SqlCounters,
+        "knowledge": SqlKnowledge,
+    },
+)

@@ -1,0 +1,1 @@
+"""Lessons, reflections and the knowledge log in a tenant's database."""

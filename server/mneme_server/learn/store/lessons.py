@@ -1,0 +1,149 @@
+"""Lessons in a tenant's database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_, update
+from sqlalchemy.dialects.sqlite import insert
+
+from mneme_server.common.counting import MAX_COUNT, counted
+from mneme_server.common.stored import reads
+from mneme_server.learn.model import Importance, Lesson, LessonFilter
+from mneme_server.learn.store.tables import lesson_tags, lessons
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    read_with,
+    total,
+    upsert,
+)
+
+
+class SqlLessons:
+    """Implements `LessonRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def total(self) -> int:
+        return total(self._connection, lessons, self._tenant_id, lessons.c.archived_at.is_(None))
+
+    def get_many(self, lesson_ids: Collection[str]) -> dict[str, Lesson]:
+        found = read_with(
+            self._connection, lessons, _lesson, self._tenant_id, lesson_ids, kind="lesson"
+        )
+        return {lesson.id: lesson for lesson in found}
+
+    def save(self, saved: Collection[Lesson]) -> None:
+        rows = [_lesson_row(lesson, self._tenant_id) for lesson in saved]
+        self._connection.execute(upsert(lessons), rows)
+        self._save_tags(saved)
+
+    def count_access(self, lesson_ids: Collection[str], at_us: int) -> None:
+        for some in chunks(lesson_ids):
+            self._connection.execute(
+                update(lessons)
+                .where(lessons.c.tenant_id == self._tenant_id, lessons.c.id.in_(some))
+                .values(
+                    access_count=func.min(lessons.c.access_count + 1, MAX_COUNT),
+                    last_accessed_at=at_us,
+                )
+            )
+
+    def page(
+        self, filter_: LessonFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Lesson]:
+        query = self._filtered(select(lessons), filter_)
+        if after is not None:
+            query = query.where(tuple_(lessons.c.updated_at, lessons.c.id) < tuple_(*after))
+        query = query.order_by(lessons.c.updated_at.desc(), lessons.c.id.desc()).limit(limit)
+        return read_rows(self._connection, query, _lesson, kind="lesson")
+
+    def by_id(self, filter_: LessonFilter, after: str, limit: int) -> Sequence[Lesson]:
+        query = self._filtered(select(lessons), filter_).where(lessons.c.id > after)
+        query = query.order_by(lessons.c.id).limit(limit)
+        return read_rows(self._connection, query, _lesson, kind="lesson")
+
+    def count(self, filter_: LessonFilter) -> int:
+        query = self._filtered(select(func.count()).select_from(lessons), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _save_tags(self, saved: Collection[Lesson]) -> None:
+        for some in chunks([lesson.id for lesson in saved]):
+            self._connection.execute(
+                delete(lesson_tags).where(
+                    lesson_tags.c.tenant_id == self._tenant_id, lesson_tags.c.lesson_id.in_(some)
+                )
+            )
+        tags = [
+            {"tenant_id": self._tenant_id, "lesson_id": lesson.id, "tag": tag}
+            for lesson in saved
+            for tag in lesson.tags
+        ]
+        if tags:
+            self._connection.execute(insert(lesson_tags), tags)
+
+    def _filtered(self, query: Select[Any], filter_: LessonFilter) -> Select[Any]:
+        columns = lessons.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(columns, filter_, ("agent_id", "category", "project"))
+        if filter_.importance is not None:
+            conditions.append(columns.importance == int(filter_.importance))
+        if not filter_.include_archived:
+            conditions.append(columns.archived_at.is_(None))
+        for tag in filter_.tags:
+            tagged = select(lesson_tags.c.lesson_id).where(
+                lesson_tags.c.tenant_id == self._tenant_id, lesson_tags.c.tag == tag
+            )
+            conditions.append(columns.id.in_(tagged))
+        return query.where(*conditions)
+
+
+@reads("lesson")
+def _lesson(row: Row[Any]) -> Lesson:
+    return Lesson(
+        id=row.id,
+        title=row.title,
+        content=row.content,
+        category=row.category,
+        importance=Importance(row.importance),
+        agent_id=row.agent_id,
+        project=row.project,
+        tags=decode_tags(row.tags),
+        context_json=row.context,
+        source_session_id=row.source_session_id,
+        source_event_id=row.source_event_id,
+        access_count=counted(row.access_count),
+        last_accessed_us=row.last_accessed_at,
+        created_us=row.created_at,
+        updated_us=row.updated_at,
+        archived_us=row.archived_at,
+    )
+
+
+def _lesson_row(lesson: Lesson, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": lesson.id,
+        "agent_id": lesson.agent_id,
+        "project": lesson.project,
+        "category": lesson.category,
+        "title": lesson.title,
+        "content": lesson.content,
+        "context": lesson.context_json,
+        "tags": encode_tags(lesson.tags),
+        "importance": int(lesson.importance),
+        "source_session_id": lesson.source_session_id,
+        "source_event_id": lesson.source_event_id,
+        "access_count": lesson.access_count,
+        "last_accessed_at": lesson.last_accessed_us,
+        "created_at": lesson.created_us,
+        "updated_at": lesson.updated_us,
+        "archived_at": lesson.archived_us,
+    }

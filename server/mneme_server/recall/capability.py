@@ -1,0 +1,29 @@
+"""Recall: memories found by meaning and by words."""
+
+from __future__ import annotations
+
+from mneme.v1 import recall_service_pb2, recall_service_pb2_grpc
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.recall.search import Recall
+from mneme_server.recall.service import RecallServicer
+from mneme_server.recall.store import SqlRecalled
+from mneme_server.transport.server import Service
+
+
+def _build(host: Host) -> Parts:
+    runtime = host.runtime
+    recall = Recall(host.tenants, runtime.embedder, runtime.foreground, runtime.asking)
+    return Parts(
+        services=[
+            Service(
+                recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"],
+                recall_service_pb2_grpc.add_RecallServiceServicer_to_server,
+                RecallServicer(recall),
+            )
+        ],
+        offers=[recall],
+    )
+
+
+CAPABILITY = Capability(name="recall", build=_build, repositories={"memories": SqlRecalled})

@@ -1,0 +1,28 @@
+"""Reflecting: what an agent's own record says about how it works."""
+
+from __future__ import annotations
+
+from mneme.v1 import reflect_service_pb2, reflect_service_pb2_grpc
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.reflect.prices import read_prices
+from mneme_server.reflect.reflecting import Reflect
+from mneme_server.reflect.service import ReflectServicer
+from mneme_server.transport.server import Service
+
+
+def _build(host: Host) -> Parts:
+    prices = read_prices(host.settings.model_prices)
+    reflect = Reflect(host.tenants, prices, foreground=host.runtime.foreground)
+    return Parts(
+        services=[
+            Service(
+                reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
+                reflect_service_pb2_grpc.add_ReflectServiceServicer_to_server,
+                ReflectServicer(reflect),
+            )
+        ]
+    )
+
+
+CAPABILITY = Capability(name="reflect", build=_build)

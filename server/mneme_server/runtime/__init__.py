@@ -1,0 +1,1 @@
+"""What keeps tenants alive: opened, lent and closed, and the work behind the calls."""

@@ -1,0 +1,106 @@
+"""The worker that turns queued documents into vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import numpy as np
+import structlog
+
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.corpus.ports import Matrix
+from mneme_server.corpus.tenant import CorpusUnit, OpenTenant, QueuedText
+from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.turns import TenantWorker, retry_delay_s
+
+_log = structlog.get_logger(__name__)
+
+
+class BackgroundEmbedder(Protocol):
+    """Embeds texts, giving way to those that somebody waits for."""
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return unit vectors (n, d)."""
+        ...
+
+
+class EmbeddingPipeline(TenantWorker):
+    """Embeds the queued documents of all tenants.
+
+    Args:
+        open_tenant: lends a tenant's memory.
+        embedder: makes the vectors.
+        foreground: the calls that embedding gives way to, unless a queue is getting long.
+        batch: documents a step takes from one tenant before it is the next one's turn.
+    """
+
+    def __init__(
+        self,
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[CorpusUnit]]],
+        embedder: BackgroundEmbedder,
+        *,
+        foreground: Foreground,
+        batch: int,
+    ) -> None:
+        super().__init__("embedding", thread="embedding-pipeline")
+        self._open_tenant = open_tenant
+        self._embedder = embedder
+        self._foreground = foreground
+        self._batch = batch
+
+    def step(self, tenant_id: str) -> int | None:
+        """Embed one batch of the tenant."""
+        with self._open_tenant(tenant_id) as memory:
+            if memory.pending and not memory.queue_is_long:
+                self._foreground.give_way()
+            with memory.read() as unit:
+                queued = unit.queue.due(now_us(), self._batch)
+                if not queued:
+                    return unit.queue.next_due_us()
+                texts = list({item.text for item in queued})
+                known = dict(unit.queue.known_vectors(texts))
+            self._embed(memory, queued, texts, known)
+        return now_us()
+
+    def _embed(
+        self,
+        memory: OpenTenant[CorpusUnit],
+        queued: Sequence[QueuedText],
+        texts: Sequence[str],
+        known: dict[str, Matrix],
+    ) -> None:
+        missing = [text for text in texts if text not in known]
+        failure = self._embed_missing(missing, known) if missing else None
+        ready = [item for item in queued if item.text in known]
+        late = [item for item in queued if item.text not in known]
+        with memory.write() as unit:
+            if ready:
+                unit.queue.finish(ready, np.stack([known[item.text] for item in ready]))
+            if late and not self.stopping:
+                attempts = max(item.attempts for item in late)
+                delay_s = retry_delay_s(attempts)
+                until_us = now_us() + int(delay_s * MICROSECONDS)
+                unit.queue.defer(
+                    [item.doc_id for item in late], until_us=until_us, error=str(failure)
+                )
+        if late and not self.stopping:
+            _log.warning(
+                "texts could not be embedded, will be tried again", tenant=memory.tenant_id,
+                texts=len(late), retry_in_s=delay_s, error=str(failure),
+            )  # fmt: skip
+
+    def _embed_missing(self, missing: list[str], known: dict[str, Matrix]) -> Exception | None:
+        """Embed texts into `known`; one by one when a batch fails, so that one bad text does not
+        hold back the others. Return the last failure."""
+        try:
+            known.update(zip(missing, self._embedder.embed(missing), strict=True))
+        except Exception as failure:
+            if len(missing) == 1 or getattr(failure, "retryable", False) or self.stopping:
+                return failure
+            last: Exception | None = None
+            for text in missing:
+                last = self._embed_missing([text], known) or last
+            return last
+        return None

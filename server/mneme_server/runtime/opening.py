@@ -1,0 +1,110 @@
+"""Opening a tenant: its database, its index, and whether they fit the model that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.identity import check_tenant_id
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.index.settings import IndexSettings
+from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.storage.tenant_database import SqlTenantDatabase
+from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
+
+INDEX_FOLDERS = ("index", "lexical")
+"""Of a tenant's folder: what lies there is built from the database, and can be built again."""
+
+_log = structlog.get_logger(__name__)
+
+
+class TenantOpener:
+    """Opens tenants' memories.
+
+    Args:
+        root: the folder that holds the tenants' folders.
+        require: raises NotFound when there is no such tenant.
+        schema: what a tenant's database is made of.
+        model: what embeds now.
+        index_settings: how indexes are tuned.
+        queue_limit: how many documents of a tenant may wait for embedding.
+        opened: called with the tenant before it is opened, durably noted as having work.
+        wake: called with the tenant when documents wait for embedding.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        require: Callable[[str], object],
+        schema: TenantSchema,
+        model: EmbeddingModel,
+        *,
+        index_settings: IndexSettings,
+        queue_limit: int,
+        opened: Callable[[str], None],
+        wake: Callable[[str], None],
+    ) -> None:
+        self._root = root
+        self._require = require
+        self._schema = schema
+        self._model = model
+        self._index_settings = index_settings
+        self._queue_limit = queue_limit
+        self._opened = opened
+        self._wake = wake
+
+    def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
+        """Open the tenant's memory; its folder is made at first.
+
+        Raises:
+            NotFound: there is no such tenant.
+            FailedPrecondition: its vectors are of another model, or its database is newer.
+        """
+        self._require(check_tenant_id(tenant_id))
+        folder = self._root / tenant_id
+        folder.mkdir(parents=True, exist_ok=True)
+        self._opened(tenant_id)
+        database = SqlTenantDatabase(folder, tenant_id, self._schema)
+        try:
+            require_model(database, self._model, tenant_id)
+            index = TenantIndex(
+                folder,
+                database.source,
+                self._model.model_id,
+                self._model.dimensions,
+                settings=self._index_settings,
+                log=_log.bind(tenant=tenant_id),
+            )
+            memory = OpenTenant(
+                tenant_id, database, index, queue_limit=self._queue_limit, wake=self._wake
+            )
+        except BaseException:
+            database.close()
+            raise
+        if memory.pending:
+            self._wake(tenant_id)
+        return memory
+
+
+def require_model(database: SqlTenantDatabase, model: EmbeddingModel, tenant_id: str) -> None:
+    """Check that the tenant's vectors are of this model; a new tenant takes it.
+
+    Raises:
+        FailedPrecondition: they are of another one.
+    """
+    with database.read() as unit:
+        stored = unit.embedding_model()
+    if stored is None:
+        with database.write() as unit:
+            unit.set_embedding_model(model)
+    elif stored != model:
+        raise FailedPrecondition(
+            f"the memories of tenant {tenant_id} were embedded with {stored.model_id}"
+            f" ({stored.dimensions} dimensions), the server runs {model.model_id}"
+            f" ({model.dimensions}): start it with the former MNEME_EMBEDDER, or stop it and run"
+            f" `mneme-server reindex --tenant {tenant_id}`",
+            reason=Reason.DIMENSION_MISMATCH,
+        )

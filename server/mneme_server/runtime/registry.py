@@ -1,0 +1,216 @@
+"""Open tenants: lent to use cases, kept for a while, closed when idle.
+
+A machine holds thousands of tenants of which few are busy at once. Files, connections and indexes
+exist only for those.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+import structlog
+
+from mneme_server.common.errors import NotFound, Reason, Unavailable
+from mneme_server.corpus.tenant import CorpusUnit, OpenTenant
+
+U = TypeVar("U", bound=CorpusUnit)
+
+_CLOSE_S = 2.0
+"""How long closing waits for tenants that are lent: no call runs any more by then."""
+
+_log = structlog.get_logger(__name__)
+
+
+class _Slot(Generic[U]):
+    """A tenant's place in the registry, also while it opens or closes."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # Held while the memory opens or closes.
+        self.memory: OpenTenant[U] | None = None
+        self.leases = 0
+        self.last_used = time.monotonic()
+        self.removed = False
+        self.replaced = False  # Removed for a moment only: a backup takes its place.
+
+
+class TenantRegistry(Generic[U]):
+    """Lends tenants' memories. Thread-safe.
+
+    Args:
+        opener: opens a tenant's memory; raises NotFound when there is no such tenant.
+        max_open: how many idle tenants stay open; more are open only while all are in use.
+        idle_seconds: how long an unused tenant stays open.
+        on_closed: called with a tenant after it was closed with nothing left to embed.
+    """
+
+    def __init__(
+        self,
+        opener: Callable[[str], OpenTenant[U]],
+        *,
+        max_open: int,
+        idle_seconds: float,
+        on_closed: Callable[[str], None] = lambda _tenant: None,
+    ) -> None:
+        self._opener = opener
+        self._max_open = max_open
+        self._idle_seconds = idle_seconds
+        self._on_closed = on_closed
+        self._slots: OrderedDict[str, _Slot[U]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._released = threading.Condition(self._lock)
+        self._stopping = threading.Event()
+        self._crowded = threading.Event()
+        self._janitor = threading.Thread(target=self._sweep, name="tenant-janitor", daemon=True)
+        self._janitor.start()
+
+    @contextmanager
+    def open(self, tenant_id: str) -> Iterator[OpenTenant[U]]:
+        """Lend the tenant's memory for the block, opening it if need be."""
+        slot = self._take(tenant_id)
+        try:
+            yield self._memory_of(tenant_id, slot)
+        finally:
+            with self._lock:
+                slot.leases -= 1
+                slot.last_used = time.monotonic()
+                crowded = len(self._slots) > self._max_open
+                self._released.notify_all()
+            if crowded:  # Closing takes a while, and this call's answer is ready.
+                self._crowded.set()
+
+    def open_tenants(self) -> Sequence[OpenTenant[U]]:
+        """Return the memories that are open now, for measuring; do not keep them."""
+        with self._lock:
+            return [slot.memory for slot in self._slots.values() if slot.memory is not None]
+
+    @contextmanager
+    def removing(
+        self, tenant_id: str, timeout_s: float = 30.0, *, replaced: bool = False
+    ) -> Iterator[None]:
+        """Close a tenant; inside the block nobody can open it.
+
+        Those who try are told that there is no such tenant; with `replaced`, to try again.
+
+        Raises:
+            Unavailable: calls of the tenant were still running after `timeout_s`.
+        """
+        with self._lock:
+            slot = self._slots.setdefault(tenant_id, _Slot())
+            if slot.removed:
+                raise _busy(f"tenant {tenant_id} is being deleted or restored by another call")
+            slot.removed, slot.replaced = True, replaced
+            if slot.memory is not None:
+                slot.memory.leave(replaced=replaced)
+            if not self._released.wait_for(lambda: slot.leases == 0, timeout_s):
+                slot.removed = slot.replaced = False
+                if slot.memory is not None:
+                    slot.memory.stay()
+                raise _busy(f"calls of tenant {tenant_id} are still running")
+        try:
+            with slot.lock:
+                memory, slot.memory = slot.memory, None
+                self._close_memory(tenant_id, memory)
+            yield
+        finally:
+            with self._lock:
+                self._forget(tenant_id, slot)
+
+    def close(self) -> None:
+        """Close every tenant. Waits a moment for those that are lent; what hangs is left open."""
+        self._stopping.set()
+        self._crowded.set()
+        self._janitor.join()
+        with self._lock:
+            self._released.wait_for(
+                lambda: all(slot.leases == 0 for slot in self._slots.values()), timeout=_CLOSE_S
+            )
+        self._close_idle(everything=True)
+
+    def _take(self, tenant_id: str) -> _Slot[U]:
+        with self._lock:
+            if self._stopping.is_set():
+                raise Unavailable(
+                    "the server is shutting down",
+                    reason=Reason.INITIALIZATION_FAILED,
+                    retry_after_s=1.0,
+                )
+            slot = self._slots.get(tenant_id)
+            if slot is None:
+                slot = self._slots[tenant_id] = _Slot()
+            if slot.replaced:
+                raise _busy(f"tenant {tenant_id} is being restored")
+            if slot.removed:
+                raise NotFound(f"there is no tenant {tenant_id}")
+            self._slots.move_to_end(tenant_id)
+            slot.leases += 1
+            return slot
+
+    def _memory_of(self, tenant_id: str, slot: _Slot[U]) -> OpenTenant[U]:
+        memory = slot.memory
+        if memory is None:
+            with slot.lock:  # Opening takes a while; other tenants do not wait for it.
+                if slot.memory is None:
+                    slot.memory = self._opener(tenant_id)
+                memory = slot.memory
+            if slot.removed:  # It was not there to be told when the removal began.
+                memory.leave(replaced=slot.replaced)
+        return memory
+
+    def _sweep(self) -> None:
+        while not self._stopping.is_set():
+            self._crowded.wait(min(30.0, max(0.05, self._idle_seconds / 4)))
+            self._crowded.clear()
+            try:
+                self._close_idle()
+            except Exception:
+                _log.exception("idle tenants could not be closed, will be tried again")
+
+    def _close_idle(self, *, everything: bool = False) -> None:
+        """Close tenants that nobody uses: the stale, and the least recently used if too many."""
+        now = time.monotonic()
+        with self._lock:
+            surplus = len(self._slots) - self._max_open
+            chosen = []
+            for tenant_id, slot in self._slots.items():
+                if slot.leases or slot.removed:
+                    continue
+                stale = now - slot.last_used > self._idle_seconds
+                if everything or stale or surplus > 0:
+                    chosen.append((tenant_id, slot))
+                    surplus -= 1
+        for tenant_id, slot in chosen:
+            with slot.lock:
+                with self._lock:
+                    if slot.leases or slot.removed:  # Taken again meanwhile.
+                        continue
+                    memory, slot.memory = slot.memory, None
+                # New leases now wait for slot.lock and open the tenant again.
+                self._close_memory(tenant_id, memory)
+            with self._lock:
+                if not slot.leases and slot.memory is None and not slot.removed:
+                    self._forget(tenant_id, slot)
+
+    def _forget(self, tenant_id: str, slot: _Slot[U]) -> None:
+        """Drop a slot, if it is still the tenant's: another may have taken its place."""
+        if self._slots.get(tenant_id) is slot:
+            del self._slots[tenant_id]
+
+    def _close_memory(self, tenant_id: str, memory: OpenTenant[U] | None) -> None:
+        if memory is None:
+            return
+        try:
+            memory.close()
+            if memory.pending == 0:
+                self._on_closed(tenant_id)
+        except Exception:
+            # What was acknowledged is in the database; the index is caught up at the next open.
+            _log.exception("tenant did not close cleanly", tenant=tenant_id)
+
+
+def _busy(problem: str) -> Unavailable:
+    return Unavailable(f"{problem}; try again", reason=Reason.TRANSACTION_FAILED, retry_after_s=1.0)

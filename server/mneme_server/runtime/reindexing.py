@@ -1,0 +1,72 @@
+"""Embedding a tenant's memories again, with another model."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mneme_server.runtime.embedding import EmbeddingPipeline
+from mneme_server.runtime.opening import INDEX_FOLDERS
+from mneme_server.runtime.registry import TenantRegistry
+from mneme_server.storage.tenant_database import FILE_NAME, SqlTenantDatabase
+from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
+
+_REPORT_S = 1.0
+
+
+def reindex_tenant(
+    tenant_id: str,
+    *,
+    folder: Path,
+    schema: TenantSchema,
+    model: EmbeddingModel,
+    registry: TenantRegistry[Unit],
+    pipeline: EmbeddingPipeline,
+    progress: Callable[[str], None],
+) -> None:
+    """Make the tenant's vectors with `model`, and its indexes anew.
+
+    What is queued already for this model, by a run that was interrupted, is not queued again.
+    """
+    if not (folder / FILE_NAME).exists():
+        progress(f"{tenant_id}: nothing stored")
+        return
+    _queue_everything(folder, tenant_id, schema, model)
+    with registry.open(tenant_id) as memory:
+        started, total = time.monotonic(), memory.pending
+        while memory.pending:
+            seen = memory.commits
+            pipeline.step(tenant_id)
+            if memory.commits == seen:  # The backend failed; the pipeline has logged why.
+                time.sleep(_REPORT_S)
+            _report(progress, tenant_id, total, memory.pending, started)
+    progress(f"{tenant_id}: {total} memories embedded with {model.model_id}")
+
+
+def _queue_everything(
+    folder: Path, tenant_id: str, schema: TenantSchema, model: EmbeddingModel
+) -> None:
+    # First, so that no crash leaves the indexes of the former model beside the new one's queue:
+    # they can be built again from the database at any time.
+    for name in INDEX_FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    database = SqlTenantDatabase(folder, tenant_id, schema)
+    try:
+        with database.write() as unit:
+            if unit.embedding_model() == model and unit.queue.depth():
+                return
+            unit.embed_everything_again()
+            unit.set_embedding_model(model)
+    finally:
+        database.close()
+
+
+def _report(
+    progress: Callable[[str], None], tenant_id: str, total: int, left: int, started: float
+) -> None:
+    done = total - left
+    rate = done / max(1e-9, time.monotonic() - started)
+    remaining = f", {left / rate:.0f} s left" if rate else ""
+    progress(f"{tenant_id}: {done}/{total} ({100 * done / max(1, total):.0f} %){remaining}")

@@ -1,0 +1,188 @@
+"""What keeps tenants alive: the embedder, the open tenants, and the work behind the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Protocol
+
+from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.embedding.batcher import MicroBatcher
+from mneme_server.embedding.cache import CachedEmbedder, VectorCache
+from mneme_server.embedding.factory import build_embedder
+from mneme_server.embedding.port import Embedder
+from mneme_server.embedding.remote import RemoteEmbedder
+from mneme_server.embedding.soon import SoonEmbedder
+from mneme_server.index.settings import IndexSettings
+from mneme_server.runtime.embedding import EmbeddingPipeline
+from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.opening import TenantOpener
+from mneme_server.runtime.registry import TenantRegistry
+from mneme_server.runtime.turns import TenantWorker
+from mneme_server.settings import Settings
+from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
+
+_QUERY_PATIENCE_S = 5.0
+"""So long a query waits for its vector: without it the answer is worse."""
+_WRITE_PATIENCE_S = 2.0
+"""So long a write does: without its vector it is embedded a moment later."""
+
+
+class KnownTenants(Protocol):
+    """Which tenants there are, and which have work left that nobody would think of after a crash,
+    e.g. embeddings."""
+
+    def get(self, tenant_id: str) -> object:
+        """Return something about a tenant.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def mark_dirty(self, tenant_id: str) -> None:
+        """Note, durably, that the tenant has work left; unknown tenants are ignored."""
+        ...
+
+    def mark_clean(self, tenant_id: str) -> None:
+        """Note that the tenant has no work left."""
+        ...
+
+    def dirty_tenants(self) -> Sequence[str]:
+        """Return the tenants with work left, by id."""
+        ...
+
+
+class Runtime:
+    """What the server serves tenants with.
+
+    Used by the server and by the commands that work on a stopped server's data. Only one process
+    may have a data folder: whoever makes this holds it.
+
+    Args:
+        settings: the server's.
+        known: the tenants.
+        schema: what a tenant's database is made of.
+        progress: told what takes long.
+
+    Raises:
+        ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
+        FailedPrecondition: MNEME_EMBEDDER names none.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        known: KnownTenants,
+        schema: TenantSchema,
+        *,
+        progress: Callable[[str], None],
+    ) -> None:
+        self.schema = schema
+        self.foreground = Foreground()
+        self._known = known
+        self._jobs: dict[str, TenantWorker] = {}
+        with ExitStack() as opened:
+            self._embedder = _embedder(settings, progress)
+            self._batcher = MicroBatcher(
+                self._embedder,
+                max_batch=settings.embed_batch,
+                max_slow_calls=settings.max_slow_embeddings,
+            )
+            opened.callback(self._batcher.close)
+            cache = VectorCache()
+            self.embedder = CachedEmbedder(self._batcher, cache)
+            self.background_embedder = CachedEmbedder(self._batcher.background, cache)
+            self.asking = SoonEmbedder(self.embedder, patience_s=_QUERY_PATIENCE_S)
+            self.writing = SoonEmbedder(self.embedder, patience_s=_WRITE_PATIENCE_S)
+            self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
+            self.tenants: TenantRegistry[Unit] = TenantRegistry(
+                TenantOpener(
+                    settings.data_dir / "tenants",
+                    known.get,
+                    schema,
+                    self.model,
+                    index_settings=IndexSettings(exact_limit=settings.exact_search_limit),
+                    queue_limit=settings.embed_queue_limit,
+                    opened=self._opened,
+                    wake=self._wake,
+                ),
+                max_open=settings.max_open_tenants,
+                idle_seconds=settings.tenant_idle_seconds,
+                on_closed=self._closed,
+            )
+            opened.callback(self.tenants.close)
+            self.pipeline = EmbeddingPipeline(
+                self.tenants.open,
+                self.background_embedder,
+                foreground=self.foreground,
+                batch=settings.embed_batch,
+            )
+            opened.callback(self.pipeline.stop)
+            self._resources = opened.pop_all()
+
+    def add_job(self, name: str, job: TenantWorker) -> None:
+        """Have a job done beside the calls, from `start` to `close`. It is woken for each tenant
+        that is opened, whatever it was closed with: a backup that was put back may hold a queue.
+
+        Raises:
+            ValueError: another job has this name.
+        """
+        if name in self._jobs:
+            raise ValueError(f"two jobs are called {name}")
+        self._jobs[name] = job
+        self._resources.callback(job.stop)
+
+    def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
+        """Tell a job that a tenant has work, due at this time; the default is now."""
+        self._jobs[job].wake(tenant_id, due_us)
+
+    def start(self) -> None:
+        """Start the jobs; they go on with what an earlier run left."""
+        jobs = (self.pipeline, *self._jobs.values())
+        for tenant_id in self._known.dirty_tenants():
+            for job in jobs:
+                job.wake(tenant_id)
+        for job in jobs:
+            job.start()
+
+    def close(self) -> None:
+        """Stop the jobs, write what must be kept and close every file.
+
+        Returns soon whatever hangs; a tenant that is still in use then is left open.
+        """
+        for job in (*self._jobs.values(), self.pipeline):
+            job.begin_stop()
+        if isinstance(self._embedder, RemoteEmbedder):  # The steps at hand may wait for it.
+            self._embedder.hang_up()
+        self._resources.close()
+
+    def _wake(self, tenant_id: str) -> None:
+        self.pipeline.wake(tenant_id)
+
+    def _opened(self, tenant_id: str) -> None:
+        self._known.mark_dirty(tenant_id)
+        for job in self._jobs.values():
+            job.wake(tenant_id)
+
+    def _closed(self, tenant_id: str) -> None:
+        if not any(job.is_waiting(tenant_id) for job in self._jobs.values()):
+            self._known.mark_clean(tenant_id)
+
+
+def _embedder(settings: Settings, progress: Callable[[str], None]) -> Embedder:
+    key = settings.openai_api_key
+    try:
+        return build_embedder(
+            settings.embedder,
+            settings.model_dir,
+            openai_api_key=key.get_secret_value() if key else None,
+            openai_base_url=settings.openai_base_url,
+            ollama_base_url=settings.ollama_base_url,
+            threads=settings.embed_threads,
+            progress=progress,
+        )
+    except ValueError as error:
+        raise FailedPrecondition(
+            f"MNEME_EMBEDDER: {error}", reason=Reason.MODEL_NOT_LOADED
+        ) from error

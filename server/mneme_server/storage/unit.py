@@ -1,0 +1,132 @@
+"""One transaction on a tenant's database, and the repositories that work in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from sqlalchemy import Connection, delete, literal, select
+from sqlalchemy.dialects.sqlite import insert
+
+from mneme_server.common.clock import now_us
+from mneme_server.storage.documents import SqlDocuments, SqlEmbeddingQueue
+from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
+
+Repository: TypeAlias = Callable[[Connection, str], object]
+"""Makes a repository for a transaction of a tenant: from the connection, and the tenant's id."""
+
+CORE_MIGRATIONS = Path(__file__).parent / "tenant_migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSchema:
+    """What a tenant's database is made of: the corpus, and what each capability brings.
+
+    `repositories` are those that a `Unit` has, by name; `migrations` the folders of Alembic
+    revisions, the first of them the trunk, each of the others a branch.
+    """
+
+    repositories: Mapping[str, Repository]
+    migrations: tuple[Path, ...] = (CORE_MIGRATIONS,)
+
+    @classmethod
+    def of(
+        cls, brought: Iterable[Mapping[str, Repository]], branches: Iterable[Path] = ()
+    ) -> TenantSchema:
+        """Join what capabilities bring.
+
+        Raises:
+            ValueError: two of them bring a repository of one name, or one that a `Unit` has.
+        """
+        joined: dict[str, Repository] = {}
+        for repositories in brought:
+            for name, repository in repositories.items():
+                if name in joined or hasattr(Unit, name):
+                    raise ValueError(f"two repositories are called {name}")
+                joined[name] = repository
+        return cls(joined, (CORE_MIGRATIONS, *branches))
+
+
+class EmbeddingModel(NamedTuple):
+    """What made a tenant's vectors."""
+
+    model_id: str
+    dimensions: int
+
+
+class Unit:
+    """One transaction on a tenant's database, with its repositories.
+
+    Those of the capabilities are attributes, made when they are first asked for: a use case says by
+    a protocol which ones it needs.
+    """
+
+    def __init__(
+        self, connection: Connection, tenant_id: str, repositories: Mapping[str, Repository]
+    ) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._repositories = repositories
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the repository of this name for the transaction."""
+        if name.startswith("_") or name not in self._repositories:
+            raise AttributeError(f"no capability brings a repository {name!r}")
+        made = self._repositories[name](self._connection, self._tenant_id)
+        setattr(self, name, made)  # Found without this method from now on.
+        return made
+
+    @cached_property
+    def documents(self) -> SqlDocuments:
+        """What can be recalled."""
+        return SqlDocuments(self._connection, self._tenant_id)
+
+    @cached_property
+    def queue(self) -> SqlEmbeddingQueue:
+        """What waits for its embedding."""
+        return SqlEmbeddingQueue(self._connection, self._tenant_id, self.documents.changes)
+
+    def embedding_model(self) -> EmbeddingModel | None:
+        """Return what made the tenant's vectors; None before there were any."""
+        query = select(settings.c.key, settings.c.value).where(
+            settings.c.tenant_id == self._tenant_id
+        )
+        values = {row.key: row.value for row in self._connection.execute(query)}
+        if "embedding_model" not in values:
+            return None
+        return EmbeddingModel(values["embedding_model"], int(values["embedding_dimensions"]))
+
+    def set_embedding_model(self, model: EmbeddingModel) -> None:
+        """Note what makes the tenant's vectors from now on."""
+        statement = insert(settings)
+        self._connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["tenant_id", "key"], set_={"value": statement.excluded.value}
+            ),
+            [
+                {"tenant_id": self._tenant_id, "key": key, "value": str(value)}
+                for key, value in (
+                    ("embedding_model", model.model_id),
+                    ("embedding_dimensions", model.dimensions),
+                )
+            ],
+        )
+
+    def embed_everything_again(self) -> int:
+        """Drop every vector and queue every document; return how many were queued."""
+        mine = self._tenant_id
+        self._connection.execute(delete(vectors).where(vectors.c.tenant_id == mine))
+        self._connection.execute(delete(embedding_queue).where(embedding_queue.c.tenant_id == mine))
+        columns = ["tenant_id", "doc_id", "attempts", "due_at", "last_error"]
+        everything = select(
+            documents.c.tenant_id,
+            documents.c.doc_id,
+            literal(0),
+            literal(now_us()),
+            literal(""),
+        ).where(documents.c.tenant_id == mine)
+        self._connection.execute(embedding_queue.insert().from_select(columns, everything))
+        return self.queue.depth()

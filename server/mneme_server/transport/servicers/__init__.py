@@ -1,1 +1,0 @@
-"""One servicer per service: each method converts in, calls one use case, and converts out."""
