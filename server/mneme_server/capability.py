@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from mneme_server.corpus.tenant import Tenants
@@ -95,5 +94,5 @@ class Capability:
 
     name: str
     build: Callable[[Host], Parts]
-    repositories: Mapping[str, Repository] = field(default=MappingProxyType({}))
+    repositories: Mapping[str, Repository] = field(default_factory=dict)
     migrations: Path | None = None
