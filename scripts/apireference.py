@@ -57,6 +57,8 @@ _SCALARS = {
     for value in descriptor_pb2.FieldDescriptorProto.Type.DESCRIPTOR.values
 }
 Named = TypeVar("Named", Descriptor, EnumDescriptor)
+_SHARED = "mneme/v1/common.proto"
+_LEAD = re.compile(r"\A([A-Z][a-z ]+\.) ")
 _CODE_OR_MARKUP = re.compile(r"(`[^`]*`)|([<*])")
 
 
@@ -72,6 +74,7 @@ class Reference:
         files = descriptor_pb2.FileDescriptorSet.FromString(image)
         own = [file for file in files.file if file.package == PACKAGE]
         self._services = describe(image).services
+        self._shared = _shared_rules(own)
         self._comments = {name: text for file in own for name, text in comments_of(file)}
         pool = self._services[0].rpcs[0].descriptor.containing_service.file.pool
         described = [pool.FindFileByName(file.name) for file in own]
@@ -92,7 +95,7 @@ class Reference:
 
     def page(self) -> str:
         """The page."""
-        parts = [_HEAD, "\n".join(self._contents())]
+        parts = [_HEAD, "\n".join(self._contents()), "## Ids and page tokens", self._shared]
         for service in self._services:
             parts += [f"## {service.name}", _prose(service.comment)]
             for rpc in service.rpcs:
@@ -113,6 +116,7 @@ class Reference:
                 for rpc in service.rpcs
             )
             yield f"- [{service.name}](#{_anchor(service.name)}): {calls}"
+        yield "- [Ids and page tokens](#ids-and-page-tokens)"
         yield "- [Messages](#messages) · [Enums](#enums)"
 
     def _rpc(self, service: Service, rpc: Rpc) -> Iterator[str]:
@@ -200,6 +204,17 @@ def _example(service: str, rpc: str) -> str:
     )
     call = f"grpcurl -plaintext -d @ 127.0.0.1:50051 {PACKAGE}.{service}/{rpc}"
     return f"```console\n{call} <<'EOF'\n{shown}\nEOF\n```"
+
+
+def _shared_rules(files: Iterable[descriptor_pb2.FileDescriptorProto]) -> str:
+    """What holds for all services: the comment of common.proto after its first paragraph."""
+    (file,) = (file for file in files if file.name == _SHARED)
+    package = [descriptor_pb2.FileDescriptorProto.PACKAGE_FIELD_NUMBER]
+    places = file.source_code_info.location
+    (comment,) = (place.leading_comments for place in places if list(place.path) == package)
+    lines = "\n".join(line.strip() for line in comment.splitlines())
+    _, *paragraphs = lines.strip().split("\n\n")
+    return "\n\n".join(_LEAD.sub(r"**\1** ", paragraph) for paragraph in paragraphs)
 
 
 def _prose(text: str) -> str:

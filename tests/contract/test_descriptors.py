@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from buf.validate import validate_pb2
 from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 from grpc_tools import protoc
@@ -17,6 +19,7 @@ from mneme_server.common.errors import Reason
 from support.api import METHODS, Api, grpc, refused
 from support.server import REPOSITORY, LocalServer
 
+_made_when_empty: Any = options_pb2.made_when_empty
 REASONS = {value.name for value in errors_pb2.ErrorReason.DESCRIPTOR.values}
 SCOPES = [number for number in auth_pb2.KeyScope.values() if number]
 every_rpc = pytest.mark.parametrize("rpc", sorted(METHODS))
@@ -195,6 +198,73 @@ def test_the_reasons_of_errors_come_with_codes_that_the_reasons_name(
                 reason = errors_pb2.ErrorReason.Name(error.reason)
                 told = comments[places[f"ErrorReason.{reason}"]]
                 assert code_pb2.Code.Name(error.code) in told, (method.full_name, reason)
+
+
+ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
+TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+TENANT_OR_NONE = r"^([a-z0-9][a-z0-9_-]{0,62})?$"
+
+
+def _given_fields() -> dict[str, FieldDescriptor]:
+    """Every field that a request can hold, by full name."""
+    found: dict[str, FieldDescriptor] = {}
+    waiting = [method.input_type for method in METHODS.values()]
+    while waiting:
+        for field in waiting.pop().fields:
+            if field.full_name not in found and field.full_name.startswith("mneme.v1."):
+                found[field.full_name] = field
+                waiting += [field.message_type] if field.message_type is not None else []
+    return found
+
+
+GIVEN = _given_fields()
+IDS = sorted(name for name in GIVEN if re.search(r"(\.|_)ids?$", name))
+TOKENS = sorted(name for name in GIVEN if name.endswith(".page_token"))
+
+
+def _rules(field: FieldDescriptor) -> validate_pb2.FieldRules:
+    rules: validate_pb2.FieldRules = field.GetOptions().Extensions[cast(Any, validate_pb2.field)]
+    return rules
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_id_follows_the_one_rule(name: str) -> None:
+    field = GIVEN[name]
+    assert field.type == field.TYPE_STRING
+    rules = _rules(field)
+    text = rules.repeated.items.string if field.is_repeated else rules.string
+    if field.name == "tenant_id":
+        assert text.pattern in (TENANT, TENANT_OR_NONE)
+        return
+    expected = validate_pb2.StringRules(max_len=200, pattern=ONE_LINE)
+    if text.min_len or field.is_repeated:
+        expected.min_len = 1
+    assert text == expected
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_every_page_token_follows_the_one_rule(name: str) -> None:
+    request = GIVEN[name].containing_type
+    assert _rules(GIVEN[name]).string == validate_pb2.StringRules(max_len=2000)
+    assert request.fields_by_name["page_size"].type == FieldDescriptor.TYPE_INT32
+    (rpc,) = (rpc for rpc, method in METHODS.items() if method.input_type is request)
+    reasons = [e.reason for e in METHODS[rpc].GetOptions().Extensions[options_pb2.errors]]
+    assert errors_pb2.ERROR_REASON_INVALID_FILTER in reasons
+    answer = METHODS[rpc].output_type.fields_by_name
+    assert answer["next_page_token"].type == FieldDescriptor.TYPE_STRING
+
+
+def test_there_are_ids_and_page_tokens_to_look_at() -> None:
+    assert len(IDS) > 30
+    assert len(TOKENS) == sum("page_token" in m.input_type.fields_by_name for m in METHODS.values())
+    assert TOKENS
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in IDS if GIVEN[name].GetOptions().Extensions[_made_when_empty]]
+)
+def test_an_id_that_is_made_when_it_is_empty_may_be_empty(name: str) -> None:
+    assert not _rules(GIVEN[name]).string.min_len
 
 
 NAMES: dict[str, dict[str, str]] = {
