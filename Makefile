@@ -90,7 +90,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py \
+	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
 		scripts/apireference.py scripts/agents_day.py
 	$(BIN)/lint-imports
 

@@ -1,6 +1,7 @@
 """Write docs/parity.md: for every RPC, how each client reaches it.
 
-Its source is tests/contract/parity.toml; a test holds that against the clients.
+The methods follow from the schemas and the commands from their code; tests/contract/parity.toml
+names what reaches an RPC over MCP. Tests hold all of it against the clients.
 
 Usage: python scripts/parity.py [--check]
 """
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from commands import ANY, commands_by_method
 from mneme._generated.services import RPCS
 from mneme.client import MnemeClient
 from pages import ROOT, write_or_check
@@ -26,10 +28,12 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEAD = """\
 # Every RPC, and how to reach it
 
-Written by `scripts/parity.py` from `tests/contract/parity.toml`; tests check each name against the
-clients. Python's methods are those of `MnemeClient`, and the same on `AsyncMnemeClient`;
-TypeScript's are those of what `createMneme()` returns. MCP names are tools, or resources
-(`mneme://…`); see the [MCP guide](guides/mcp.md).
+Written by `scripts/parity.py` from the schemas, from the code of the command line and from
+`tests/contract/parity.toml`; tests check each name against the clients. Python's methods are those
+of `MnemeClient`, and the same on `AsyncMnemeClient`; TypeScript's are those of what `createMneme()`
+returns. `mneme call` reaches every RPC from the shell; where a command does that, too, the table
+names the command. MCP names are tools, or resources (`mneme://…`); see the
+[MCP guide](guides/mcp.md).
 """
 
 
@@ -42,7 +46,7 @@ class Row:
         method: the RPC's name.
         python: methods of the Python client.
         typescript: methods of the TypeScript client.
-        cli: commands, or the reason why there is none.
+        cli: commands made for it, else the one that reaches any RPC.
         mcp: tools and resources, or the reason why there is none.
     """
 
@@ -50,7 +54,7 @@ class Row:
     method: str
     python: tuple[str, ...]
     typescript: tuple[str, ...]
-    cli: tuple[str, ...] | str
+    cli: tuple[str, ...]
     mcp: tuple[str, ...] | str
 
 
@@ -76,14 +80,14 @@ def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
     snake = _HUMP.sub("_", method).lower()
     walks = [f"iter_{snake.removeprefix('list_')}", f"iter_{snake}"]
     methods = [snake, *(name for name in walks if hasattr(MnemeClient, name))]
-    python = tuple(said.get("python", methods))
+    python = tuple(methods)
     return Row(
         service,
         method,
         python,
-        tuple(said.get("typescript", map(camel_case, python))),
-        _reached(said, "cli"),
-        _reached(said, "mcp"),
+        tuple(map(camel_case, python)),
+        _commands(service, method, python),
+        _mcp(said),
     )
 
 
@@ -93,10 +97,16 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _reached(said: Mapping[str, Any], how: str) -> tuple[str, ...] | str:
-    names, reason = said.get(how), said.get(f"no_{how}")
+def _commands(service: str, method: str, python: tuple[str, ...]) -> tuple[str, ...]:
+    made = commands_by_method()
+    own = dict.fromkeys(command for name in python for command in made.get(name, ()))
+    return tuple(own) or (f"{ANY} {service}.{method}",)
+
+
+def _mcp(said: Mapping[str, Any]) -> tuple[str, ...] | str:
+    names, reason = said.get("mcp"), said.get("no_mcp")
     if bool(names) == bool(reason):
-        sys.exit(f"{SOURCE.relative_to(ROOT)}: give either {how} or no_{how}: {dict(said)}")
+        sys.exit(f"{SOURCE.relative_to(ROOT)}: give either mcp or no_mcp: {dict(said)}")
     return tuple(names) if names else str(reason)
 
 

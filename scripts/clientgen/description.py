@@ -128,7 +128,8 @@ class Service:
 class Api:
     """All services, the public messages and enums by module, and what the enums hold.
 
-    `given` are the messages inside of requests, `answered` those of answers, each once.
+    `given` are the messages inside of requests, `answered` those of answers, each once; `comments`
+    are those of every element, by its full name.
     """
 
     services: tuple[Service, ...]
@@ -136,6 +137,7 @@ class Api:
     answered: tuple[Message, ...]
     types: Mapping[str, tuple[str, ...]]
     choices: Mapping[str, tuple[str, ...]]
+    comments: Mapping[str, str]
 
 
 def snake_case(name: str) -> str:
@@ -164,6 +166,7 @@ def describe(image: bytes) -> Api:
             for file in own
         },
         choices={enum.name: _choices(enum) for file in own for enum in file.enum_type},
+        comments={name: text for file in own for name, text in comments_of(file)},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -30,6 +31,9 @@ def write(api: Api, package: Path) -> None:
     (package / "fields.py").write_text(fields_module(api))
     (package / "answers.py").write_text(answers_module(api))
     (package / "choices.py").write_text(_choices(api))
+    (package / "comments.json").write_text(
+        json.dumps(api.comments, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+    )
 
 
 def _module(service: Service) -> str:

@@ -15,6 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from commands import client_methods as called_on_clients  # noqa: E402
+from commands import commands_by_method  # noqa: E402
 from parity import TYPESCRIPT, Row, rows  # noqa: E402
 
 ROWS = list(rows())
@@ -22,18 +24,7 @@ ROWS = list(rows())
 
 def client_methods(source: str) -> set[str]:
     """The methods that a module calls on something named a client."""
-    return {
-        node.func.attr
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and _is_client(node.func.value)
-    }
-
-
-def _is_client(node: ast.expr) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return name.strip("_") == "client"
+    return called_on_clients(ast.walk(ast.parse(source)))
 
 
 def called_in(*folders: str) -> set[str]:
@@ -58,24 +49,23 @@ def test_the_python_clients_have_the_methods_that_the_table_names(row: Row) -> N
         assert callable(getattr(AsyncMnemeClient, name))
 
 
-def test_the_commands_that_the_table_names_exist_and_all_rpcs_with_one_are_called() -> None:
-    import typer
-    from mneme.cli.main import build
+def test_every_rpc_is_reached_from_the_shell_and_by_its_own_command_where_there_is_one() -> None:
+    reached_by = {identifier(row): row.cli for row in ROWS}
+    assert all(reached_by.values())
+    assert reached_by["RecallService.Recall"] == ("mneme recall",)
+    assert reached_by["AdminService.Backup"] == ("mneme admin backup",)
+    assert reached_by["AdminService.CreateApiKey"] == ("mneme admin keys create",)
+    assert reached_by["EventService.StreamEvents"] == ("mneme call EventService.StreamEvents",)
+    # Through the importer, which knows the client as what it sends to.
+    assert {"mneme events record", "mneme import"} <= set(reached_by["EventService.RecordEvents"])
+    # Through another module's function.
+    assert reached_by["EventService.WatchEvents"] == ("mneme events watch",)
+    # What calls the client nowhere reaches nothing.
+    assert not any("mneme log" in commands for commands in reached_by.values())
 
-    def commands(group: object, path: str) -> set[str]:
-        inner = getattr(group, "commands", None)
-        if inner is None:
-            return {path}
-        return set().union(*(commands(one, f"{path} {name}") for name, one in inner.items()))
 
-    known = commands(typer.main.get_command(build()), "mneme")
-    named = {name for row in ROWS if not isinstance(row.cli, str) for name in row.cli}
-    assert named <= known
-    # Each of its methods but those for walks over pages, or the walk instead.
-    called = called_in("clients/python/mneme/cli", "clients/python/mneme/importing")
-    for row in ROWS:
-        reached = bool(set(row.python) & called)
-        assert reached == (not isinstance(row.cli, str)), identifier(row)
+def test_the_methods_that_commands_call_are_those_of_rpcs() -> None:
+    assert set(commands_by_method()) <= methods_of(ROWS) | {"close"}
 
 
 def test_the_tools_that_the_table_names_call_the_rpc_and_where_it_names_none_none_does() -> None:

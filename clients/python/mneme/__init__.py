@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mneme._version import __version__
+
 if TYPE_CHECKING:
     from mneme._core.aio import AsyncStream
     from mneme._core.connection import TlsConfig
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from mneme.errors import ConfigurationError, MnemeError
     from mneme.folder import local, local_async
     from mneme.plain import to_dict, to_json
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AsyncMnemeClient",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from mneme import __version__
+from mneme._version import __version__
 
 _OWN = ("mneme", "mneme_server", "mneme_mcp")
 _MISSING = """\

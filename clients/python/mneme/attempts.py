@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mneme.aio import AsyncMnemeClient
-    from mneme.client import MnemeClient
+    from mneme._generated.services import AsyncServices, SyncServices
     from mneme.types import Reflection, SearchReflectionsResponse
 
 PAST_LESSONS = 3
@@ -133,7 +132,7 @@ class Attempt(AttemptRecord, ContextDecorator):
             itself failed, its exception goes on, with a note that says so.
     """
 
-    def __init__(self, client: MnemeClient, task: str, **about: Any) -> None:
+    def __init__(self, client: SyncServices, task: str, **about: Any) -> None:
         super().__init__(task, **about)
         self._client = client
         self._about = about
@@ -168,7 +167,7 @@ class Attempt(AttemptRecord, ContextDecorator):
 class AsyncAttempt(AttemptRecord, AsyncContextDecorator):
     """`Attempt` for asyncio: `async with`, and a decorator of coroutine functions."""
 
-    def __init__(self, client: AsyncMnemeClient, task: str, **about: Any) -> None:
+    def __init__(self, client: AsyncServices, task: str, **about: Any) -> None:
         super().__init__(task, **about)
         self._client = client
         self._about = about

@@ -34,7 +34,7 @@ SHARED = {"--address", "--api-key", "--tls", "--ca", "--insecure", "--timeout", 
 def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
     lessons = ["list", "create", "get", "update", "delete", "search", "import", "export"]
     assert {" ".join(path) for path in COMMANDS} == {
-        *["recall", "agents", "status", "import", "reflect", "log"],
+        *["call", "recall", "agents", "status", "import", "reflect", "log"],
         *["context", "sleep", "wake-up", "timeline"],
         *[f"reflections {n}" for n in ["list", "search", "store", "summary"]],
         *[f"knowledge {n}" for n in ["query", "sync"]],

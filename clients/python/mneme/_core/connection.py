@@ -12,8 +12,8 @@ from typing import Any
 
 import grpc
 
-from mneme import __version__
 from mneme._core.rpc import Rpc
+from mneme._version import __version__
 from mneme.errors import ConfigurationError
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mneme import __version__
+from mneme._version import __version__
 from mneme.errors import ConfigurationError, FailedPreconditionError, UnavailableError
 
 HOST = "127.0.0.1"

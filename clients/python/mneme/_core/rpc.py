@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableSequence
+from collections.abc import Mapping, MutableSequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
 from mneme._core.answers import Answer
@@ -47,6 +48,14 @@ class Rpc(Generic[RequestT, AnswerT]):
         return f"/{self.service}/{self.method}"
 
     @property
+    def descriptor(self) -> MethodDescriptor:
+        """What the schemas say of it."""
+        pool = self.request.DESCRIPTOR.file.pool
+        found: Any = pool.FindMethodByName(f"{self.service}.{self.method}")
+        described: MethodDescriptor = found
+        return described
+
+    @property
     def response(self) -> type[Message]:
         """The response's class."""
         return self.answer.of
@@ -68,7 +77,7 @@ class Rpc(Generic[RequestT, AnswerT]):
         if isinstance(item, Answer):
             item = item.raw
         if isinstance(item, self.request):
-            return self.build(dict(_fields_of(item)))
+            return self.build(fields_of(item))
         wrapped = single_message_field(self.request)
         return self.build({wrapped: item} if wrapped else item)
 
@@ -85,8 +94,9 @@ def update_of(resource: str, resource_id: str, changes: Mapping[str, Any]) -> di
     return {resource: {"id": resource_id, **given}, "update_mask": list(given)}
 
 
-def _fields_of(message: Message) -> Iterator[tuple[str, Any]]:
-    return ((field.name, value) for field, value in message.ListFields())
+def fields_of(message: Message) -> dict[str, Any]:
+    """The fields that are set, by name."""
+    return {field.name: value for field, value in message.ListFields()}
 
 
 def _make_ids(message: Message, path: list[str]) -> None:

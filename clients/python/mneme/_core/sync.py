@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from mneme._core.answers import Answer
 from mneme._core.connection import APART, Connection
 from mneme._core.retry import Attempts
-from mneme._core.rpc import AnswerT, RequestT, Rpc
+from mneme._core.rpc import AnswerT, RequestT, Rpc, fields_of
 from mneme._core.status import DOWN, error_of
 from mneme.errors import ClosedError, MnemeError
 
@@ -59,9 +59,10 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
         except grpc.RpcError as failure:
             if self._closed:
                 raise StopIteration from None
-            error = self._error_of(failure)
-            self._free()
-            raise error from failure
+            try:
+                raise self._error_of(failure) from failure
+            finally:
+                self._free()
         return self._wrap(message)
 
     def close(self) -> None:
@@ -151,30 +152,40 @@ class SyncCaller:
     def _server_stream(
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
     ) -> Stream[AnswerT]:
-        return self._stream("unary_stream", rpc, rpc.build(fields), timeout)
+        return self._stream("unary_stream", rpc, rpc.build(fields), timeout, _nothing)
 
     def _bidirectional(
         self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
     ) -> Stream[AnswerT]:
-        return self._stream("stream_stream", rpc, _Source(rpc, items), timeout)
+        source = _Source(rpc, items)
+        return self._stream("stream_stream", rpc, source, timeout, source.raise_own_error)
 
     def _stream(
-        self, kind: str, rpc: Rpc[RequestT, AnswerT], given: Any, timeout: float | None
+        self,
+        kind: str,
+        rpc: Rpc[RequestT, AnswerT],
+        given: Any,
+        timeout: float | None,
+        raise_own_error: Callable[[], None],
     ) -> Stream[AnswerT]:
         """Begin a stream; `kind` is the name of the channel's method that makes such calls."""
         options = self._options(timeout)
+
+        def error_of(failure: grpc.RpcError) -> MnemeError:
+            raise_own_error()
+            return self._error_of(failure, channel)
+
         if not rpc.long_lived:
-            call = self._callable(rpc, getattr(self._channel, kind))(given, **options)
-            return Stream(call, rpc.answer, self._error_of)
+            channel = self._channel
+            call = self._callable(rpc, getattr(channel, kind))(given, **options)
+            return Stream(call, rpc.answer, error_of)
         channel = self._open_apart()
         try:
             call = callable_of(rpc, getattr(channel, kind))(given, **options)
         except BaseException:
             channel.close()
             raise
-        return Stream(
-            call, rpc.answer, lambda failure: self._error_of(failure, channel), channel.close
-        )
+        return Stream(call, rpc.answer, error_of, channel.close)
 
     def _open_apart(self) -> grpc.Channel:
         with self._lock:
@@ -219,6 +230,38 @@ class SyncCaller:
         return found
 
 
+def invoke(
+    caller: SyncCaller,
+    rpc: Rpc[RequestT, AnswerT],
+    requests: Iterable[RequestT],
+    timeout: float | None,
+) -> Iterator[AnswerT]:
+    """Call any RPC, whatever its kind.
+
+    Args:
+        caller: makes the call.
+        rpc: what is called.
+        requests: the request; several where the RPC takes a stream of them.
+        timeout: seconds for the call; None: the client's, and no limit for streams.
+
+    Returns:
+        The answers as they come; a single one where the RPC answers with no stream.
+    """
+    kind = rpc.descriptor
+    if kind.client_streaming and not kind.server_streaming:
+        yield caller._client_stream(rpc, requests, timeout)
+    elif kind.client_streaming:
+        with caller._bidirectional(rpc, requests, timeout) as stream:
+            yield from stream
+    else:
+        fields = fields_of(next(iter(requests)))
+        if not kind.server_streaming:
+            yield caller._unary(rpc, fields, timeout)
+            return
+        with caller._server_stream(rpc, fields, timeout) as stream:
+            yield from stream
+
+
 def callable_of(rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
     """What calls the RPC, made by a method of a channel."""
     return make(
@@ -229,7 +272,7 @@ def callable_of(rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
 
 
 def _nothing() -> None:
-    """There is nothing to free: the connection is everybody's."""
+    """There is nothing to do."""
 
 
 def _is_down(channel: grpc.Channel) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from mneme import __version__
+from mneme._version import __version__
 from mneme.cli.exits import InputError
 from mneme.cli.output import Output
 
@@ -86,10 +86,12 @@ class Cli:
 
     Args:
         settings: the options of the line.
+        help_text: makes the command's help; what is not returned was printed.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, help_text: Callable[[], str] = str) -> None:
         self.settings = settings
+        self._help_text = help_text
         self.out = Output(as_json=bool(settings.as_json))
 
     def connect(self, *, retries: int = 1) -> MnemeClient:
@@ -110,6 +112,10 @@ class Cli:
             timeout=settings.timeout or 30.0,
             retries=retries,
         )
+
+    def show_help(self) -> None:
+        """Show the help of the command, for one that has a `--help` of its own."""
+        typer.echo(self._help_text())
 
     def _join(self, folder: Path, retries: int) -> MnemeClient:
         from mneme.folder import local
@@ -157,7 +163,7 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
     def command(ctx: typer.Context, **arguments: Any) -> None:
         later = Settings(**{f.name: arguments.pop(f.name) for f in fields(Settings)})
         earlier = ctx.find_root().obj or Settings()
-        function(Cli(earlier.overridden_by(later)), **arguments)
+        function(Cli(earlier.overridden_by(later), ctx.get_help), **arguments)
 
     parameters = [_CONTEXT, *(p.replace(annotation=hints[p.name]) for p in own), *_SHARED]
     _present(command, parameters)

@@ -29,6 +29,7 @@ from mneme.cli import (
     wake_up,
 )
 from mneme.cli.app import App, settings_callback
+from mneme.cli.call import command as call
 
 
 def build() -> App:
@@ -41,7 +42,18 @@ def build() -> App:
         pretty_exceptions_enable=False,
     )
     app.callback()(settings_callback)
-    for single in (recall, reflect, context, wake_up, sleep, agents, status, importing, knowledge):
+    for single in (
+        recall,
+        reflect,
+        context,
+        wake_up,
+        sleep,
+        agents,
+        status,
+        importing,
+        knowledge,
+        call,
+    ):
         single.register(app)
     for name, group in (
         ("lessons", lessons.app),

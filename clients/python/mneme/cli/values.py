@@ -58,9 +58,14 @@ def scope(text: str) -> ScopeChoice:
     choices = get_args(ScopeChoice)
     choice: ScopeChoice
     for choice in choices:
-        if name in (choice, f"{choice}s", choice.removesuffix("y") + "ies"):
+        if name in forms(choice):
             return choice
     raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}")
+
+
+def forms(choice: str) -> tuple[str, ...]:
+    """A name in the singular and the plural."""
+    return choice, f"{choice}s", choice.removesuffix("y") + "ies"
 
 
 def seconds(text: str) -> timedelta:

@@ -1,0 +1,3 @@
+"""The version of all of Mneme."""
+
+__version__ = "0.1.0"

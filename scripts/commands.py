@@ -1,0 +1,118 @@
+"""Which RPCs each command of the command line reaches, read from its code.
+
+A command's function is followed into what it uses of the command line and of the importer; a
+method that is called there on something named a client is an RPC's.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import typer
+from mneme.cli.main import build
+
+_FOLLOWED = ("mneme.cli.", "mneme.importing", "mneme.hooks", "mneme.knowledge_log")
+# What a client is called; the importer knows one as that to which it sends.
+_CLIENTS = ("client", "sink")
+# It reaches every RPC, and is named where no other command does.
+ANY = "mneme call"
+
+
+@cache
+def commands_by_method() -> Mapping[str, tuple[str, ...]]:
+    """The commands that call a method of the client, by the method's name.
+
+    What does little else comes first.
+    """
+    reached = {
+        command: _reached(function.__module__, function.__name__, set())
+        for command, function in _commands(typer.main.get_command(build()), "mneme")
+    }
+    commands = sorted(reached, key=lambda command: len(reached[command]))
+    return {
+        method: tuple(command for command in commands if method in reached[command])
+        for method in set().union(*reached.values())
+    }
+
+
+def client_methods(nodes: Iterable[ast.AST]) -> set[str]:
+    """The methods that are called there on something named a client."""
+    return {
+        node.func.attr
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and _is_client(node.func.value)
+    }
+
+
+def _is_client(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name.strip("_") in _CLIENTS
+
+
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command.callback
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A module's functions and classes, and where the other names in it come from."""
+
+    definitions: Mapping[str, ast.AST]
+    imports: Mapping[str, tuple[str, str]]
+
+
+@cache
+def _module(name: str) -> _Module:
+    tree = ast.parse(inspect.getsource(importlib.import_module(name)))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return _Module(
+        definitions={node.name: node for node in tree.body if isinstance(node, kinds)},
+        imports={
+            alias.asname or alias.name: (node.module or "", alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        },
+    )
+
+
+def _reached(module: str, name: str, seen: set[tuple[str, str]]) -> set[str]:
+    """The client's methods that a function or class of a module comes to call."""
+    if (module, name) in seen or not module.startswith(_FOLLOWED):
+        return set()
+    seen.add((module, name))
+    known = _module(module)
+    definition = known.definitions.get(name)
+    if definition is None:
+        origin = known.imports.get(name)
+        return _reached(*origin, seen) if origin else set()
+    nodes = list(ast.walk(definition))
+    methods = client_methods(nodes)
+    local = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id not in local:
+            methods |= _reached(module, node.id, seen)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            package, inner = known.imports.get(node.value.id, ("", ""))
+            if isinstance(_of(package, inner), ModuleType):
+                methods |= _reached(f"{package}.{inner}", node.attr, seen)
+    return methods
+
+
+def _of(module: str, name: str) -> Any:
+    if not module.startswith("mneme"):
+        return None
+    return getattr(importlib.import_module(module), name, None)
