@@ -15,7 +15,7 @@ from mneme_server.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.context.summaries import SummaryWorker
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
-from mneme_server.events.summaries import SUMMARY_JOB, SummarySchedule
+from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.learn.reflections import Reflections
 from mneme_server.recall.search import Recall
 from mneme_server.transport.server import Service

@@ -11,7 +11,7 @@ from mneme_server.context.ports import ContextUnit, ReflectionSearch
 from mneme_server.context.words import coverage
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.tenant import Tenants
-from mneme_server.learn.model import FoundLesson, Lesson
+from mneme_server.learn.lesson_model import FoundLesson, Lesson
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
 

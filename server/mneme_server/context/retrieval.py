@@ -20,7 +20,7 @@ from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.model import Event, EventType
 from mneme_server.events.outcome import Outcome
-from mneme_server.learn.model import FoundLesson
+from mneme_server.learn.lesson_model import FoundLesson
 from mneme_server.learn.reflection_model import FoundReflection
 from mneme_server.learn.reflection_model import prompt_of as reflections_prompt
 from mneme_server.recall.search import Answer, Recall, Recalled, RecallQuery

@@ -24,7 +24,7 @@ from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.sessions import session_not_found
-from mneme_server.events.summaries import SummarySchedule
+from mneme_server.events.summary_schedule import SummarySchedule
 
 _LAST_PRIORITY = 6
 

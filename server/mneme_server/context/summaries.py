@@ -35,7 +35,7 @@ from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.outcome import Outcome, outcome_of
-from mneme_server.events.summaries import LATE_US
+from mneme_server.events.summary_schedule import LATE_US
 from mneme_server.runtime.embedding import BackgroundEmbedder
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.turns import TenantWorker, retry_delay_s

@@ -12,7 +12,7 @@ from mneme_server.events.service import EventServicer
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
-from mneme_server.events.summaries import SUMMARY_JOB, SummarySchedule
+from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.transport.server import Service
 

@@ -12,13 +12,14 @@ from mneme_server.common.stored import reads
 from mneme_server.events.model import (
     Agent,
     Event,
+    EventFilter,
     EventType,
     NewEvent,
     Session,
+    SessionFilter,
     SessionStatus,
     Severity,
 )
-from mneme_server.events.ports import EventFilter, SessionFilter
 from mneme_server.events.sessions import NewSession
 from mneme_server.transport.convert.json import (
     METADATA_BYTES,

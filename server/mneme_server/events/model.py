@@ -172,3 +172,29 @@ class Receipt:
     sequence: int
     hash: str
     duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFilter:
+    """Which sessions. Empty fields do not filter; given ones must all match."""
+
+    agent_id: str = ""
+    user_id: str = ""
+    project: str = ""
+    status: SessionStatus | None = None
+    tags: tuple[str, ...] = ()
+    start_us: int | None = None
+    end_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events. Empty fields do not filter; given ones must all match."""
+
+    session_id: str = ""
+    agent_id: str = ""
+    event_types: tuple[EventType, ...] = ()
+    min_severity: Severity | None = None
+    name: str = ""
+    start_us: int | None = None
+    end_us: int | None = None

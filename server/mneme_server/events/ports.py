@@ -3,37 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from mneme_server.corpus.tenant import CorpusUnit
-from mneme_server.events.model import Agent, Event, EventType, Session, SessionStatus, Severity
-
-
-@dataclass(frozen=True, slots=True)
-class SessionFilter:
-    """Which sessions. Empty fields do not filter; given ones must all match."""
-
-    agent_id: str = ""
-    user_id: str = ""
-    project: str = ""
-    status: SessionStatus | None = None
-    tags: tuple[str, ...] = ()
-    start_us: int | None = None
-    end_us: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EventFilter:
-    """Which events. Empty fields do not filter; given ones must all match."""
-
-    session_id: str = ""
-    agent_id: str = ""
-    event_types: tuple[EventType, ...] = ()
-    min_severity: Severity | None = None
-    name: str = ""
-    start_us: int | None = None
-    end_us: int | None = None
+from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 
 
 class SessionRepository(Protocol):

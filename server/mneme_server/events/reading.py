@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mneme_server.corpus.tenant import Tenants
-from mneme_server.events.model import Agent, Event, Session
-from mneme_server.events.ports import EventFilter, EventsUnit, SessionFilter
+from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
+from mneme_server.events.ports import EventsUnit
 from mneme_server.events.sessions import session_not_found
 
 _READ_AHEAD = 500

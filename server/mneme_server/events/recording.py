@@ -24,7 +24,7 @@ from mneme_server.events.model import (
 )
 from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
-from mneme_server.events.summaries import SummarySchedule
+from mneme_server.events.summary_schedule import SummarySchedule
 from mneme_server.events.users import user_in_json
 from mneme_server.runtime.foreground import Foreground, size_of
 

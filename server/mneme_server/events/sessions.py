@@ -11,7 +11,7 @@ from mneme_server.common.ids import new_id
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
-from mneme_server.events.summaries import SummarySchedule
+from mneme_server.events.summary_schedule import SummarySchedule
 from mneme_server.events.users import user_in, user_in_json
 
 

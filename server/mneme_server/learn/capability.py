@@ -7,13 +7,13 @@ from mneme.v1 import learn_service_pb2, learn_service_pb2_grpc
 from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
+from mneme_server.learn.reflection_metrics import Tally
 from mneme_server.learn.reflection_model import ReflectionLimits
 from mneme_server.learn.reflections import Reflections
 from mneme_server.learn.service import LearnServicer
 from mneme_server.learn.store.knowledge import SqlKnowledge
 from mneme_server.learn.store.lessons import SqlLessons
 from mneme_server.learn.store.reflections import SqlCounters, SqlReflections
-from mneme_server.learn.tally import Tally
 from mneme_server.recall.search import Recall
 from mneme_server.transport.server import Service
 

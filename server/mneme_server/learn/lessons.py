@@ -12,7 +12,7 @@ from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
 from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
-from mneme_server.learn.model import (
+from mneme_server.learn.lesson_model import (
     FoundLesson,
     ImportReport,
     Lesson,
@@ -83,7 +83,7 @@ class Lessons:
         return found, answer
 
     def update(self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any]) -> Lesson:
-        """Change the given fields, of those in `model.CONTENT_FIELDS`.
+        """Change the given fields, of those in `lesson_model.CONTENT_FIELDS`.
 
         Raises:
             NotFound: there is no such lesson.

@@ -9,9 +9,13 @@ from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import CorpusUnit
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.knowledge_model import KnowledgeEntry
-from mneme_server.learn.model import Lesson, LessonFilter
-from mneme_server.learn.reflection_model import Reflection, ReflectionFilter, ReflectionLimits
-from mneme_server.learn.themes import Saying
+from mneme_server.learn.lesson_model import Lesson, LessonFilter
+from mneme_server.learn.reflection_model import (
+    Reflection,
+    ReflectionFilter,
+    ReflectionLimits,
+    Saying,
+)
 
 
 class LessonRepository(Protocol):

@@ -73,6 +73,15 @@ class FoundReflection:
 
 
 @dataclass(frozen=True, slots=True)
+class Saying:
+    """Something that a reflection says worked or did not."""
+
+    text: str
+    reflection_id: str
+    created_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Theme:
     """What several reflections say, in its most typical wording."""
 

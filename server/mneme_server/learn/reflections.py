@@ -15,15 +15,16 @@ from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.ports import ReflectionsUnit
+from mneme_server.learn.reflection_metrics import Counter, Tally, metrics_of
 from mneme_server.learn.reflection_model import (
     FoundReflection,
     Reflection,
     ReflectionFilter,
     ReflectionLimits,
     ReflectionSummary,
+    Saying,
 )
-from mneme_server.learn.tally import Counter, Tally, metrics_of
-from mneme_server.learn.themes import Saying, themes_of
+from mneme_server.learn.themes import themes_of
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 RELEVANT_SIMILARITY = 0.3

@@ -12,10 +12,10 @@ from mneme.v1 import learn_service_pb2_grpc as pb_grpc
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.knowledge_model import KnowledgeType
+from mneme_server.learn.lesson_model import OnConflict
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.messages import knowledge, reflections
 from mneme_server.learn.messages import lessons as convert
-from mneme_server.learn.model import OnConflict
 from mneme_server.learn.reflection_model import ReflectionFilter, prompt_of
 from mneme_server.learn.reflections import Reflections
 from mneme_server.transport.call import current_caller

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from mneme_server.corpus.ports import Matrix
-from mneme_server.learn.reflection_model import Theme
+from mneme_server.learn.reflection_model import Saying, Theme
 
 SAME_MEANING = 0.6
 """Cosine from which two sayings mean the same: under MiniLM, rewordings of one point lie above it,
 different points on the same subject below."""
 _MAX_IDS = 20
 _MAX_VARIANTS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """Something that a reflection says worked or did not."""
-
-    text: str
-    reflection_id: str
-    created_us: int
 
 
 def themes_of(sayings: Sequence[Saying], vectors: Matrix, limit: int) -> list[Theme]:

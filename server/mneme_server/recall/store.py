@@ -27,7 +27,7 @@ from mneme_server.events.model import EventType, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.events.store.tables import events
 from mneme_server.learn.knowledge_model import KnowledgeType
-from mneme_server.learn.model import Importance
+from mneme_server.learn.lesson_model import Importance
 from mneme_server.learn.store.tables import knowledge, lessons, reflections
 from mneme_server.recall.ports import Memory
 from mneme_server.storage.documents import document_of, select_documents

@@ -20,8 +20,16 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import Insert, insert
 
 from mneme_server.common.stored import reads, require_enum, require_times
-from mneme_server.events.model import Agent, Event, EventType, Session, SessionStatus, Severity
-from mneme_server.events.ports import EventFilter, SessionFilter
+from mneme_server.events.model import (
+    Agent,
+    Event,
+    EventFilter,
+    EventType,
+    Session,
+    SessionFilter,
+    SessionStatus,
+    Severity,
+)
 from mneme_server.events.store.tables import agents, events, session_tags, sessions
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (

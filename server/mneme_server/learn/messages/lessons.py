@@ -11,7 +11,7 @@ from mneme.v1 import learn_service_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads
-from mneme_server.learn.model import (
+from mneme_server.learn.lesson_model import (
     FoundLesson,
     Importance,
     Lesson,

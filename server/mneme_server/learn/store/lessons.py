@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.counting import MAX_COUNT, counted
 from mneme_server.common.stored import reads
-from mneme_server.learn.model import Importance, Lesson, LessonFilter
+from mneme_server.learn.lesson_model import Importance, Lesson, LessonFilter
 from mneme_server.learn.store.tables import lesson_tags, lessons
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (

@@ -13,9 +13,13 @@ from sqlalchemy.dialects.sqlite import insert
 from mneme_server.common.stored import reads
 from mneme_server.corpus.ports import Matrix
 from mneme_server.events.outcome import Outcome
-from mneme_server.learn.reflection_model import Reflection, ReflectionFilter, ReflectionLimits
+from mneme_server.learn.reflection_model import (
+    Reflection,
+    ReflectionFilter,
+    ReflectionLimits,
+    Saying,
+)
 from mneme_server.learn.store.tables import counters, reflection_tags, reflections, sayings
-from mneme_server.learn.themes import Saying
 from mneme_server.storage.documents import STORED_VECTOR
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, read_with

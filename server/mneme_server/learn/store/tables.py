@@ -16,7 +16,7 @@ from sqlalchemy import (
 
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.knowledge_model import KnowledgeType
-from mneme_server.learn.model import Importance
+from mneme_server.learn.lesson_model import Importance
 from mneme_server.storage.schema import (
     enum_column,
     int64_column,
