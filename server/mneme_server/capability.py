@@ -16,7 +16,7 @@ from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.turns import TenantWorker
 from mneme_server.settings import Settings
 from mneme_server.storage.unit import Repository
-from mneme_server.transport.server import Service
+from mneme_server.transport.service import Service
 
 T = TypeVar("T")
 

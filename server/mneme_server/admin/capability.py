@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mneme.v1 import admin_service_pb2, admin_service_pb2_grpc
+from mneme.v1 import admin_service_pb2
 
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.ports import ServerInfo
@@ -10,7 +10,7 @@ from mneme_server.admin.service import AdminServicer
 from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capability import Capability, Host, Parts
-from mneme_server.transport.server import Service
+from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
@@ -26,7 +26,6 @@ def _build(host: Host) -> Parts:
         services=[
             Service(
                 admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
-                admin_service_pb2_grpc.add_AdminServiceServicer_to_server,
                 servicer,
             )
         ]

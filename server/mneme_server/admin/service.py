@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import grpc
 from mneme.v1 import admin_service_pb2 as pb
-from mneme.v1 import admin_service_pb2_grpc as pb_grpc
 
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.model import ApiKey, Tenant
@@ -12,12 +10,12 @@ from mneme_server.admin.ports import KeyFilter, ServerInfo, TenantBackups, Tenan
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.errors import PermissionDenied
 from mneme_server.common.identity import KeyScope
-from mneme_server.transport.call import current_caller
+from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import to_timestamp
 from mneme_server.transport.paging import Pages
 
 
-class AdminServicer(pb_grpc.AdminServiceServicer):
+class AdminServicer:
     """Serves `mneme.v1.AdminService`."""
 
     def __init__(
@@ -35,16 +33,12 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
         self._backups = backups
         self._server = server
 
-    def CreateTenant(
-        self, request: pb.CreateTenantRequest, context: grpc.ServicerContext
-    ) -> pb.CreateTenantResponse:
+    def CreateTenant(self, request: pb.CreateTenantRequest, call: Call) -> pb.CreateTenantResponse:
         """Create a tenant."""
         tenant = self._tenants.create(request.tenant_id, request.display_name)
         return pb.CreateTenantResponse(tenant=_tenant(tenant))
 
-    def ListTenants(
-        self, request: pb.ListTenantsRequest, context: grpc.ServicerContext
-    ) -> pb.ListTenantsResponse:
+    def ListTenants(self, request: pb.ListTenantsRequest, call: Call) -> pb.ListTenantsResponse:
         """List tenants."""
         pages = Pages(request)
         after = pages.after(str)
@@ -54,16 +48,12 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
             tenants=[_tenant(tenant) for tenant in page], next_page_token=token
         )
 
-    def DeleteTenant(
-        self, request: pb.DeleteTenantRequest, context: grpc.ServicerContext
-    ) -> pb.DeleteTenantResponse:
+    def DeleteTenant(self, request: pb.DeleteTenantRequest, call: Call) -> pb.DeleteTenantResponse:
         """Delete a tenant."""
-        self._tenants.delete(current_caller().tenant_id, request.tenant_id)
+        self._tenants.delete(call.tenant, request.tenant_id)
         return pb.DeleteTenantResponse()
 
-    def CreateApiKey(
-        self, request: pb.CreateApiKeyRequest, context: grpc.ServicerContext
-    ) -> pb.CreateApiKeyResponse:
+    def CreateApiKey(self, request: pb.CreateApiKeyRequest, call: Call) -> pb.CreateApiKeyResponse:
         """Create a key."""
         created = self._keys.create(
             request.tenant_id,
@@ -73,9 +63,7 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
         )
         return pb.CreateApiKeyResponse(api_key=_api_key(created.key), secret=created.secret)
 
-    def ListApiKeys(
-        self, request: pb.ListApiKeysRequest, context: grpc.ServicerContext
-    ) -> pb.ListApiKeysResponse:
+    def ListApiKeys(self, request: pb.ListApiKeysRequest, call: Call) -> pb.ListApiKeysResponse:
         """List keys."""
         pages = Pages(request)
         keys = self._keys.list(
@@ -88,17 +76,13 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
             api_keys=[_api_key(key) for key in page], next_page_token=token
         )
 
-    def RevokeApiKey(
-        self, request: pb.RevokeApiKeyRequest, context: grpc.ServicerContext
-    ) -> pb.RevokeApiKeyResponse:
+    def RevokeApiKey(self, request: pb.RevokeApiKeyRequest, call: Call) -> pb.RevokeApiKeyResponse:
         """Revoke a key."""
         return pb.RevokeApiKeyResponse(api_key=_api_key(self._keys.revoke(request.api_key_id)))
 
-    def GetStats(
-        self, request: pb.GetStatsRequest, context: grpc.ServicerContext
-    ) -> pb.GetStatsResponse:
+    def GetStats(self, request: pb.GetStatsRequest, call: Call) -> pb.GetStatsResponse:
         """Count what a tenant holds."""
-        tenant_id = self._tenant_asked_for(request.tenant_id)
+        tenant_id = self._tenant_asked_for(call, request.tenant_id)
         found = self._statistics.stats(tenant_id)
         return pb.GetStatsResponse(
             tenant=pb.TenantStats(
@@ -122,18 +106,16 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
             ),
         )
 
-    def Backup(self, request: pb.BackupRequest, context: grpc.ServicerContext) -> pb.BackupResponse:
+    def Backup(self, request: pb.BackupRequest, call: Call) -> pb.BackupResponse:
         """Copy a tenant's database."""
-        backup = self._backups.backup(self._tenant_asked_for(request.tenant_id))
+        backup = self._backups.backup(self._tenant_asked_for(call, request.tenant_id))
         return pb.BackupResponse(
             path=backup.path, size_bytes=backup.size_bytes, sha256=backup.sha256
         )
 
-    def Restore(
-        self, request: pb.RestoreRequest, context: grpc.ServicerContext
-    ) -> pb.RestoreResponse:
+    def Restore(self, request: pb.RestoreRequest, call: Call) -> pb.RestoreResponse:
         """Put a backup in the place of what a tenant holds."""
-        tenant_id = self._tenant_asked_for(request.tenant_id)
+        tenant_id = self._tenant_asked_for(call, request.tenant_id)
         replaced = self._backups.restore(tenant_id, request.backup)
         return pb.RestoreResponse(
             replaced_path=replaced.path,
@@ -141,12 +123,12 @@ class AdminServicer(pb_grpc.AdminServiceServicer):
             replaced_sha256=replaced.sha256,
         )
 
-    def _tenant_asked_for(self, tenant_id: str) -> str:
+    def _tenant_asked_for(self, call: Call, tenant_id: str) -> str:
         """Return the tenant that the request names, or the caller's.
 
         Whoever may not ask for another tenant does not learn whether it exists.
         """
-        caller = current_caller()
+        caller = call.caller
         if not tenant_id or tenant_id == caller.tenant_id:
             return caller.tenant_id
         if KeyScope.ADMIN not in caller.scopes:

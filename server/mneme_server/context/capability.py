@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mneme.v1 import context_service_pb2, context_service_pb2_grpc
+from mneme.v1 import context_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.clock import MICROSECONDS
@@ -18,7 +18,7 @@ from mneme_server.context.waking import WakeUp
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.learn.reflections import Reflections
 from mneme_server.recall.search import Recall
-from mneme_server.transport.server import Service
+from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
@@ -41,7 +41,6 @@ def _build(host: Host) -> Parts:
         services=[
             Service(
                 context_service_pb2.DESCRIPTOR.services_by_name["ContextService"],
-                context_service_pb2_grpc.add_ContextServiceServicer_to_server,
                 servicer,
             )
         ],

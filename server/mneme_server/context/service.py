@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import grpc
 from mneme.v1 import context_service_pb2 as pb
-from mneme.v1 import context_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.context import messages as convert
@@ -12,11 +10,11 @@ from mneme_server.context.retrieval import GetContext, SearchSessions
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
-from mneme_server.transport.call import current_caller
+from mneme_server.transport.call import Call
 from mneme_server.transport.paging import Pages
 
 
-class ContextServicer(pb_grpc.ContextServiceServicer):
+class ContextServicer:
     """Serves `mneme.v1.ContextService`."""
 
     def __init__(
@@ -34,19 +32,17 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
         self._search_sessions = search_sessions
         self._get_timeline = get_timeline
 
-    def GetContext(
-        self, request: pb.GetContextRequest, context: grpc.ServicerContext
-    ) -> pb.GetContextResponse:
+    def GetContext(self, request: pb.GetContextRequest, call: Call) -> pb.GetContextResponse:
         """Return what bears on a topic."""
         found = self._get_context(
-            current_caller().tenant_id,
+            call.tenant,
             request.topic,
             convert.session_scope(request),
             request.limit,
         )
         return convert.context(found)
 
-    def Sleep(self, request: pb.SleepRequest, context: grpc.ServicerContext) -> pb.SleepResponse:
+    def Sleep(self, request: pb.SleepRequest, call: Call) -> pb.SleepResponse:
         """Store a handover."""
         if not (request.session_id or request.project):
             raise InvalidArgument(
@@ -54,13 +50,13 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
                 reason=Reason.MISSING_REQUIRED_FIELD,
                 field="session_id",
             )
-        slept = self._sleep(current_caller().tenant_id, convert.handover_given(request))
+        slept = self._sleep(call.tenant, convert.handover_given(request))
         return pb.SleepResponse(handover=convert.handover(slept.handover), stored=slept.stored)
 
-    def WakeUp(self, request: pb.WakeUpRequest, context: grpc.ServicerContext) -> pb.WakeUpResponse:
+    def WakeUp(self, request: pb.WakeUpRequest, call: Call) -> pb.WakeUpResponse:
         """Return what an agent needs at the start of a session."""
         woken = self._wake_up(
-            current_caller().tenant_id,
+            call.tenant,
             project=request.project,
             agent_id=request.agent_id,
             limit=request.limit,
@@ -69,11 +65,11 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
         return convert.awakening(woken)
 
     def SearchSessions(
-        self, request: pb.SearchSessionsRequest, context: grpc.ServicerContext
+        self, request: pb.SearchSessionsRequest, call: Call
     ) -> pb.SearchSessionsResponse:
         """Search sessions."""
         found, answer = self._search_sessions(
-            current_caller().tenant_id,
+            call.tenant,
             request.query,
             convert.session_scope(request),
             limit=request.limit,
@@ -85,13 +81,11 @@ class ContextServicer(pb_grpc.ContextServiceServicer):
             words_only=answer.words_only,
         )
 
-    def GetTimeline(
-        self, request: pb.GetTimelineRequest, context: grpc.ServicerContext
-    ) -> pb.GetTimelineResponse:
+    def GetTimeline(self, request: pb.GetTimelineRequest, call: Call) -> pb.GetTimelineResponse:
         """List sessions with their links to earlier ones."""
         pages = Pages(request)
         entries = self._get_timeline(
-            current_caller().tenant_id,
+            call.tenant,
             convert.session_scope(request),
             pages.after(int, str),
             pages.size + 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mneme.v1 import event_service_pb2, event_service_pb2_grpc
+from mneme.v1 import event_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.clock import MICROSECONDS
@@ -14,7 +14,7 @@ from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.events.verifying import VerifyEvents
-from mneme_server.transport.server import Service
+from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
@@ -36,7 +36,6 @@ def _build(host: Host) -> Parts:
         services=[
             Service(
                 event_service_pb2.DESCRIPTOR.services_by_name["EventService"],
-                event_service_pb2_grpc.add_EventServiceServicer_to_server,
                 servicer,
             )
         ],

@@ -6,9 +6,7 @@ import re
 import threading
 from collections.abc import Iterator
 
-import grpc
 from mneme.v1 import event_service_pb2 as pb
-from mneme.v1 import event_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, MnemeError
 from mneme_server.events import messages as convert
@@ -19,7 +17,7 @@ from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.batches import Batches, BatchLimits
-from mneme_server.transport.call import current_call, current_caller
+from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import stored_time
 from mneme_server.transport.paging import Pages
 
@@ -27,7 +25,7 @@ _PLACE_IN_BATCH = re.compile(r"events\[(\d+)\]")
 _LAST_CURSOR = 2**63 - 1
 
 
-class EventServicer(pb_grpc.EventServiceServicer):
+class EventServicer:
     """Serves `mneme.v1.EventService`."""
 
     def __init__(
@@ -49,35 +47,29 @@ class EventServicer(pb_grpc.EventServiceServicer):
         self._verify_events = verify_events
         self._foreground = foreground
 
-    def StartSession(
-        self, request: pb.StartSessionRequest, context: grpc.ServicerContext
-    ) -> pb.StartSessionResponse:
+    def StartSession(self, request: pb.StartSessionRequest, call: Call) -> pb.StartSessionResponse:
         """Start a session."""
-        session = self._start_session(current_caller().tenant_id, convert.new_session(request))
+        session = self._start_session(call.tenant, convert.new_session(request))
         return pb.StartSessionResponse(session=convert.session(session))
 
-    def EndSession(
-        self, request: pb.EndSessionRequest, context: grpc.ServicerContext
-    ) -> pb.EndSessionResponse:
+    def EndSession(self, request: pb.EndSessionRequest, call: Call) -> pb.EndSessionResponse:
         """End a session."""
         status = SessionStatus(request.status)
         session = self._end_session(
-            current_caller().tenant_id,
+            call.tenant,
             request.session_id,
             status,
             stored_time(request, "ended_at"),
         )
         return pb.EndSessionResponse(session=convert.session(session))
 
-    def RecordEvents(
-        self, request: pb.RecordEventsRequest, context: grpc.ServicerContext
-    ) -> pb.RecordEventsResponse:
+    def RecordEvents(self, request: pb.RecordEventsRequest, call: Call) -> pb.RecordEventsResponse:
         """Record a batch of events."""
         receipts = self._record_events(
-            current_caller().tenant_id,
+            call.tenant,
             self._foreground.each(_new_event, list(enumerate(request.events))),
             wait_indexed=request.wait_indexed,
-            time_left_s=current_call().time_left,
+            time_left_s=call.time_left,
         )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(
@@ -87,10 +79,10 @@ class EventServicer(pb_grpc.EventServiceServicer):
         )
 
     def StreamEvents(
-        self, request_iterator: Iterator[pb.StreamEventsRequest], context: grpc.ServicerContext
+        self, request_iterator: Iterator[pb.StreamEventsRequest], call: Call
     ) -> pb.StreamEventsResponse:
         """Record a stream of events, batch by batch."""
-        tenant_id = current_caller().tenant_id
+        tenant_id = call.tenant
         answer = pb.StreamEventsResponse()
         recorded = 0
         try:
@@ -106,32 +98,26 @@ class EventServicer(pb_grpc.EventServiceServicer):
             raise
         return answer
 
-    def GetSession(
-        self, request: pb.GetSessionRequest, context: grpc.ServicerContext
-    ) -> pb.GetSessionResponse:
+    def GetSession(self, request: pb.GetSessionRequest, call: Call) -> pb.GetSessionResponse:
         """Return a session."""
-        session = self._read.session(current_caller().tenant_id, request.session_id)
+        session = self._read.session(call.tenant, request.session_id)
         return pb.GetSessionResponse(session=convert.session(session))
 
-    def ListSessions(
-        self, request: pb.ListSessionsRequest, context: grpc.ServicerContext
-    ) -> pb.ListSessionsResponse:
+    def ListSessions(self, request: pb.ListSessionsRequest, call: Call) -> pb.ListSessionsResponse:
         """List sessions."""
         pages = Pages(request)
         key = pages.after(int, str)
         sessions, total = self._read.sessions(
-            current_caller().tenant_id, convert.session_filter(request), key, pages.size + 1
+            call.tenant, convert.session_filter(request), key, pages.size + 1
         )
         page, token = pages.fit(sessions, convert.session, lambda last: (last.started_us, last.id))
         return pb.ListSessionsResponse(sessions=page, next_page_token=token, total_size=total)
 
-    def ListEvents(
-        self, request: pb.ListEventsRequest, context: grpc.ServicerContext
-    ) -> pb.ListEventsResponse:
+    def ListEvents(self, request: pb.ListEventsRequest, call: Call) -> pb.ListEventsResponse:
         """List events."""
         pages = Pages(request)
         events = self._read.events(
-            current_caller().tenant_id,
+            call.tenant,
             convert.event_filter(request),
             pages.after(int, int),
             pages.size + 1,
@@ -142,29 +128,25 @@ class EventServicer(pb_grpc.EventServiceServicer):
         )
         return pb.ListEventsResponse(events=page, next_page_token=token)
 
-    def ListAgents(
-        self, request: pb.ListAgentsRequest, context: grpc.ServicerContext
-    ) -> pb.ListAgentsResponse:
+    def ListAgents(self, request: pb.ListAgentsRequest, call: Call) -> pb.ListAgentsResponse:
         """List agents."""
         pages = Pages(request)
         key = pages.after(str)
-        agents = self._read.agents(
-            current_caller().tenant_id, key[0] if key else None, pages.size + 1
-        )
+        agents = self._read.agents(call.tenant, key[0] if key else None, pages.size + 1)
         page, token = pages.cut(agents, lambda last: (last.id,))
         return pb.ListAgentsResponse(
             agents=[convert.agent(agent) for agent in page], next_page_token=token
         )
 
     def WatchEvents(
-        self, request: pb.WatchEventsRequest, context: grpc.ServicerContext
+        self, request: pb.WatchEventsRequest, call: Call
     ) -> Iterator[pb.WatchEventsResponse]:
         """Follow events until the caller or the server ends the stream."""
         after_cursor = _cursor(request.after_cursor)
         over = threading.Event()
-        current_call().on_end(over.set)
+        call.on_end(over.set)
         followed = self._watch_events(
-            current_caller().tenant_id,
+            call.tenant,
             convert.watch_filter(request),
             after_cursor,
             lambda: not over.is_set(),
@@ -175,11 +157,9 @@ class EventServicer(pb_grpc.EventServiceServicer):
             for event in events:
                 yield pb.WatchEventsResponse(event=convert.event(event), cursor=str(event.cursor))
 
-    def VerifyEvents(
-        self, request: pb.VerifyEventsRequest, context: grpc.ServicerContext
-    ) -> pb.VerifyEventsResponse:
+    def VerifyEvents(self, request: pb.VerifyEventsRequest, call: Call) -> pb.VerifyEventsResponse:
         """Walk hash chains."""
-        found = self._verify_events(current_caller().tenant_id, request.session_id)
+        found = self._verify_events(call.tenant, request.session_id)
         return pb.VerifyEventsResponse(
             valid=found.broken_count == 0,
             sessions_checked=found.sessions_checked,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mneme.v1 import learn_service_pb2, learn_service_pb2_grpc
+from mneme.v1 import learn_service_pb2
 
 from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.learn.knowledge import Knowledge
@@ -15,7 +15,7 @@ from mneme_server.learn.store.knowledge import SqlKnowledge
 from mneme_server.learn.store.lessons import SqlLessons
 from mneme_server.learn.store.reflections import SqlCounters, SqlReflections
 from mneme_server.recall.search import Recall
-from mneme_server.transport.server import Service
+from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
@@ -34,7 +34,6 @@ def _build(host: Host) -> Parts:
         services=[
             Service(
                 learn_service_pb2.DESCRIPTOR.services_by_name["LearnService"],
-                learn_service_pb2_grpc.add_LearnServiceServicer_to_server,
                 servicer,
             )
         ],

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import grpc
 from mneme.v1 import knowledge_pb2, reflection_pb2
 from mneme.v1 import learn_service_pb2 as pb
-from mneme.v1 import learn_service_pb2_grpc as pb_grpc
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learn.knowledge import Knowledge
@@ -18,13 +16,13 @@ from mneme_server.learn.messages import knowledge, reflections
 from mneme_server.learn.messages import lessons as convert
 from mneme_server.learn.reflection_model import ReflectionFilter, prompt_of
 from mneme_server.learn.reflections import Reflections
-from mneme_server.transport.call import current_caller
+from mneme_server.transport.call import Call
 from mneme_server.transport.masks import named_fields
 from mneme_server.transport.paging import Pages, fitting
 from mneme_server.transport.validation import validate
 
 
-class LearnServicer(pb_grpc.LearnServiceServicer):
+class LearnServicer:
     """Serves `mneme.v1.LearnService`."""
 
     def __init__(self, lessons: Lessons, reflections: Reflections, knowledge: Knowledge) -> None:
@@ -32,28 +30,22 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         self._reflections = reflections
         self._knowledge = knowledge
 
-    def CreateLesson(
-        self, request: pb.CreateLessonRequest, context: grpc.ServicerContext
-    ) -> pb.CreateLessonResponse:
+    def CreateLesson(self, request: pb.CreateLessonRequest, call: Call) -> pb.CreateLessonResponse:
         """Save a lesson."""
-        saved = self._lessons.create(current_caller().tenant_id, convert.new_lesson(request))
+        saved = self._lessons.create(call.tenant, convert.new_lesson(request))
         return pb.CreateLessonResponse(lesson=convert.lesson(saved))
 
-    def GetLesson(
-        self, request: pb.GetLessonRequest, context: grpc.ServicerContext
-    ) -> pb.GetLessonResponse:
+    def GetLesson(self, request: pb.GetLessonRequest, call: Call) -> pb.GetLessonResponse:
         """Return a lesson and count the access."""
-        lesson = self._lessons.get(current_caller().tenant_id, request.lesson_id)
+        lesson = self._lessons.get(call.tenant, request.lesson_id)
         return pb.GetLessonResponse(lesson=convert.lesson(lesson))
 
-    def ListLessons(
-        self, request: pb.ListLessonsRequest, context: grpc.ServicerContext
-    ) -> pb.ListLessonsResponse:
+    def ListLessons(self, request: pb.ListLessonsRequest, call: Call) -> pb.ListLessonsResponse:
         """List lessons."""
         pages = Pages(request)
         key = pages.after(int, str)
         lessons, total = self._lessons.page(
-            current_caller().tenant_id,
+            call.tenant,
             convert.lesson_filter(request.filter),
             key,
             pages.size + 1,
@@ -62,11 +54,11 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         return pb.ListLessonsResponse(lessons=page, next_page_token=token, total_size=total)
 
     def SearchLessons(
-        self, request: pb.SearchLessonsRequest, context: grpc.ServicerContext
+        self, request: pb.SearchLessonsRequest, call: Call
     ) -> pb.SearchLessonsResponse:
         """Search lessons and count the accesses."""
         found, answer = self._lessons.search(
-            current_caller().tenant_id,
+            call.tenant,
             request.query,
             convert.lesson_filter(request.filter),
             limit=request.limit,
@@ -78,9 +70,7 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
             words_only=answer.words_only,
         )
 
-    def UpdateLesson(
-        self, request: pb.UpdateLessonRequest, context: grpc.ServicerContext
-    ) -> pb.UpdateLessonResponse:
+    def UpdateLesson(self, request: pb.UpdateLessonRequest, call: Call) -> pb.UpdateLessonResponse:
         """Change a lesson."""
         if not request.lesson.id:
             raise InvalidArgument(
@@ -89,22 +79,20 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         named = named_fields(request)
         validate(convert.changed_fields_only(request.lesson, named), prefix="lesson")
         changes = convert.lesson_changes(request.lesson, named)
-        lesson = self._lessons.update(current_caller().tenant_id, request.lesson.id, changes)
+        lesson = self._lessons.update(call.tenant, request.lesson.id, changes)
         return pb.UpdateLessonResponse(lesson=convert.lesson(lesson))
 
-    def DeleteLesson(
-        self, request: pb.DeleteLessonRequest, context: grpc.ServicerContext
-    ) -> pb.DeleteLessonResponse:
+    def DeleteLesson(self, request: pb.DeleteLessonRequest, call: Call) -> pb.DeleteLessonResponse:
         """Archive a lesson."""
-        lesson = self._lessons.archive(current_caller().tenant_id, request.lesson_id)
+        lesson = self._lessons.archive(call.tenant, request.lesson_id)
         return pb.DeleteLessonResponse(lesson=convert.lesson(lesson))
 
     def ImportLessons(
-        self, request: pb.ImportLessonsRequest, context: grpc.ServicerContext
+        self, request: pb.ImportLessonsRequest, call: Call
     ) -> pb.ImportLessonsResponse:
         """Bring in lessons."""
         report = self._lessons.import_(
-            current_caller().tenant_id,
+            call.tenant,
             [
                 convert.imported_lesson(lesson, f"lessons[{i}]")
                 for i, lesson in enumerate(request.lessons)
@@ -120,33 +108,29 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         )
 
     def ExportLessons(
-        self, request: pb.ExportLessonsRequest, context: grpc.ServicerContext
+        self, request: pb.ExportLessonsRequest, call: Call
     ) -> Iterator[pb.ExportLessonsResponse]:
         """Stream lessons."""
-        exported = self._lessons.export(
-            current_caller().tenant_id, convert.lesson_filter(request.filter)
-        )
+        exported = self._lessons.export(call.tenant, convert.lesson_filter(request.filter))
         for lesson in exported:
             yield pb.ExportLessonsResponse(lesson=convert.lesson(lesson))
 
     def StoreReflection(
-        self, request: reflection_pb2.StoreReflectionRequest, context: grpc.ServicerContext
+        self, request: reflection_pb2.StoreReflectionRequest, call: Call
     ) -> reflection_pb2.StoreReflectionResponse:
         """Store a reflection."""
-        stored, pruned = self._reflections.store(
-            current_caller().tenant_id, reflections.new_reflection(request)
-        )
+        stored, pruned = self._reflections.store(call.tenant, reflections.new_reflection(request))
         return reflection_pb2.StoreReflectionResponse(
             reflection=reflections.reflection(stored), pruned_count=pruned
         )
 
     def ListReflections(
-        self, request: reflection_pb2.ListReflectionsRequest, context: grpc.ServicerContext
+        self, request: reflection_pb2.ListReflectionsRequest, call: Call
     ) -> reflection_pb2.ListReflectionsResponse:
         """List reflections."""
         pages = Pages(request)
         found, total = self._reflections.page(
-            current_caller().tenant_id,
+            call.tenant,
             reflections.reflection_filter(request.filter),
             pages.after(int, str),
             pages.size + 1,
@@ -160,11 +144,11 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         )
 
     def SearchReflections(
-        self, request: reflection_pb2.SearchReflectionsRequest, context: grpc.ServicerContext
+        self, request: reflection_pb2.SearchReflectionsRequest, call: Call
     ) -> reflection_pb2.SearchReflectionsResponse:
         """Search reflections that bear on a task."""
         found, answer = self._reflections.search(
-            current_caller().tenant_id,
+            call.tenant,
             request.task_description,
             reflections.reflection_filter(request.filter),
             limit=request.limit,
@@ -178,31 +162,29 @@ class LearnServicer(pb_grpc.LearnServiceServicer):
         )
 
     def SummarizeReflections(
-        self, request: reflection_pb2.SummarizeReflectionsRequest, context: grpc.ServicerContext
+        self, request: reflection_pb2.SummarizeReflectionsRequest, call: Call
     ) -> reflection_pb2.SummarizeReflectionsResponse:
         """Summarize reflections."""
         made = self._reflections.summarize(
-            current_caller().tenant_id,
+            call.tenant,
             ReflectionFilter(project=request.project, session_id=request.session_id),
             request.limit,
         )
         return reflections.summary(made)
 
     def LogKnowledge(
-        self, request: knowledge_pb2.LogKnowledgeRequest, context: grpc.ServicerContext
+        self, request: knowledge_pb2.LogKnowledgeRequest, call: Call
     ) -> knowledge_pb2.LogKnowledgeResponse:
         """Log one line of experience."""
-        entry, duplicate = self._knowledge.log(
-            current_caller().tenant_id, knowledge.new_entry(request)
-        )
+        entry, duplicate = self._knowledge.log(call.tenant, knowledge.new_entry(request))
         return knowledge_pb2.LogKnowledgeResponse(entry=knowledge.entry(entry), duplicate=duplicate)
 
     def QueryKnowledge(
-        self, request: knowledge_pb2.QueryKnowledgeRequest, context: grpc.ServicerContext
+        self, request: knowledge_pb2.QueryKnowledgeRequest, call: Call
     ) -> knowledge_pb2.QueryKnowledgeResponse:
         """Answer with the experience that bears on a query."""
         answer = self._knowledge.query(
-            current_caller().tenant_id,
+            call.tenant,
             request.query,
             repo=request.repo,
             type_=KnowledgeType(request.type) if request.type else None,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mneme.v1 import recall_service_pb2, recall_service_pb2_grpc
+from mneme.v1 import recall_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.recall.search import Recall
 from mneme_server.recall.service import RecallServicer
 from mneme_server.recall.store import SqlRecalled
-from mneme_server.transport.server import Service
+from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
@@ -18,7 +18,6 @@ def _build(host: Host) -> Parts:
         services=[
             Service(
                 recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"],
-                recall_service_pb2_grpc.add_RecallServiceServicer_to_server,
                 RecallServicer(recall),
             )
         ],

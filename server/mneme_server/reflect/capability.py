@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mneme.v1 import reflect_service_pb2, reflect_service_pb2_grpc
+from mneme.v1 import reflect_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.reflect.prices import read_prices
 from mneme_server.reflect.reflecting import Reflect
 from mneme_server.reflect.service import ReflectServicer
-from mneme_server.transport.server import Service
+from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
@@ -18,7 +18,6 @@ def _build(host: Host) -> Parts:
         services=[
             Service(
                 reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
-                reflect_service_pb2_grpc.add_ReflectServiceServicer_to_server,
                 ReflectServicer(reflect),
             )
         ]

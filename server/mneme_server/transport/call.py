@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from typing import Protocol, TypeAlias
 
 import grpc
 
@@ -18,11 +19,43 @@ _NEVER_S = 100 * 365 * 86_400.0
 _current: ContextVar[Call | None] = ContextVar("mneme_call", default=None)
 
 
-class Call:
-    """One call: what the layers learn of it, and its end.
+Header: TypeAlias = str | bytes
 
-    `request_id` is the caller's `x-request-id`, or one made here. `caller` is set by the
-    authentication; `code` and `reason` once the outcome is known.
+
+class Edge(Protocol):
+    """What the edge that took a call knows of it; gRPC's ServicerContext is one."""
+
+    def invocation_metadata(self) -> Iterable[tuple[str, Header]] | None:
+        """Return the headers, their names in lower case."""
+        ...
+
+    def peer(self) -> str:
+        """Return the address that the call came from, e.g. `ipv4:127.0.0.1:40000`."""
+        ...
+
+    def is_active(self) -> bool:
+        """Return whether anybody still waits for the answer."""
+        ...
+
+    def time_remaining(self) -> float | None:
+        """Return the seconds until the deadline; None without one."""
+        ...
+
+    def cancel(self) -> object:
+        """End the call from this side."""
+        ...
+
+    def add_callback(self, callback: Callable[[], None]) -> bool:
+        """Have `callback` run when the call is over; False when it is already."""
+        ...
+
+
+class Call:
+    """One call, whatever edge it came through: who calls, how long there is, and its end.
+
+    It is all that a service sees beside the request. `request_id` is the caller's `x-request-id`,
+    or one made here. `caller` is set by the authentication; `code` and `reason` once the outcome is
+    known.
     """
 
     __slots__ = (
@@ -31,7 +64,7 @@ class Call:
         "_lock",
         "authorization",
         "code",
-        "context",
+        "edge",
         "ended",
         "error_id",
         "method",
@@ -39,12 +72,12 @@ class Call:
         "request_id",
     )
 
-    def __init__(self, method: Method, context: grpc.ServicerContext) -> None:
+    def __init__(self, method: Method, edge: Edge) -> None:
         self.method = method
-        self.context = context
+        self.edge = edge
         self.authorization: str | None = None
         self.request_id = ""
-        for key, value in context.invocation_metadata() or ():
+        for key, value in edge.invocation_metadata() or ():
             if key == "authorization":
                 self.authorization = value if isinstance(value, str) else value.decode("latin-1")
             elif key == "x-request-id" and isinstance(value, str):
@@ -76,21 +109,47 @@ class Call:
         self._caller = caller
 
     @property
+    def tenant(self) -> str:
+        """The caller's tenant: of everything that the call touches.
+
+        Raises:
+            RuntimeError: as `caller`.
+        """
+        return self.caller.tenant_id
+
+    @property
+    def headers(self) -> Mapping[str, Header]:
+        """What came with the request, by name in lower case."""
+        return dict(self.edge.invocation_metadata() or ())
+
+    @property
+    def peer(self) -> str:
+        """The address that the call came from."""
+        return self.edge.peer()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return not self.edge.is_active()
+
+    @property
     def tenant_id(self) -> str:
         """The caller's tenant for logs; empty when nobody was authenticated."""
         return "" if self._caller is None else self._caller.tenant_id
 
     def time_left(self) -> float | None:
         """Return the seconds until the caller stops waiting: 0 when it has left, None if never."""
-        if not self.context.is_active():
+        if not self.edge.is_active():
             return 0.0
-        left = self.context.time_remaining()
-        return None if left > _NEVER_S else left  # gRPC's "no deadline" is centuries away.
+        left = self.edge.time_remaining()
+        return (
+            None if left is None or left > _NEVER_S else left
+        )  # gRPC's "no deadline" is centuries away.
 
     @property
     def abandoned_code(self) -> grpc.StatusCode:
         """Why the caller stopped waiting: DEADLINE_EXCEEDED, or CANCELLED when it left before."""
-        remaining = self.context.time_remaining()
+        remaining = self.edge.time_remaining()
         late = remaining is not None and remaining <= 0
         return grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED
 
@@ -105,7 +164,7 @@ class Call:
             if not self.ended:
                 if self._end_callbacks is None:
                     self._end_callbacks = []
-                    if not self.context.add_callback(self.end):
+                    if not self.edge.add_callback(self.end):
                         self.ended = True
                 self._end_callbacks.append(callback)
             if not self.ended:

@@ -35,7 +35,8 @@ class Method:
 
     `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
     `scope` of None lets everyone in, without a key. `stream` is None for calls with one request
-    and one answer.
+    and one answer. What serves it takes a `Call` with the request; a library's own service, gRPC's
+    context.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Method:
     scope: KeyScope | None
     stream: StreamKind | None
     request_type: Descriptor
+    takes_call: bool = True
 
 
 def methods_of(
@@ -68,6 +70,7 @@ def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:
         scope=scope,
         stream=_stream(method, public=scope is None),
         request_type=method.input_type,
+        takes_call=scope is not None,
     )
 
 

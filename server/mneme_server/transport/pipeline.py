@@ -112,7 +112,7 @@ class Pipeline(grpc.ServerInterceptor):
                 self._enter(entered, call)
                 if takes_room:
                     entered.enter(self._room_for(raw))
-                return respond(read(call, raw), context)
+                return respond(read(call, raw), call if method.takes_call else context)
 
         def stream_answers(raw: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             call = Call(method, context)
@@ -120,7 +120,7 @@ class Pipeline(grpc.ServerInterceptor):
                 self._enter(entered, call)
                 if takes_room:
                     entered.enter(self._room_for(raw))
-                yield from respond(read(call, raw), context)
+                yield from respond(read(call, raw), call if method.takes_call else context)
 
         return make(
             stream_answers if handler.response_streaming else answer,

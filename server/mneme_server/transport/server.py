@@ -5,14 +5,12 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import grpc
 import structlog
-from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mneme_server.common.address import is_unix, join_host_port, split_host_port
@@ -34,6 +32,7 @@ from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Pipeline
 from mneme_server.transport.reflection import add_reflection, reflection_services
 from mneme_server.transport.room import Room
+from mneme_server.transport.service import Service, handlers_of
 from mneme_server.transport.workers import Workers
 
 _log = structlog.get_logger(__name__)
@@ -47,15 +46,6 @@ _GRACE_S = 2.0
 _KEEPALIVE_MS = 60_000
 _KEEPALIVE_TIMEOUT_MS = 20_000
 _MIN_PING_INTERVAL_MS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A service to serve: its descriptor, the generated function that adds it, its servicer."""
-
-    descriptor: ServiceDescriptor
-    add: Callable[[Any, grpc.Server], None]
-    servicer: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +95,7 @@ class GrpcServer:
     """One server. `start` it, `serving` when it may take calls, and `stop` it once.
 
     Raises:
-        LookupError: a method does not say which scope it needs.
+        LookupError: a method does not say which scope it needs, or its service does not serve it.
     """
 
     def __init__(
@@ -149,8 +139,7 @@ class GrpcServer:
             interceptors=[self._pipeline],
             options=_channel_options(options, room),
         )
-        for service in services:
-            service.add(service.servicer, self._server)
+        self._server.add_generic_rpc_handlers(tuple(handlers_of(one) for one in services))
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
         health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
         add_reflection([*names, health_name], self._server)

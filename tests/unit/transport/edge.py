@@ -19,25 +19,21 @@ from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped]
 from grpc_status import rpc_status  # type: ignore[import-untyped]
 from mneme.v1 import (
     admin_service_pb2,
-    admin_service_pb2_grpc,
     context_service_pb2,
-    context_service_pb2_grpc,
     event_service_pb2,
-    event_service_pb2_grpc,
     learn_service_pb2,
-    learn_service_pb2_grpc,
     recall_service_pb2,
-    recall_service_pb2_grpc,
     reflect_service_pb2,
-    reflect_service_pb2_grpc,
 )
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys, NewKey
 from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.identity import ALL_SCOPES, KeyScope
+from mneme_server.transport.call import Call
 from mneme_server.transport.metrics import Metrics
-from mneme_server.transport.server import GrpcServer, ServerOptions, Service
+from mneme_server.transport.server import GrpcServer, ServerOptions
+from mneme_server.transport.service import Service
 from unit.admin.fakes import Folders
 
 OPTIONS = ServerOptions(
@@ -51,24 +47,24 @@ OPTIONS = ServerOptions(
     tls=None,
 )
 
-SERVICES: dict[str, tuple[ServiceDescriptor, Callable[[Any, grpc.Server], None]]] = {
-    name: (file.DESCRIPTOR.services_by_name[name], getattr(module, f"add_{name}Servicer_to_server"))
-    for name, file, module in [
-        ("EventService", event_service_pb2, event_service_pb2_grpc),
-        ("RecallService", recall_service_pb2, recall_service_pb2_grpc),
-        ("LearnService", learn_service_pb2, learn_service_pb2_grpc),
-        ("ContextService", context_service_pb2, context_service_pb2_grpc),
-        ("ReflectService", reflect_service_pb2, reflect_service_pb2_grpc),
-        ("AdminService", admin_service_pb2, admin_service_pb2_grpc),
+SERVICES: dict[str, ServiceDescriptor] = {
+    name: file.DESCRIPTOR.services_by_name[name]
+    for name, file in [
+        ("EventService", event_service_pb2),
+        ("RecallService", recall_service_pb2),
+        ("LearnService", learn_service_pb2),
+        ("ContextService", context_service_pb2),
+        ("ReflectService", reflect_service_pb2),
+        ("AdminService", admin_service_pb2),
     ]
 }
 
-Behaviour = Callable[[Any, grpc.ServicerContext], Any]
+Behaviour = Callable[[Any, Call], Any]
 
 
 def all_methods() -> Sequence[MethodDescriptor]:
     """Every RPC of the API."""
-    return [method for service, _ in SERVICES.values() for method in service.methods]
+    return [method for service in SERVICES.values() for method in service.methods]
 
 
 class Chosen:
@@ -81,10 +77,10 @@ class Chosen:
     def __getattr__(self, name: str) -> Behaviour:
         method = self._methods[name]
 
-        def behave(request: Any, context: grpc.ServicerContext) -> Any:
+        def behave(request: Any, call: Call) -> Any:
             chosen = self.behaviours.get(name)
             if chosen is not None:
-                return chosen(request, context)
+                return chosen(request, call)
             if method.client_streaming:
                 list(request)
             answer = GetMessageClass(method.output_type)()
@@ -106,7 +102,7 @@ class Edge:
         self.keys = ApiKeys(self.catalog.keys, self.catalog.tenants, self.authenticator)
         self.metrics = Metrics()
         self.servicers: dict[str, Any] = {
-            name: Chosen(descriptor) for name, (descriptor, _) in SERVICES.items()
+            name: Chosen(descriptor) for name, descriptor in SERVICES.items()
         }
         self.server: GrpcServer | None = None
         self.address = ""
@@ -116,10 +112,7 @@ class Edge:
         """Start serving."""
         self.server = GrpcServer(
             self.options,
-            [
-                Service(descriptor, add, self.servicers[name])
-                for name, (descriptor, add) in SERVICES.items()
-            ],
+            [Service(descriptor, self.servicers[name]) for name, descriptor in SERVICES.items()],
             self.authenticator,
             self.metrics,
         )
@@ -142,7 +135,7 @@ class Edge:
     def raises(self, path: str, error: BaseException) -> None:
         """Have "Service/Method" raise."""
 
-        def behave(request: Any, context: grpc.ServicerContext) -> Any:
+        def behave(request: Any, call: Call) -> Any:
             raise error
 
         self.on(path, behave)
@@ -243,7 +236,7 @@ class Refusal:
 
 def _method(path: str) -> MethodDescriptor:
     service, method = path.split("/")
-    return SERVICES[service][0].methods_by_name[method]
+    return SERVICES[service].methods_by_name[method]
 
 
 def _to_bytes(request: Message | bytes) -> bytes:

@@ -8,7 +8,7 @@ import grpc
 import pytest
 from mneme.v1 import auth_pb2, event_service_pb2
 from mneme_server.common.identity import ALL_SCOPES, KeyScope
-from mneme_server.transport.call import current_call, current_caller
+from mneme_server.transport.call import Call, current_call, current_caller
 from mneme_server.transport.methods import methods_of
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import SERVICES, Client, Edge, all_methods
@@ -111,7 +111,7 @@ def test_a_revoked_key_is_refused_by_the_next_call(edge: Edge) -> None:
 
 
 def _tell_tenant(edge: Edge) -> None:
-    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+    def answer(request: Any, call: Call) -> Any:
         session = event_service_pb2.Session(id=current_caller().tenant_id)
         return event_service_pb2.GetSessionResponse(session=session)
 
@@ -144,7 +144,7 @@ def test_without_required_keys_a_key_that_is_sent_still_counts(make_edge: MakeEd
 def test_a_stream_keeps_its_caller_from_its_first_answer_to_its_last(
     edge: Edge, client: Client
 ) -> None:
-    def tenants(request: Any, context: grpc.ServicerContext) -> Any:
+    def tenants(request: Any, call: Call) -> Any:
         for _ in range(3):
             yield event_service_pb2.WatchEventsResponse(cursor=current_caller().tenant_id)
 

@@ -12,6 +12,7 @@ from mneme.v1 import errors_pb2, event_service_pb2
 from mneme_server.common import errors
 from mneme_server.common.errors import MnemeError, Reason
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
+from mneme_server.transport.call import Call
 from mneme_server.transport.errors import CODES, INTERNAL_REASON, InvalidRequest, Violation
 from structlog.testing import capture_logs
 from unit.transport.edge import Client, Edge
@@ -175,7 +176,7 @@ def test_a_bug_leaves_as_an_id_that_the_log_carries_with_the_traceback(
 def test_an_error_in_the_middle_of_a_stream_comes_after_the_answers_before_it(
     edge: Edge, client: Client
 ) -> None:
-    def two_then_fail(request: Any, context: grpc.ServicerContext) -> Any:
+    def two_then_fail(request: Any, call: Call) -> Any:
         yield event_service_pb2.WatchEventsResponse(cursor="1")
         yield event_service_pb2.WatchEventsResponse(cursor="2")
         raise errors.Unavailable("gone", metadata={"after": "2"})

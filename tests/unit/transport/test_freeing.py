@@ -43,9 +43,9 @@ class Ends:
             def __del__(self) -> None:
                 freed.release()
 
-        def behaviour(request: Any, context: grpc.ServicerContext) -> Any:
+        def behaviour(request: Any, call: Call) -> Any:
             # It is freed with the context, which gRPC's own state of the call holds.
-            context.canary = Canary()  # type: ignore[attr-defined]
+            call.edge.canary = Canary()  # type: ignore[attr-defined]
             assert isinstance(current_call(), Call)
             return then(request)
 

@@ -38,7 +38,7 @@ from structlog.testing import capture_logs
 from unit.transport.edge import SERVICES, all_methods
 
 EXAMPLES = json.loads((Path(__file__).parents[3] / "scripts/api_examples.json").read_text())
-METHODS = methods_of(service for service, _ in SERVICES.values())
+METHODS = methods_of(service for service in SERVICES.values())
 # Streams are driven by the servicer's own loops, which test_streams.py tests over the wire.
 UNARY = [one for one in all_methods() if not (one.client_streaming or one.server_streaming)]
 TENANT = "acme"
@@ -74,7 +74,7 @@ class Served:
             enter(call)
             with map_errors()(call):
                 check_rules(call, request)
-                return getattr(self._servicer, name)(request, context)
+                return getattr(self._servicer, name)(request, call)
 
         return answer
 

@@ -36,7 +36,7 @@ class Watching:
         self.ended = threading.Semaphore(0)
         edge.on(WATCH, self._behave)
 
-    def _behave(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+    def _behave(self, request: Any, call: Call) -> Iterator[Any]:
         over = threading.Event()
         current_call().on_end(over.set)
         try:
@@ -108,7 +108,7 @@ def test_an_export_needs_none_of_the_seats_of_watchers(edge: Edge, client: Clien
 def test_an_export_that_ends_while_the_server_drains_ends_well(edge: Edge, client: Client) -> None:
     may_end = threading.Event()
 
-    def export(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+    def export(request: Any, call: Call) -> Iterator[Any]:
         yield learn_pb.ExportLessonsResponse()
         assert may_end.wait(10)
         yield learn_pb.ExportLessonsResponse()
@@ -132,7 +132,7 @@ def test_a_watch_that_ended_by_itself_is_not_told_that_the_server_stops(
 ) -> None:
     may_end = threading.Event()
 
-    def watch(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+    def watch(request: Any, call: Call) -> Iterator[Any]:
         yield pb.WatchEventsResponse(cursor="0")
         assert may_end.wait(10)
 
@@ -209,7 +209,7 @@ def test_uploads_have_seats_of_their_own(edge: Edge, client: Client) -> None:
     Watching(edge)
     arrived = threading.Semaphore(0)
 
-    def receive(requests: Iterator[Any], context: grpc.ServicerContext) -> Any:
+    def receive(requests: Iterator[Any], call: Call) -> Any:
         count = 0
         for _ in requests:
             arrived.release()
@@ -247,7 +247,7 @@ def test_shutting_down_ends_streams_with_a_reason_and_waits_for_calls_in_flight(
     Watching(edge)
     began, may_end = threading.Event(), threading.Event()
 
-    def slow(request: Any, context: grpc.ServicerContext) -> Any:
+    def slow(request: Any, call: Call) -> Any:
         began.set()
         assert may_end.wait(10)
         return pb.GetSessionResponse(session=pb.Session(id="finished"))
@@ -276,7 +276,7 @@ def test_shutting_down_ends_streams_with_a_reason_and_waits_for_calls_in_flight(
 def test_a_call_that_outlasts_the_drain_is_cut_off(edge: Edge, client: Client) -> None:
     began, may_end = threading.Event(), threading.Event()
 
-    def stuck(request: Any, context: grpc.ServicerContext) -> Any:
+    def stuck(request: Any, call: Call) -> Any:
         began.set()
         may_end.wait(10)
         return pb.GetSessionResponse()
@@ -302,7 +302,7 @@ def test_a_call_that_never_notices_its_end_does_not_hold_up_the_shutdown(
     monkeypatch.setattr(server_module, "_GRACE_S", 0.1)
     began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def stuck(request: Any, context: grpc.ServicerContext) -> Any:
+    def stuck(request: Any, call: Call) -> Any:
         began.set()
         may_end.wait(20)
         ended.set()
@@ -339,7 +339,7 @@ class Context:
 
 
 def _call(context: Context) -> Call:
-    (method,) = methods_of([SERVICES["RecallService"][0]]).values()
+    (method,) = methods_of([SERVICES["RecallService"]]).values()
     return Call(method, cast(grpc.ServicerContext, context))
 
 

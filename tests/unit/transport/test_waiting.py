@@ -9,6 +9,7 @@ import grpc
 import pytest
 from mneme.v1 import event_service_pb2 as pb
 from mneme_server.common.deadline import time_left
+from mneme_server.transport.call import Call
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import Client, Edge
 
@@ -29,12 +30,12 @@ def test_a_call_whose_deadline_passed_in_the_queue_is_not_begun(
     holds, may_end = threading.Event(), threading.Event()
     begun: list[str] = []
 
-    def hold(request: Any, context: grpc.ServicerContext) -> Any:
+    def hold(request: Any, call: Call) -> Any:
         holds.set()
         assert may_end.wait(20)
         return pb.EndSessionResponse()
 
-    def begin(request: Any, context: grpc.ServicerContext) -> Any:
+    def begin(request: Any, call: Call) -> Any:
         begun.append(path)
         return pb.GetSessionResponse() if path == GET else pb.StreamEventsResponse()
 
@@ -60,8 +61,8 @@ def test_what_serves_a_call_can_ask_how_long_its_caller_waits(edge: Edge, client
     seen: list[float | None] = []
     left, ended = threading.Event(), threading.Event()
 
-    def behave(request: Any, context: grpc.ServicerContext) -> Any:
-        context.add_callback(left.set)
+    def behave(request: Any, call: Call) -> Any:
+        call.on_end(left.set)
         seen.append(time_left())
         assert left.wait(20)
         seen.append(time_left())
@@ -81,7 +82,7 @@ def test_what_serves_a_call_can_ask_how_long_its_caller_waits(edge: Edge, client
 def test_a_caller_without_a_deadline_has_no_limit(edge: Edge, client: Client) -> None:
     seen: list[float | None] = []
 
-    def behave(request: Any, context: grpc.ServicerContext) -> Any:
+    def behave(request: Any, call: Call) -> Any:
         seen.append(time_left())
         return pb.GetSessionResponse()
 

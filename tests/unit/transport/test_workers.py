@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme.v1 import event_service_pb2 as pb
+from mneme_server.transport.call import Call
 from mneme_server.transport.workers import Lane, Workers
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import Client, Edge, Refusal
@@ -163,7 +164,7 @@ class Flooded:
         self._begun = threading.Semaphore(0)
         self.edge.on(GET, self._hold)
 
-    def _hold(self, request: Any, context: grpc.ServicerContext) -> Any:
+    def _hold(self, request: Any, call: Call) -> Any:
         self._begun.release()
         assert self.may_end.wait(WAIT_S)
         return pb.GetSessionResponse()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
+
+import grpc
 
 from mneme_server.transport.call import Call
 
@@ -15,5 +18,7 @@ def skip_abandoned(call: Call) -> Iterator[None]:
     gRPC hands such calls to their handlers; after a jam, answering them would prolong it.
     """
     if call.time_left() == 0:
-        call.context.abort(call.abandoned_code, "the caller left before the call began")
+        cast(grpc.ServicerContext, call.edge).abort(
+            call.abandoned_code, "the caller left before the call began"
+        )
     yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import grpc
 import structlog
@@ -41,12 +42,13 @@ def map_errors(diagnose: Diagnose = lambda _tenant: None) -> Layer:
             # `Exception`.
             if isinstance(error, grpc.RpcError | GeneratorExit | KeyboardInterrupt | SystemExit):
                 raise
+            context = cast(grpc.ServicerContext, call.edge)
             if isinstance(error, Abandoned):
-                call.context.abort(call.abandoned_code, error.message)
+                context.abort(call.abandoned_code, error.message)
             outcome = _outcome_of(call, error, diagnose)
             call.code = outcome.code
             call.reason = outcome.reason
-            _abort(call.context, outcome.code, outcome.status)
+            _abort(context, outcome.code, outcome.status)
 
     return mapped
 

@@ -45,7 +45,7 @@ class StreamSlots:
             yield
             return
         self._sit(kind, call)
-        limit = threading.Timer(_PUBLIC_S, call.context.cancel)
+        limit = threading.Timer(_PUBLIC_S, call.edge.cancel)
         if kind is StreamKind.PUBLIC:
             limit.daemon = True
             limit.start()
@@ -67,7 +67,7 @@ class StreamSlots:
         for call in watches:
             call.end()
         for call in public:
-            call.context.cancel()
+            call.edge.cancel()
 
     def _sit(self, kind: StreamKind, call: Call) -> None:
         with self._lock:

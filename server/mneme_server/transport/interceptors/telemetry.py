@@ -26,7 +26,7 @@ def telemetry(metrics: Metrics) -> Layer:
         code = grpc.StatusCode.OK
         try:
             yield
-            if not call.context.is_active():
+            if call.cancelled:
                 code = call.abandoned_code
         except BaseException:
             # An error that nobody gave a status means that the caller went away.
@@ -47,7 +47,7 @@ def _write(call: Call, code: grpc.StatusCode, seconds: float) -> None:
         "code": code.name,
         "ms": round(seconds * 1000, 3),
         "request_id": call.request_id,
-        "peer": call.context.peer(),
+        "peer": call.peer,
     }
     if call.reason:
         facts["reason"] = call.reason

@@ -1,0 +1,54 @@
+"""A service of the API: its schema, and what serves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message_factory import GetMessageClass
+
+_MAKERS = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, False): grpc.stream_unary_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
+"""What makes a handler, by whether requests and answers are streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service to serve.
+
+    `servicer` has a method for each RPC, of its name: it takes the request, or an iterator of them,
+    and the `Call`, and returns the answer, or yields them. It knows no edge: gRPC is one.
+    """
+
+    descriptor: ServiceDescriptor
+    servicer: object
+
+
+def handlers_of(service: Service) -> grpc.GenericRpcHandler:
+    """Return gRPC's handlers of a service.
+
+    Raises:
+        LookupError: the servicer lacks a method.
+    """
+    name = service.descriptor.full_name
+    handlers = {method.name: _handler(method, service) for method in service.descriptor.methods}
+    return grpc.method_handlers_generic_handler(name, handlers)
+
+
+def _handler(method: MethodDescriptor, service: Service) -> grpc.RpcMethodHandler[Any, Any]:
+    serve = getattr(service.servicer, method.name, None)
+    if serve is None:
+        kind = type(service.servicer).__name__
+        raise LookupError(f"{kind} does not serve {method.full_name}")
+    make = _MAKERS[method.client_streaming, method.server_streaming]
+    return make(
+        serve,
+        request_deserializer=GetMessageClass(method.input_type).FromString,
+        response_serializer=GetMessageClass(method.output_type).SerializeToString,
+    )
