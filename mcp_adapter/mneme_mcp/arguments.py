@@ -37,6 +37,9 @@ class Arguments(ArgModelBase):
     synonyms: ClassVar[Mapping[str, str]] = {}
     """Names that only this tool takes besides `OTHER_NAMES`, and the fields that they mean."""
 
+    holders: ClassVar[Mapping[str, str]] = {}
+    """Messages of the API, and the arguments that are given in their place."""
+
     @model_validator(mode="before")
     @classmethod
     def _named_as_fields(cls, given: Any) -> Any:

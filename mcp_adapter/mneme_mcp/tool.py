@@ -26,6 +26,7 @@ from mneme_mcp.arguments import Arguments, CamelArguments, refusal
 from mneme_mcp.errors import FAILURES, Place, failure_of, last_name
 from mneme_mcp.failures import BUG, Failure, Refused
 from mneme_mcp.outputs import Output
+from mneme_mcp.spelling import to_camel
 from mneme_mcp.text import shorten
 
 ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
@@ -130,6 +131,10 @@ class ToolSpec:
 
     def spelled(self, path: str) -> str:
         """A field's path in a request of the API as callers of this tool name it."""
+        message, _, inside = path.partition(".")
+        if holder := self.arguments.holders.get(message):
+            camel = issubclass(self.arguments, CamelArguments)
+            return f"{holder}.{to_camel(inside) if camel else inside}" if inside else holder
         name = self.arguments.field_named(last_name(path))
         return path if name is None else self.arguments.shown_name(name)
 

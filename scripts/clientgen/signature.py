@@ -27,7 +27,9 @@ _WELL_KNOWN = {
     "google.protobuf.FieldMask": ("Iterable[str]", "collections.abc"),
 }
 _POSITIONAL = 2
-_POSITIONAL_THOUGH_OPTIONAL = frozenset({f"{PACKAGE}.SleepRequest.session_id"})
+_POSITIONAL_THOUGH_OPTIONAL = frozenset(
+    {f"{PACKAGE}.SleepRequest.session_id", f"{PACKAGE}.ReflectRequest.analysis"}
+)
 """What a caller usually gives, and first."""
 
 Import = tuple[str, str]

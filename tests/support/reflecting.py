@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mneme._core.convert import fill
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import reflect_service_pb2 as pb
 
@@ -20,9 +21,10 @@ ANALYSES = (ERRORS, SEQUENCES, COST, TRENDS, COMPARISON)
 
 def reflect(api: Api, analysis: Any, params: dict[str, Any] | None = None, **fields: Any) -> Any:
     """Ask for an analysis."""
+    request = pb.ReflectRequest(analysis=analysis, **fields)
     if params is not None:
-        fields["params"] = struct(**params)
-    return api.reflect.Reflect(pb.ReflectRequest(analysis=analysis, **fields))
+        fill(request, {pb.Analysis.Name(analysis).removeprefix("ANALYSIS_").lower(): params})
+    return api.reflect.Reflect(request)
 
 
 def session(api: Api, name: str, seconds: float, tools: str, **fields: Any) -> None:

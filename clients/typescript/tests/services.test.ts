@@ -209,6 +209,11 @@ test("sessions are reflected upon", async () => {
   const answer = await client.reflect({ analysis: "error_patterns" });
   assert.equal(answer.result.case, "errorPatterns");
   assert.equal(answer.metadata?.sessionsAnalyzed, 2n);
+  const weekly = await client.reflect({
+    params: { case: "costAnalysis", value: { bucket: "week" } },
+  });
+  assert.equal(weekly.result.case, "costAnalysis");
+  assert.equal(weekly.result.case === "costAnalysis" && weekly.result.value.bucketSeconds, 604800n);
 });
 
 test("a session's end is handed over to the next one", async () => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from mneme import to_dict
 from pydantic import Field
@@ -22,18 +22,22 @@ from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TIMEOUT_S = 300.0
 
+AnalysisName = Literal[
+    "error_patterns",
+    "tool_sequences",
+    "cost_analysis",
+    "performance_trends",
+    "session_comparison",
+]
+
 
 class ReflectArguments(CamelArguments):
     """What to analyse."""
 
+    holders = dict.fromkeys(get_args(AnalysisName), "params")
+
     analysis: Annotated[
-        Literal[
-            "error_patterns",
-            "tool_sequences",
-            "cost_analysis",
-            "performance_trends",
-            "session_comparison",
-        ],
+        AnalysisName,
         Word,
         Field(
             description="error_patterns: which errors recur, what precedes and what resolved them. "
@@ -110,6 +114,9 @@ class ReflectOutput(CamelOutput):
 
 async def reflect(call: Call, given: ReflectArguments) -> Reply:
     """Answer `agentlens_reflect`."""
+    # The API has the parameters of each analysis under its name.
+    params = {to_snake(name): value for name, value in given.params.items()}
+    asked: dict[str, Any] = {given.analysis: params} if params else {}
     answer = to_dict(
         await call.waiting_for(
             call.client.reflect(
@@ -120,9 +127,9 @@ async def reflect(call: Call, given: ReflectArguments) -> Reply:
                 tags=given.tags,
                 start_time=given.from_,
                 end_time=given.to,
-                params={to_snake(name): value for name, value in given.params.items()},
                 limit=given.limit,
                 timeout=_TIMEOUT_S,
+                **asked,
             ),
             f"analysing {given.analysis.replace('_', ' ')}",
         )

@@ -10,6 +10,7 @@ from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.reflect.compared import SIGNIFICANT, Interval
 from mneme_server.reflect.history import Ints
 from mneme_server.reflect.model import Trend, TrendTest
+from mneme_server.reflect.params import Bucket
 from mneme_server.reflect.stats import NO_INTERVAL, Floats, benjamini_hochberg, mann_kendall, sum_by
 
 HOUR_US = 3_600_000_000
@@ -17,7 +18,7 @@ DAY_US = 24 * HOUR_US
 WEEK_US = 7 * DAY_US
 _MONDAY_US = 4 * DAY_US
 """1970 began on a Thursday; weeks begin on Mondays."""
-_SPANS = {"hour": HOUR_US, "day": DAY_US, "week": WEEK_US}
+_SPANS = {Bucket.HOUR: HOUR_US, Bucket.DAY: DAY_US, Bucket.WEEK: WEEK_US}
 _COMFORTABLE = 100
 """Where no span is asked for, the shortest that makes at most so many."""
 MAX_BUCKETS = 1_000
@@ -66,26 +67,25 @@ class Buckets:
         return share
 
 
-def buckets_over(first_us: int, last_us: int, asked: str) -> Buckets:
+def buckets_over(first_us: int, last_us: int, asked: Bucket) -> Buckets:
     """Return the buckets of a range.
 
     Args:
         first_us: the first time, in microseconds.
         last_us: the last time.
-        asked: "hour", "day", "week"; empty: the shortest of them that suits the range, or several
-            weeks.
+        asked: their length; BY_RANGE: the shortest that suits the range, or several weeks.
 
     Raises:
         InvalidArgument: what was asked for makes too many.
     """
-    if asked:
+    if asked != Bucket.BY_RANGE:
         found = _aligned(first_us, last_us, _SPANS[asked])
         if found.count > MAX_BUCKETS:
             raise InvalidArgument(
-                f"params.bucket {asked!r} cuts the range into {found.count:,} spans, at most"
-                f" {MAX_BUCKETS:,} are shown: choose a longer one, or a shorter range",
+                f"buckets of a {asked.name.lower()} cut the range into {found.count:,} spans, at"
+                f" most {MAX_BUCKETS:,} are shown: choose a longer one, or a shorter range",
                 reason=Reason.OUT_OF_RANGE,
-                field="params.bucket",
+                field="bucket",
             )
         return found
     span = HOUR_US

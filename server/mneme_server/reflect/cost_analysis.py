@@ -22,7 +22,7 @@ from mneme_server.reflect.model import (
     Trend,
     TrendTest,
 )
-from mneme_server.reflect.params import CostParams
+from mneme_server.reflect.params import CostAnalysisParams
 from mneme_server.reflect.prices import PriceTable
 from mneme_server.reflect.stats import NO_INTERVAL, Floats, sum_by
 from mneme_server.reflect.wording import dollars, moves, percent, plural, sure
@@ -46,7 +46,11 @@ class _Spent:
 
 
 def cost_analysis(
-    history: History, reader: HistoryReader, params: CostParams, limit: int, prices: PriceTable
+    history: History,
+    reader: HistoryReader,
+    params: CostAnalysisParams,
+    limit: int,
+    prices: PriceTable,
 ) -> Findings:
     """Add up what was spent."""
     spent = _spent(history, params.model, prices)
@@ -107,7 +111,7 @@ def _spent(history: History, model: str, prices: PriceTable) -> _Spent:
     return _Spent(cost, estimated, unpriced, is_asked, has_cost)
 
 
-def _buckets(history: History, rows: Ints, params: CostParams) -> Buckets | None:
+def _buckets(history: History, rows: Ints, params: CostAnalysisParams) -> Buckets | None:
     if not len(rows):
         return None
     times = history[Column.TIME][rows]
@@ -240,7 +244,9 @@ def _description(fact: EventFact) -> str:
     return "; ".join(parts)[:_MAX_DESCRIPTION]
 
 
-def _notes(result: CostAnalysis, history: History, spent: _Spent, params: CostParams) -> list[str]:
+def _notes(
+    result: CostAnalysis, history: History, spent: _Spent, params: CostAnalysisParams
+) -> list[str]:
     notes = []
     if result.unpriced_events:
         unpriced = np.unique(history[Column.MODEL][spent.unpriced])

@@ -20,7 +20,7 @@ from mneme_server.reflect.model import (
     Findings,
 )
 from mneme_server.reflect.outcomes import adjusted_splits, split
-from mneme_server.reflect.params import ErrorParams
+from mneme_server.reflect.params import Baseline, ErrorPatternsParams
 from mneme_server.reflect.recoveries import Recoveries
 from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.wording import plural
@@ -48,7 +48,7 @@ class _Pattern:
 
 
 def error_patterns(
-    history: History, reader: HistoryReader, params: ErrorParams, limit: int
+    history: History, reader: HistoryReader, params: ErrorPatternsParams, limit: int
 ) -> Findings:
     """Group the errors and find what comes before the most frequent ones."""
     calls = find_calls(history)
@@ -102,7 +102,7 @@ def _outcomes(history: History, calls: Calls, shown: list[_Pattern]) -> list[Out
     return [every, *(having(pattern.rows) for pattern in shown)]
 
 
-def _is_asked(pattern: _Pattern, history: History, params: ErrorParams) -> bool:
+def _is_asked(pattern: _Pattern, history: History, params: ErrorPatternsParams) -> bool:
     if len(pattern.rows) < params.min_count:
         return False
     return not params.tool or (pattern.is_of_tool and history.names[pattern.tool] == params.tool)
@@ -144,7 +144,7 @@ def _effect(pattern: _Pattern) -> str:
     return "call_fails" if pattern.is_of_tool else "error_follows"
 
 
-def _moments(pattern: _Pattern, calls: Calls, gram: Grams, params: ErrorParams) -> Moments:
+def _moments(pattern: _Pattern, calls: Calls, gram: Grams, params: ErrorPatternsParams) -> Moments:
     """Return where the error could have come: at every call for an error of a tool, after every
     call for one outside tools."""
     hit = np.zeros(len(calls), bool)
@@ -153,7 +153,7 @@ def _moments(pattern: _Pattern, calls: Calls, gram: Grams, params: ErrorParams) 
         return Moments(calls.session, gram.up_to_call(), hit)
     hit[pattern.calls] = True
     moments = Moments(calls.session, gram.before_call(calls), hit)
-    if params.baseline == "same_tool":
+    if params.baseline == Baseline.SAME_TOOL:
         same = calls.tool == pattern.tool
         return Moments(*(values[same] for values in moments))
     return moments
@@ -211,7 +211,7 @@ def _described(
     calls: Calls,
     history: History,
     reader: HistoryReader,
-    params: ErrorParams,
+    params: ErrorPatternsParams,
 ) -> ErrorPattern:
     rows = pattern.rows
     times, cursors = history[Column.TIME][rows], history[Column.CURSOR][rows]

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from functools import singledispatch
 from typing import cast
 
 from mneme.v1 import reflect_service_pb2 as pb
 
-from mneme_server.common.canonical import JsonObject
 from mneme_server.events.history import HistoryFilter
 from mneme_server.reflect import compared, model
-from mneme_server.transport.convert.json import METADATA_BYTES, json_of, struct_of_object
+from mneme_server.reflect.params import (
+    Baseline,
+    Bucket,
+    CostAnalysisParams,
+    ErrorPatternsParams,
+    Params,
+    PerformanceTrendsParams,
+    SessionComparisonParams,
+    ToolSequencesParams,
+)
+from mneme_server.transport.convert.json import struct_of_object
 from mneme_server.transport.convert.time import time_range, to_timestamp
+
+_PARAMS: Mapping[str, Callable[..., Params]] = {
+    "error_patterns": ErrorPatternsParams,
+    "tool_sequences": ToolSequencesParams,
+    "cost_analysis": CostAnalysisParams,
+    "performance_trends": PerformanceTrendsParams,
+    "session_comparison": SessionComparisonParams,
+}
 
 
 def history_filter(request: pb.ReflectRequest) -> HistoryFilter:
@@ -28,28 +46,39 @@ def history_filter(request: pb.ReflectRequest) -> HistoryFilter:
     )
 
 
-def params(request: pb.ReflectRequest) -> JsonObject:
-    """Return the parameters of a request."""
-    return json_of(request.params, "params", METADATA_BYTES)
+def params_field(request: pb.ReflectRequest) -> str:
+    """Return the name of the field that holds a request's parameters, or would hold them."""
+    return request.WhichOneof("params") or model.Analysis(request.analysis).name.lower()
 
 
-def reflect_response(reflection: model.Reflection) -> pb.ReflectResponse:
+def params(request: pb.ReflectRequest) -> Params:
+    """Return a request's parameters, which say what analysis it asks for."""
+    name = params_field(request)
+    # The fields are the domain's by name; those that are not set have its defaults.
+    given = {field.name: value for field, value in getattr(request, name).ListFields()}
+    for enum_field, kind in (("baseline", Baseline), ("bucket", Bucket)):
+        if enum_field in given:
+            given[enum_field] = kind(given[enum_field])
+    return _PARAMS[name](**given)
+
+
+def reflect_response(report: model.AnalysisReport) -> pb.ReflectResponse:
     """Return the message of an answer."""
-    scope = reflection.scope
+    looked_at = report.coverage
     message = pb.ReflectResponse(
-        analysis=cast("pb.Analysis", reflection.analysis),
-        insights=[_insight(insight) for insight in reflection.insights],
+        analysis=cast("pb.Analysis", report.analysis),
+        insights=[_insight(insight) for insight in report.insights],
         metadata=pb.ReflectMetadata(
-            sessions_analyzed=scope.sessions,
-            events_analyzed=scope.events,
-            start_time=None if scope.first_us is None else to_timestamp(scope.first_us),
-            end_time=None if scope.last_us is None else to_timestamp(scope.last_us),
-            truncated=scope.truncated,
-            notes=scope.notes,
+            sessions_analyzed=looked_at.sessions,
+            events_analyzed=looked_at.events,
+            start_time=None if looked_at.first_us is None else to_timestamp(looked_at.first_us),
+            end_time=None if looked_at.last_us is None else to_timestamp(looked_at.last_us),
+            truncated=looked_at.truncated,
+            notes=looked_at.notes,
         ),
-        caveat=reflection.caveat,
+        caveat=report.caveat,
     )
-    _set_result(reflection.result, message)
+    _set_result(report.result, message)
     return message
 
 

@@ -302,7 +302,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Coverage:
     """What an analysis looked at."""
 
     sessions: int
@@ -314,11 +314,11 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Reflection:
-    """The answer to a question."""
+class AnalysisReport:
+    """What one analysis answers."""
 
     analysis: Analysis
     result: Result
     insights: tuple[Insight, ...]
-    scope: Scope
+    coverage: Coverage
     caveat: str = ""

@@ -28,7 +28,7 @@ from mneme_server.reflect.model import (
     Trend,
     TrendTest,
 )
-from mneme_server.reflect.params import TrendParams
+from mneme_server.reflect.params import PerformanceTrendsParams
 from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.wording import figure, milliseconds, moves, plural, points, sure
 
@@ -38,7 +38,7 @@ _MIN_COVERED = 0.5
 this share."""
 
 
-def performance_trends(history: History, params: TrendParams) -> Findings:
+def performance_trends(history: History, params: PerformanceTrendsParams) -> Findings:
     """Follow the measures over spans of time and test each for a trend."""
     if not len(history.sessions):
         empty = trend_tests([Series(np.empty(0), np.empty(0), True)] * 5)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from mneme_server.common import deadline
-from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.fairness import FairGate
 from mneme_server.corpus.tenant import Tenants
@@ -17,13 +16,20 @@ from mneme_server.events.history import Column, HistoryFilter, HistoryReader
 from mneme_server.reflect import (
     cost_analysis,
     error_patterns,
-    params,
     performance_trends,
     session_comparison,
     tool_sequences,
 )
 from mneme_server.reflect.history import History, load
-from mneme_server.reflect.model import Analysis, Findings, Reflection, Scope
+from mneme_server.reflect.model import Analysis, AnalysisReport, Coverage, Findings
+from mneme_server.reflect.params import (
+    CostAnalysisParams,
+    ErrorPatternsParams,
+    Params,
+    PerformanceTrendsParams,
+    SessionComparisonParams,
+    ToolSequencesParams,
+)
 from mneme_server.reflect.ports import ReflectUnit
 from mneme_server.reflect.prices import PriceTable
 from mneme_server.runtime.foreground import Foreground
@@ -48,6 +54,7 @@ _RETRY_S = 5.0
 class _Plan:
     """What an analysis reads, and how it is run on that."""
 
+    analysis: Analysis
     columns: Sequence[Column]
     run: Callable[[History, HistoryReader], Findings]
 
@@ -120,22 +127,17 @@ class Reflect:
         object.__setattr__(self, "_turns", _Turns(self.patience_s))
 
     def __call__(
-        self,
-        tenant_id: str,
-        analysis: Analysis,
-        filter_: HistoryFilter,
-        given: JsonObject,
-        limit: int,
-    ) -> Reflection:
-        """Run one analysis on the part of the tenant's record that the filter selects.
+        self, tenant_id: str, params: Params, filter_: HistoryFilter, limit: int
+    ) -> AnalysisReport:
+        """Run the analysis that the parameters are for, on what the filter selects of the record.
 
         Raises:
-            InvalidArgument: a parameter is wrong, or one that the analysis does not know.
+            InvalidArgument: the `bucket` cuts the range into too many spans.
             ResourceExhausted: as many analyses as may run at once are running, some of them the
                 tenant's.
             Abandoned: nobody waits for the answer any more.
         """
-        plan = _plan(analysis, given, limit, self.prices)
+        plan = _plan(params, limit, self.prices)
         with (
             self._turns.turn(tenant_id),
             self.tenants.open(tenant_id) as memory,
@@ -144,70 +146,60 @@ class Reflect:
             history = load(unit.history, filter_, plan.columns, self.foreground)
             deadline.check()
             findings = plan.run(history, unit.history)
-        return Reflection(
-            analysis=analysis,
+        return AnalysisReport(
+            analysis=plan.analysis,
             result=findings.result,
             insights=tuple(findings.insights),
-            scope=_scope(history, findings),
+            coverage=_coverage(history, findings),
             caveat=CAVEAT if any(i.type not in _COUNTS for i in findings.insights) else "",
         )
 
 
-def _plan(analysis: Analysis, given: JsonObject, limit: int, prices: PriceTable) -> _Plan:
-    """Read the parameters, before anything else is read."""
-    plans: Mapping[Analysis, Callable[[], _Plan]] = {
-        Analysis.ERROR_PATTERNS: lambda: _errors(given, limit),
-        Analysis.TOOL_SEQUENCES: lambda: _sequences(given, limit),
-        Analysis.COST_ANALYSIS: lambda: _costs(given, limit, prices),
-        Analysis.PERFORMANCE_TRENDS: lambda: _trends(given),
-        Analysis.SESSION_COMPARISON: lambda: _comparison(given, limit),
-    }
-    return plans[analysis]()
+def _plan(params: Params, limit: int, prices: PriceTable) -> _Plan:
+    match params:
+        case ErrorPatternsParams():
+            return _Plan(
+                Analysis.ERROR_PATTERNS,
+                error_patterns.NEEDED,
+                lambda history, reader: error_patterns.error_patterns(
+                    history, reader, params, limit
+                ),
+            )
+        case ToolSequencesParams():
+            return _Plan(
+                Analysis.TOOL_SEQUENCES,
+                tool_sequences.NEEDED,
+                lambda history, reader: tool_sequences.tool_sequences(
+                    history, reader, params, limit
+                ),
+            )
+        case CostAnalysisParams():
+            return _Plan(
+                Analysis.COST_ANALYSIS,
+                cost_analysis.NEEDED,
+                lambda history, reader: cost_analysis.cost_analysis(
+                    history, reader, params, limit, prices
+                ),
+            )
+        case PerformanceTrendsParams():
+            return _Plan(
+                Analysis.PERFORMANCE_TRENDS,
+                performance_trends.NEEDED,
+                lambda history, _reader: performance_trends.performance_trends(history, params),
+            )
+        case SessionComparisonParams():
+            return _Plan(
+                Analysis.SESSION_COMPARISON,
+                session_comparison.NEEDED,
+                lambda history, _reader: session_comparison.session_comparison(
+                    history, params, limit
+                ),
+            )
 
 
-def _errors(given: JsonObject, limit: int) -> _Plan:
-    asked = params.error_params(given)
-    return _Plan(
-        error_patterns.NEEDED,
-        lambda history, reader: error_patterns.error_patterns(history, reader, asked, limit),
-    )
-
-
-def _sequences(given: JsonObject, limit: int) -> _Plan:
-    asked = params.sequence_params(given)
-    return _Plan(
-        tool_sequences.NEEDED,
-        lambda history, reader: tool_sequences.tool_sequences(history, reader, asked, limit),
-    )
-
-
-def _costs(given: JsonObject, limit: int, prices: PriceTable) -> _Plan:
-    asked = params.cost_params(given)
-    return _Plan(
-        cost_analysis.NEEDED,
-        lambda history, reader: cost_analysis.cost_analysis(history, reader, asked, limit, prices),
-    )
-
-
-def _trends(given: JsonObject) -> _Plan:
-    asked = params.trend_params(given)
-    return _Plan(
-        performance_trends.NEEDED,
-        lambda history, _reader: performance_trends.performance_trends(history, asked),
-    )
-
-
-def _comparison(given: JsonObject, limit: int) -> _Plan:
-    asked = params.comparison_params(given)
-    return _Plan(
-        session_comparison.NEEDED,
-        lambda history, _reader: session_comparison.session_comparison(history, asked, limit),
-    )
-
-
-def _scope(history: History, findings: Findings) -> Scope:
+def _coverage(history: History, findings: Findings) -> Coverage:
     times = history[Column.TIME]
-    return Scope(
+    return Coverage(
         sessions=len(history.sessions),
         events=len(history),
         first_us=int(times.min()) if len(times) else None,

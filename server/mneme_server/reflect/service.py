@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mneme.v1 import reflect_service_pb2 as pb
 
+from mneme_server.common.errors import InvalidArgument
 from mneme_server.reflect import messages as convert
-from mneme_server.reflect.model import Analysis
 from mneme_server.reflect.reflecting import Reflect
 from mneme_server.transport.call import Call
 
@@ -18,11 +18,10 @@ class ReflectServicer:
 
     def Reflect(self, request: pb.ReflectRequest, call: Call) -> pb.ReflectResponse:
         """Run one analysis."""
-        reflection = self._reflect(
-            call.tenant,
-            Analysis(request.analysis),
-            convert.history_filter(request),
-            convert.params(request),
-            request.limit,
-        )
-        return convert.reflect_response(reflection)
+        params, filter_ = convert.params(request), convert.history_filter(request)
+        try:
+            report = self._reflect(call.tenant, params, filter_, request.limit)
+        except InvalidArgument as error:  # Of a request that keeps the rules, only parameters.
+            error.field = f"{convert.params_field(request)}.{error.field}"
+            raise
+        return convert.reflect_response(report)

@@ -24,7 +24,7 @@ from mneme_server.reflect.model import (
     Trend,
 )
 from mneme_server.reflect.outcomes import outcomes_by
-from mneme_server.reflect.params import ComparisonParams
+from mneme_server.reflect.params import SessionComparisonParams
 from mneme_server.reflect.stats import (
     NO_INTERVAL,
     Floats,
@@ -58,7 +58,7 @@ class _Measure(NamedTuple):
     rising_is_better: bool | None
 
 
-def session_comparison(history: History, params: ComparisonParams, limit: int) -> Findings:
+def session_comparison(history: History, params: SessionComparisonParams, limit: int) -> Findings:
     """Compare the recent sessions with the earlier ones, measure by measure."""
     notes = list(history.notes)
     recent = _recent(history, params, notes)
@@ -103,7 +103,9 @@ def _is_enough(recent: int, earlier: int) -> bool:
     return min(recent, earlier) >= MIN_SIDE
 
 
-def _recent(history: History, params: ComparisonParams, notes: list[str]) -> NDArray[np.bool_]:
+def _recent(
+    history: History, params: SessionComparisonParams, notes: list[str]
+) -> NDArray[np.bool_]:
     """Return which sessions are recent (s,)."""
     starts = history.sessions.start_us
     count = len(starts)
@@ -121,7 +123,7 @@ def _recent(history: History, params: ComparisonParams, notes: list[str]) -> NDA
         which = "older than" if recent.sum() >= MIN_SIDE else "of the last"
         notes.append(
             f"fewer than {MIN_SIDE} sessions are {which} {_DEFAULT_DAYS:g} days, so the later"
-            " half is compared with the earlier half; params recent_days or recent_sessions choose"
+            " half is compared with the earlier half; recent_days or recent_sessions choose"
         )
         return places >= count - count // 2
     return recent

@@ -19,7 +19,7 @@ from mneme_server.reflect.effects import (
 )
 from mneme_server.reflect.history import NONE, History
 from mneme_server.reflect.model import Findings, SequenceCount, ToolSequences, ToolUse
-from mneme_server.reflect.params import SequenceParams
+from mneme_server.reflect.params import ToolSequencesParams
 from mneme_server.reflect.sequence_insights import sequence_insights
 from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.tool_loops import tool_loops
@@ -29,11 +29,11 @@ NEEDED = tool_calls.NEEDED
 
 
 def tool_sequences(
-    history: History, reader: HistoryReader, params: SequenceParams, limit: int
+    history: History, reader: HistoryReader, params: ToolSequencesParams, limit: int
 ) -> Findings:
     """Count the sequences, test what they precede, and find loops."""
     calls = find_calls(history)
-    grams = grams_of(calls, range(params.min_length, params.max_length + 1))
+    grams = grams_of(calls, params.lengths)
     before = {
         "errors": _before_errors(grams, calls, params),
         "success": _before_outcome(grams, Outcome.SUCCESS, calls, history, params),
@@ -73,7 +73,7 @@ def tool_sequences(
     )
 
 
-def _before_errors(grams: list[Grams], calls: Calls, params: SequenceParams) -> list[Effects]:
+def _before_errors(grams: list[Grams], calls: Calls, params: ToolSequencesParams) -> list[Effects]:
     fails = np.zeros(len(calls), bool)
     fails[calls.failed] = True
     follows = np.zeros(len(calls), bool)
@@ -94,7 +94,11 @@ def _before_errors(grams: list[Grams], calls: Calls, params: SequenceParams) -> 
 
 
 def _before_outcome(
-    grams: list[Grams], outcome: Outcome, calls: Calls, history: History, params: SequenceParams
+    grams: list[Grams],
+    outcome: Outcome,
+    calls: Calls,
+    history: History,
+    params: ToolSequencesParams,
 ) -> list[Effects]:
     known = history.sessions.outcome != Outcome.UNKNOWN
     has = history.sessions.outcome == outcome
@@ -179,7 +183,7 @@ def _common(
 
 
 def _notes(
-    families: list[Effects], calls: Calls, history: History, params: SequenceParams
+    families: list[Effects], calls: Calls, history: History, params: ToolSequencesParams
 ) -> list[str]:
     if not len(calls):
         return ["there are no tool calls in range"]

@@ -10,7 +10,7 @@ from typing import Any, cast
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
-from protovalidate import FieldPathElementPb, Validator, Violation
+from protovalidate import FieldPathElementPb, Validator, Violation, ViolationPb
 
 from mneme_server.common.errors import Reason
 from mneme_server.transport.errors import InvalidRequest
@@ -19,6 +19,7 @@ from mneme_server.transport.errors import Violation as FieldViolation
 _BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
 """Words of rule ids, such as `int32.gte_lte`, that bound a number, a size or a time."""
 
+_REQUIRED = "required"
 
 _validator = Validator()
 
@@ -73,15 +74,31 @@ def _lists(descriptor: Descriptor) -> list[tuple[FieldDescriptor, int]]:
 def _to_field_violation(violation: Violation, prefix: str) -> FieldViolation:
     found = violation.proto
     path = found.field.elements if found.field is not None else []
-    rule = found.rule_id.rpartition(".")[2]
+    about, _, rule = found.rule_id.rpartition(".")
+    if _is_of_message(found):
+        return FieldViolation(_joined(prefix, _path(path), about), found.message, _reason(rule))
     is_element = bool(path) and path[-1].subscript is not None
-    if rule == "required" or (not is_element and _is_empty(violation.field_value, rule)):
-        reason, message = Reason.MISSING_REQUIRED_FIELD, "is required"
-    else:
-        reason = Reason.OUT_OF_RANGE if _is_limit(rule) else Reason.INVALID_PARAMETER
-        message = found.message or f"breaks the rule {found.rule_id}"
-    name = ".".join(part for part in (prefix, _path(path)) if part)
-    return FieldViolation(name, message, reason)
+    if not is_element and _is_empty(violation.field_value, rule):
+        rule = _REQUIRED
+    message = found.message or f"breaks the rule {found.rule_id}"
+    if rule == _REQUIRED:
+        message = "is required"
+    return FieldViolation(_joined(prefix, _path(path)), message, _reason(rule))
+
+
+def _is_of_message(found: ViolationPb) -> bool:
+    """Tell whether the rule compares fields of a message: written in CEL, its id is FIELD.RULE."""
+    return found.rule is None  # Else it leads to the rule, in the options of a field.
+
+
+def _reason(rule: str) -> Reason:
+    if rule == _REQUIRED:
+        return Reason.MISSING_REQUIRED_FIELD
+    return Reason.OUT_OF_RANGE if _is_limit(rule) else Reason.INVALID_PARAMETER
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
 
 
 def _is_empty(value: object, rule: str) -> bool:

@@ -253,7 +253,7 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     (
         "agentlens_reflect",
         {"analysis": "cost_analysis", "params": {"modle": "x"}},
-        "known are model, bucket",
+        "params.modle: CostAnalysisParams has no such field; it has model, bucket",
     ),
     ("agentlens_context", {"topic": ""}, "agentlens_context: query: "),
     ("agentlens_context", {"topic": "x", "userId": "y" * 201}, "agentlens_context: userId:"),

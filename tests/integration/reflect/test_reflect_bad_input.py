@@ -9,7 +9,7 @@ import pytest
 from mneme.v1 import reflect_service_pb2 as pb
 from support.api import Api, refused
 from support.making import at
-from support.reflecting import COMPARISON, COST, ERRORS, SEQUENCES, TRENDS, reflect
+from support.reflecting import COMPARISON, COST, ERRORS, SEQUENCES, TRENDS, reflect, session
 
 _BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"analysis": 0}, "analysis", "MISSING_REQUIRED_FIELD"),
@@ -22,18 +22,33 @@ _BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"analysis": COST, "tags": [""]}, "tags[0]", "OUT_OF_RANGE"),
     ({"analysis": COST, "tags": ["x"] * 65}, "tags", "OUT_OF_RANGE"),
     ({"analysis": COST, "start_time": at(2), "end_time": at(1)}, "end_time", "INVALID_FILTER"),
-    ({"analysis": ERRORS, "params": {"window": 6}}, "params.window", "OUT_OF_RANGE"),
-    ({"analysis": ERRORS, "params": {"window": "3"}}, "params.window", "INVALID_TYPE"),
-    ({"analysis": ERRORS, "params": {"windw": 3}}, "params.windw", "INVALID_PARAMETER"),
-    ({"analysis": ERRORS, "params": {"min_count": 0.5}}, "params.min_count", "INVALID_TYPE"),
-    ({"analysis": SEQUENCES, "params": {"max_length": 7}}, "params.max_length", "OUT_OF_RANGE"),
-    ({"analysis": SEQUENCES, "params": {"model": "x"}}, "params.model", "INVALID_PARAMETER"),
-    ({"analysis": COST, "params": {"bucket": "month"}}, "params.bucket", "INVALID_PARAMETER"),
-    ({"analysis": COST, "params": {"model": [1]}}, "params.model", "INVALID_TYPE"),
-    ({"analysis": TRENDS, "params": {"bucket": None}}, "params.bucket", "INVALID_TYPE"),
-    ({"analysis": COMPARISON, "params": {"recent_days": -1}}, "params.recent_days", "OUT_OF_RANGE"),
-    ({"analysis": COST, "params": {"model": "x" * 70_000}}, "params", "OUT_OF_RANGE"),
-    ({"analysis": COST, "params": {"model": float("nan")}}, "params", "INVALID_PARAMETER"),
+    ({"analysis": ERRORS, "params": {"window": 6}}, "error_patterns.window", "OUT_OF_RANGE"),
+    ({"analysis": ERRORS, "params": {"window": 0}}, "error_patterns.window", "OUT_OF_RANGE"),
+    ({"analysis": ERRORS, "params": {"min_count": 0}}, "error_patterns.min_count", "OUT_OF_RANGE"),
+    ({"analysis": ERRORS, "params": {"examples": 11}}, "error_patterns.examples", "OUT_OF_RANGE"),
+    ({"analysis": ERRORS, "params": {"tool": "x" * 201}}, "error_patterns.tool", "OUT_OF_RANGE"),
+    ({"analysis": ERRORS, "params": {"baseline": 9}}, "error_patterns.baseline",
+     "INVALID_PARAMETER"),
+    ({"analysis": SEQUENCES, "params": {"max_length": 7}}, "tool_sequences.max_length",
+     "OUT_OF_RANGE"),
+    ({"analysis": SEQUENCES, "params": {"min_length": 4, "max_length": 3}},
+     "tool_sequences.max_length", "OUT_OF_RANGE"),
+    ({"analysis": SEQUENCES, "params": {"min_support": 1}}, "tool_sequences.min_support",
+     "OUT_OF_RANGE"),
+    ({"analysis": COST, "params": {"bucket": 9}}, "cost_analysis.bucket", "INVALID_PARAMETER"),
+    ({"analysis": COST, "params": {"model": "x" * 201}}, "cost_analysis.model", "OUT_OF_RANGE"),
+    ({"analysis": TRENDS, "params": {"bucket": -1}}, "performance_trends.bucket",
+     "INVALID_PARAMETER"),
+    ({"analysis": COMPARISON, "params": {"recent_days": 0}}, "session_comparison.recent_days",
+     "OUT_OF_RANGE"),
+    ({"analysis": COMPARISON, "params": {"recent_days": float("nan")}},
+     "session_comparison.recent_days", "OUT_OF_RANGE"),
+    ({"analysis": COMPARISON, "params": {"recent_sessions": 0}},
+     "session_comparison.recent_sessions", "OUT_OF_RANGE"),
+    ({"analysis": COST, "error_patterns": pb.ErrorPatternsParams(window=2)}, "analysis",
+     "INVALID_PARAMETER"),
+    ({"analysis": ERRORS, "session_comparison": pb.SessionComparisonParams()}, "analysis",
+     "INVALID_PARAMETER"),
 ]  # fmt: skip
 
 
@@ -53,6 +68,15 @@ def test_an_analysis_that_is_left_out_is_answered_with_what_is_required(api: Api
     with refused() as failure:
         api.reflect.Reflect(pb.ReflectRequest())
     assert failure.fields["analysis"]
+
+
+def test_a_bucket_that_cuts_the_range_into_too_many_spans_is_refused(api: Api) -> None:
+    session(api, "early", 0, "a")
+    session(api, "late", 2_000 * 3_600, "a")
+    for analysis, name in ((COST, "cost_analysis"), (TRENDS, "performance_trends")):
+        with refused() as failure:
+            reflect(api, analysis, {"bucket": "hour"})
+        assert (failure.field, failure.reason) == (f"{name}.bucket", "OUT_OF_RANGE")
 
 
 @pytest.mark.parametrize("value", ["'; DROP TABLE events; --", "%", "😀", "_", "\\", '"'])

@@ -5,7 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from mneme._core.convert import fill
 from mneme.cli.charts import bar, sparkline
-from mneme.messages import Analysis, ReflectResponse
+from mneme.messages import (
+    Analysis,
+    Bucket,
+    CostAnalysisParams,
+    ErrorPatternsParams,
+    ReflectResponse,
+)
 from unit.cli.command import Result, mneme
 from unit.client.scripted import ScriptedServer
 
@@ -60,12 +66,39 @@ def test_every_option_reaches_the_server(served: ScriptedServer) -> None:
     assert (list(request.tags), request.limit) == (["x"], 20)
     assert request.start_time.ToJsonString() == "2026-01-01T00:00:00Z"
     assert request.end_time.ToJsonString() == "2026-02-01T00:00:00Z"
-    assert dict(request.params.items()) == {"model": "gpt-4", "bucket": "day"}
+    assert request.cost_analysis == CostAnalysisParams(model="gpt-4", bucket=Bucket.BUCKET_DAY)
 
 
 def test_a_parameter_that_is_a_number_is_sent_as_one(served: ScriptedServer) -> None:
-    mneme("reflect", "error_patterns", "--param", "window=2", "--param", 'tool="7"')
-    assert dict(served.last("Reflect").params.items()) == {"window": 2.0, "tool": "7"}
+    mneme("reflect", "error_patterns", "--param", "window=2", "--param", "tool=7")
+    assert served.last("Reflect").error_patterns == ErrorPatternsParams(window=2, tool="7")
+    mneme("reflect", "session_comparison", "--param", "recent_days=0.5")
+    assert served.last("Reflect").session_comparison.recent_days == 0.5
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        (["windw=2"], "windw: error_patterns has tool, min_count, window, examples, baseline"),
+        (["window=two"], "window: 'two' is no whole number"),
+        (["window=2.5"], "window: '2.5' is no whole number"),
+        (["min_count=99999999999"], "min_count"),
+        (["baseline=none"], "baseline: 'none' is none of all_calls, same_tool"),
+    ],
+)
+def test_a_parameter_that_the_analysis_does_not_take_is_refused(
+    params: list[str], said: str, served: ScriptedServer
+) -> None:
+    result = mneme("reflect", "error_patterns", *(f"--param={param}" for param in params))
+    assert (result.code, served.seen) == (2, []), result.err
+    assert said in result.err
+
+
+def test_of_two_parameters_that_exclude_each_other_one_is_refused(served: ScriptedServer) -> None:
+    params = ["--param", "recent_days=3", "--param", "recent_sessions=5"]
+    result = mneme("reflect", "session_comparison", *params)
+    assert (result.code, served.seen) == (2, [])
+    assert "recent_sessions: recent_days is given, too, and only one of them may be" in result.err
 
 
 @pytest.mark.parametrize("text", ["window", "=3"])

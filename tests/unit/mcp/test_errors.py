@@ -69,7 +69,8 @@ def test_a_server_that_is_not_ready_says_why_itself() -> None:
         ("memory_log", "type", "event_type"),
         ("agentlens_log_event", "events[0].id", "eventId"),
         ("sleep", "open_todos[0].content", "open_todos[0].content"),
-        ("agentlens_reflect", "params.bucket", "params.bucket"),
+        ("agentlens_reflect", "cost_analysis.bucket", "params.bucket"),
+        ("agentlens_reflect", "tool_sequences.max_length", "params.maxLength"),
     ],
 )
 def test_fields_at_fault_are_named_as_the_caller_named_them(

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from mneme_server.events.model import EventType
 from mneme_server.reflect.cost_analysis import NEEDED, cost_analysis
 from mneme_server.reflect.model import CostAnalysis, Findings, Trend
-from mneme_server.reflect.params import CostParams
+from mneme_server.reflect.params import Bucket, CostAnalysisParams
 from mneme_server.reflect.prices import Price, PriceTable
 from unit.reflect.making import daily_sessions, most_false_alarms
 from unit.reflect.record import DAY, HOUR, Record
@@ -14,14 +16,16 @@ PRICES = PriceTable({"large": Price(2e-6, 8e-6)})
 
 
 def found_in(
-    record: Record, limit: int = 10, prices: PriceTable | None = None, **params: str
+    record: Record, limit: int = 10, prices: PriceTable | None = None, **params: Any
 ) -> Findings:
     history = record.history(*NEEDED)
-    return cost_analysis(history, record, CostParams(**params), limit, prices or PriceTable())
+    return cost_analysis(
+        history, record, CostAnalysisParams(**params), limit, prices or PriceTable()
+    )
 
 
 def costs_in(
-    record: Record, limit: int = 10, prices: PriceTable | None = None, **params: str
+    record: Record, limit: int = 10, prices: PriceTable | None = None, **params: Any
 ) -> CostAnalysis:
     result = found_in(record, limit, prices, **params).result
     assert isinstance(result, CostAnalysis)
@@ -41,7 +45,7 @@ def spending() -> Record:
 
 
 def test_cost_is_broken_down_by_model_by_tag_and_over_time() -> None:
-    result = costs_in(spending(), bucket="hour")
+    result = costs_in(spending(), bucket=Bucket.HOUR)
     assert [(s.key, s.cost_usd) for s in result.by_model] == [
         ("large", 3.0), ("small", 1.0), ("", 0.5),
     ]  # fmt: skip
@@ -131,4 +135,4 @@ def test_spans_without_events_are_left_out() -> None:
     record = Record()
     record.add("s", ANSWER, 0, cost=1.0)
     record.add("s", ANSWER, 9 * DAY, cost=1.0)
-    assert len(costs_in(record, bucket="day").over_time) == 2
+    assert len(costs_in(record, bucket=Bucket.DAY).over_time) == 2

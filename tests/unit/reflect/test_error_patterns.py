@@ -5,7 +5,7 @@ import pytest
 from mneme_server.events.model import EventType
 from mneme_server.reflect.error_patterns import NEEDED, error_patterns
 from mneme_server.reflect.model import ErrorPatterns, Findings
-from mneme_server.reflect.params import ErrorParams
+from mneme_server.reflect.params import Baseline, ErrorPatternsParams
 from unit.reflect.making import TOOLS, most_false_alarms, random_calls
 from unit.reflect.record import Record
 
@@ -13,7 +13,7 @@ ADD_UP = "payment amount does not add up, total is {}, paid {}"
 
 
 def found_in(record: Record, limit: int = 10, **params: object) -> Findings:
-    given = ErrorParams(**params)  # type: ignore[arg-type]
+    given = ErrorPatternsParams(**params)  # type: ignore[arg-type]
     return error_patterns(record.history(*NEEDED), record, given, limit)
 
 
@@ -100,7 +100,7 @@ def planted(seed: int, baseline: float = 0.02) -> Record:
 
 def test_a_planted_sequence_before_an_error_is_found_with_an_interval_around_its_lift() -> None:
     for seed in range(3):
-        findings = found_in(planted(seed), baseline="same_tool", tool="pay")
+        findings = found_in(planted(seed), baseline=Baseline.SAME_TOOL, tool="pay")
         told = [i for i in findings.insights if i.type == "error_after_sequence"]
         assert ("refund",) in [tuple(i.data["tools"]) for i in told]  # type: ignore[arg-type]
         assert isinstance(findings.result, ErrorPatterns)
@@ -111,8 +111,10 @@ def test_a_planted_sequence_before_an_error_is_found_with_an_interval_around_its
 
 
 @pytest.mark.parametrize("moody", [False, True], ids=["alike", "moody"])
-@pytest.mark.parametrize("baseline", ["all_calls", "same_tool"])
-def test_in_random_calls_false_alarms_are_as_rare_as_stated(moody: bool, baseline: str) -> None:
+@pytest.mark.parametrize("baseline", Baseline)
+def test_in_random_calls_false_alarms_are_as_rare_as_stated(
+    moody: bool, baseline: Baseline
+) -> None:
     runs = 25
     alarms = 0
     for seed in range(runs):

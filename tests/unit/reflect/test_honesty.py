@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.events.history import HistoryFilter
 from mneme_server.events.model import EventType
-from mneme_server.reflect.model import Analysis, Reflection
+from mneme_server.reflect.model import AnalysisReport
 from mneme_server.reflect.reflecting import Reflect
 from unit.reflect.record import DAY, Record
-from unit.reflect.test_reflecting import Tenants
+from unit.reflect.test_reflecting import EVERY, Tenants
 
 _NONSENSE = re.compile(
     r"\bnan\b|\binf\b|(?<![\d.,])0×|\b0 times|\$0\.00|by 0(?:\.0+)? |\(0 to 0\)|\b0 % a day|-0\b",
@@ -20,13 +20,13 @@ _NONSENSE = re.compile(
 )
 
 
-def every_analysis(record: Record) -> list[Reflection]:
+def every_analysis(record: Record) -> list[AnalysisReport]:
     reflect = Reflect(Tenants(record))
-    return [reflect("t", analysis, HistoryFilter(), {}, 10) for analysis in Analysis]
+    return [reflect("t", params, HistoryFilter(), 10) for params in EVERY]
 
 
-def check(reflection: Reflection) -> None:
-    for insight in reflection.insights:
+def check(report: AnalysisReport) -> None:
+    for insight in report.insights:
         data = insight.data
         assert not _NONSENSE.search(insight.summary), insight.summary
         if "q_value" in data:
@@ -39,8 +39,8 @@ def check(reflection: Reflection) -> None:
             assert data["slope_per_day"] != 0
         if "difference" in data:
             assert data["difference"] != 0
-    if any("q_value" in insight.data for insight in reflection.insights):
-        assert reflection.caveat
+    if any("q_value" in insight.data for insight in report.insights):
+        assert report.caveat
 
 
 SESSIONS = st.lists(
@@ -72,8 +72,8 @@ def test_no_finding_is_one_of_nothing(
                 name, EventType.LLM_RESPONSE, at + step, cost=cost, duration=1_000, model="m"
             )
         at += gap
-    for reflection in every_analysis(record):
-        check(reflection)
+    for report in every_analysis(record):
+        check(report)
 
 
 @pytest.mark.parametrize("shape", ["constant", "zeros", "silent", "one", "talk"])
@@ -89,7 +89,7 @@ def test_records_without_a_story_have_no_findings_that_compare(shape: str) -> No
             record.add(name, EventType.LLM_RESPONSE, at, cost=0.0, duration=0, model="m")
         elif shape == "talk":
             record.add(name, EventType.MESSAGE, at, text="hello")
-    for reflection in every_analysis(record):
-        check(reflection)
-        compares = [i for i in reflection.insights if "q_value" in i.data]
+    for report in every_analysis(record):
+        check(report)
+        compares = [i for i in report.insights if "q_value" in i.data]
         assert compares == []

@@ -5,14 +5,14 @@ import pytest
 from mneme_server.events.model import EventType, SessionStatus
 from mneme_server.reflect.compared import OutcomeBy
 from mneme_server.reflect.model import Insight, SessionComparison
-from mneme_server.reflect.params import ComparisonParams
+from mneme_server.reflect.params import SessionComparisonParams
 from mneme_server.reflect.session_comparison import NEEDED, session_comparison
 from unit.reflect.making import most_false_alarms
 from unit.reflect.record import DAY, Record
 
 
 def compared(record: Record, limit: int = 10) -> tuple[dict[str, OutcomeBy], list[Insight]]:
-    findings = session_comparison(record.history(*NEEDED), ComparisonParams(), limit)
+    findings = session_comparison(record.history(*NEEDED), SessionComparisonParams(), limit)
     assert isinstance(findings.result, SessionComparison)
     return {by.dimension: by for by in findings.result.outcomes}, findings.insights
 
@@ -107,7 +107,7 @@ def test_sessions_that_hold_only_a_handover_are_no_cheap_ones() -> None:
     history = record.history(*NEEDED)
     assert len(history.sessions) == 20
     assert history.notes == ["10 sessions left out that hold no events, only a handover"]
-    findings = session_comparison(history, ComparisonParams(recent_sessions=10), 10)
+    findings = session_comparison(history, SessionComparisonParams(recent_sessions=10), 10)
     assert isinstance(findings.result, SessionComparison)
     assert findings.result.recent_count == 10
     (cost,) = [c for c in findings.result.comparisons if c.measure == "cost_per_session"]

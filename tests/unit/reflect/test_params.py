@@ -1,81 +1,79 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mneme_server.common.canonical import JsonObject
-from mneme_server.common.errors import InvalidArgument, Reason
+from mneme._core.convert import fill
+from mneme.v1 import reflect_service_pb2 as pb
+from mneme_server.reflect.messages import params, params_field
 from mneme_server.reflect.params import (
-    ComparisonParams,
-    CostParams,
-    ErrorParams,
-    SequenceParams,
-    comparison_params,
-    cost_params,
-    error_params,
-    sequence_params,
-    trend_params,
+    Baseline,
+    Bucket,
+    CostAnalysisParams,
+    ErrorPatternsParams,
+    Params,
+    PerformanceTrendsParams,
+    SessionComparisonParams,
+    ToolSequencesParams,
 )
+from mneme_server.transport.defaults import fill_defaults
 
 
-def test_without_parameters_the_documented_defaults_hold() -> None:
-    assert error_params({}) == ErrorParams("", 1, 3, 3, "all_calls")
-    assert sequence_params({}) == SequenceParams(1, 4, 3)
-    assert cost_params({}) == CostParams("", "")
-    assert trend_params({}).bucket == ""
-    assert comparison_params({}) == ComparisonParams(None, None)
-
-
-def test_parameters_are_taken_as_given() -> None:
-    given: JsonObject = {
-        "tool": "pay",
-        "min_count": 2,
-        "window": 5,
-        "examples": 0,
-        "baseline": "same_tool",
-    }
-    assert error_params(given) == ErrorParams("pay", 2, 5, 0, "same_tool")
-    assert sequence_params({"min_length": 5}).max_length == 5
-    assert comparison_params({"recent_days": 0.5}).recent_days == 0.5
+def read(**fields: Any) -> Params:
+    request = pb.ReflectRequest()
+    fill(request, fields)
+    fill_defaults(request)
+    return params(request)
 
 
 @pytest.mark.parametrize(
-    ("read", "given", "field", "reason"),
+    ("name", "defaults"),
     [
-        (error_params, {"windw": 3}, "windw", Reason.INVALID_PARAMETER),
-        (error_params, {"window": 6}, "window", Reason.OUT_OF_RANGE),
-        (error_params, {"window": 0}, "window", Reason.OUT_OF_RANGE),
-        (error_params, {"window": 2.5}, "window", Reason.INVALID_TYPE),
-        (error_params, {"window": True}, "window", Reason.INVALID_TYPE),
-        (error_params, {"window": "3"}, "window", Reason.INVALID_TYPE),
-        (error_params, {"window": None}, "window", Reason.INVALID_TYPE),
-        (error_params, {"tool": 7}, "tool", Reason.INVALID_TYPE),
-        (error_params, {"tool": "x" * 201}, "tool", Reason.OUT_OF_RANGE),
-        (error_params, {"baseline": "none"}, "baseline", Reason.INVALID_PARAMETER),
-        (error_params, {"bucket": "day"}, "bucket", Reason.INVALID_PARAMETER),
-        (sequence_params, {"max_length": 7}, "max_length", Reason.OUT_OF_RANGE),
-        (sequence_params, {"min_length": 4, "max_length": 3}, "max_length", Reason.OUT_OF_RANGE),
-        (sequence_params, {"min_support": 1}, "min_support", Reason.OUT_OF_RANGE),
-        (cost_params, {"bucket": "month"}, "bucket", Reason.INVALID_PARAMETER),
-        (cost_params, {"model": ["a"]}, "model", Reason.INVALID_TYPE),
-        (trend_params, {"bucket": {}}, "bucket", Reason.INVALID_TYPE),
-        (comparison_params, {"recent_days": 0}, "recent_days", Reason.OUT_OF_RANGE),
-        (comparison_params, {"recent_days": "7"}, "recent_days", Reason.INVALID_TYPE),
-        (comparison_params, {"recent_sessions": 0}, "recent_sessions", Reason.OUT_OF_RANGE),
-        (comparison_params, {"recent_sessions": 3, "recent_days": 3}, "recent_sessions",
-         Reason.INVALID_PARAMETER),
+        ("error_patterns", ErrorPatternsParams("", 1, 3, 3, Baseline.ALL_CALLS)),
+        ("tool_sequences", ToolSequencesParams(1, None, 3)),
+        ("cost_analysis", CostAnalysisParams("", Bucket.BY_RANGE)),
+        ("performance_trends", PerformanceTrendsParams(Bucket.BY_RANGE)),
+        ("session_comparison", SessionComparisonParams(None, None)),
     ],
-)  # fmt: skip
-def test_a_wrong_parameter_is_named(
-    read: Callable[[Any], object], given: dict[str, Any], field: str, reason: Reason
+)
+def test_an_analysis_is_asked_for_by_name_or_by_parameters_and_has_the_documented_defaults(
+    name: str, defaults: Params
 ) -> None:
-    with pytest.raises(InvalidArgument) as refused:
-        read(given)
-    assert (refused.value.field, refused.value.reason) == (f"params.{field}", reason)
-    assert f"params.{field}" in refused.value.message
+    assert read(analysis=name) == read(**{name: {}}) == read(analysis=name, **{name: {}})
+    assert read(analysis=name) == defaults
+    assert params_field(pb.ReflectRequest(analysis="ANALYSIS_" + name.upper())) == name
 
 
-def test_an_unknown_parameter_is_answered_with_those_there_are() -> None:
-    with pytest.raises(InvalidArgument, match="recent_days, recent_sessions"):
-        comparison_params({"days": 3})
+def test_parameters_are_taken_as_given() -> None:
+    given = {"tool": "pay", "min_count": 2, "window": 5, "examples": 0, "baseline": "same_tool"}
+    assert read(error_patterns=given) == ErrorPatternsParams("pay", 2, 5, 0, Baseline.SAME_TOOL)
+    costs = read(cost_analysis={"model": "m", "bucket": "week"})
+    assert costs == CostAnalysisParams("m", Bucket.WEEK)
+    compared = read(session_comparison={"recent_days": 0.5})
+    assert compared == SessionComparisonParams(recent_days=0.5)
+
+
+@pytest.mark.parametrize(
+    ("given", "lengths"),
+    [
+        ({}, [1, 2, 3, 4]),
+        ({"min_length": 3}, [3, 4]),
+        ({"min_length": 5}, [5]),
+        ({"max_length": 2}, [1, 2]),
+        ({"min_length": 2, "max_length": 6}, [2, 3, 4, 5, 6]),
+    ],
+)
+def test_a_default_never_contradicts_what_is_given(
+    given: dict[str, int], lengths: list[int]
+) -> None:
+    found = read(tool_sequences=given)
+    assert isinstance(found, ToolSequencesParams)
+    assert list(found.lengths) == lengths
+
+
+def test_what_the_domain_calls_an_enum_has_the_numbers_of_the_api() -> None:
+    for kind, wire in ((Baseline, pb.Baseline), (Bucket, pb.Bucket)):
+        prefix = wire.DESCRIPTOR.name.upper()
+        for member in kind:
+            if member:
+                assert wire.Value(f"{prefix}_{member.name}") == member

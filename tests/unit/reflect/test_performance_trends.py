@@ -5,17 +5,17 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.events.model import EventType, SessionStatus
 from mneme_server.reflect.buckets import MAX_BUCKETS, buckets_over
 from mneme_server.reflect.model import Findings, PerformanceTrends, Trend
-from mneme_server.reflect.params import TrendParams
+from mneme_server.reflect.params import Bucket, PerformanceTrendsParams
 from mneme_server.reflect.performance_trends import NEEDED, performance_trends
 from unit.reflect.making import daily_sessions, most_false_alarms
 from unit.reflect.record import DAY, HOUR, Record
 
 
-def found_in(record: Record, bucket: str = "") -> Findings:
-    return performance_trends(record.history(*NEEDED), TrendParams(bucket))
+def found_in(record: Record, bucket: Bucket = Bucket.BY_RANGE) -> Findings:
+    return performance_trends(record.history(*NEEDED), PerformanceTrendsParams(bucket))
 
 
-def trends_in(record: Record, bucket: str = "") -> PerformanceTrends:
+def trends_in(record: Record, bucket: Bucket = Bucket.BY_RANGE) -> PerformanceTrends:
     result = found_in(record, bucket).result
     assert isinstance(result, PerformanceTrends)
     return result
@@ -31,7 +31,7 @@ def test_trend_data_has_success_rate_latency_and_sessions_an_hour_over_time() ->
         )
     record.session("later", at=2 * HOUR, status=SessionStatus.COMPLETED)
     record.add("later", EventType.ERROR, 2 * HOUR, error="x")
-    first, empty, last = trends_in(record, "hour").points
+    first, empty, last = trends_in(record, Bucket.HOUR).points
     assert first.session_count == 3
     assert first.success_rate == pytest.approx(2 / 3)
     assert first.latency_p50_ms == first.latency_mean_ms == 200
@@ -89,7 +89,7 @@ def test_a_change_of_next_to_nothing_is_no_trend_however_sure() -> None:
             record.add(
                 f"s{day}", EventType.LLM_RESPONSE, day * DAY + step, duration=400_000 + 10 * day
             )
-    findings = found_in(record, "day")
+    findings = found_in(record, Bucket.DAY)
     assert isinstance(findings.result, PerformanceTrends)
     latency = findings.result.latency
     assert latency.q_value < 0.001
@@ -107,7 +107,7 @@ def test_a_trend_whose_slope_is_0_is_none() -> None:
             # Errors on a few of the later days: the test is sure, most days have none all the same.
             if day > 30 and day % 3 == 0:
                 record.add(name, EventType.ERROR, day * DAY + number, error="bad")
-    findings = found_in(record, "day")
+    findings = found_in(record, Bucket.DAY)
     assert isinstance(findings.result, PerformanceTrends)
     errors = findings.result.error_rate
     assert errors.q_value <= 0.05
@@ -133,7 +133,7 @@ def test_sessions_that_all_began_at_once_have_no_rate_beyond_their_number() -> N
 
 
 def test_with_fewer_than_five_spans_there_is_no_trend() -> None:
-    findings = found_in(daily_sessions(1, 4, success=(0, 1)), "day")
+    findings = found_in(daily_sessions(1, 4, success=(0, 1)), Bucket.DAY)
     result = findings.result
     assert isinstance(result, PerformanceTrends)
     assert result.success_rate.trend is Trend.UNKNOWN
@@ -145,7 +145,7 @@ def test_spans_without_data_have_no_rate_but_a_throughput_of_zero() -> None:
     record = Record()
     for day in (0, 1, 2, 10, 11, 12):
         record.session(f"s{day}", at=day * DAY + HOUR, status=SessionStatus.COMPLETED)
-    result = trends_in(record, "day")
+    result = trends_in(record, Bucket.DAY)
     assert result.success_rate.points == 5  # Of the last day less than half was seen.
     assert result.throughput.points == 12
 
@@ -170,23 +170,26 @@ def test_without_sessions_there_is_nothing() -> None:
     [(3 * HOUR, HOUR), (4 * DAY, HOUR), (10 * DAY, DAY), (300 * DAY, 7 * DAY)],
 )
 def test_the_span_follows_from_the_range(seconds: float, span: float) -> None:
-    assert buckets_over(0, round(seconds * 1e6), "").seconds == span
+    assert buckets_over(0, round(seconds * 1e6), Bucket.BY_RANGE).seconds == span
 
 
 def test_spans_of_many_years_are_several_weeks_each() -> None:
-    found = buckets_over(0, round(50 * 365 * DAY * 1e6), "")
+    found = buckets_over(0, round(50 * 365 * DAY * 1e6), Bucket.BY_RANGE)
     assert found.count <= 101
     assert found.seconds % (7 * DAY) == 0
 
 
 def test_weeks_begin_on_mondays_and_days_at_midnight() -> None:
     wednesday = 1_780_444_800_000_000  # 2026-06-03.
-    assert buckets_over(wednesday, wednesday, "week").start_us(0) == wednesday - 2 * 86_400_000_000
+    assert (
+        buckets_over(wednesday, wednesday, Bucket.WEEK).start_us(0)
+        == wednesday - 2 * 86_400_000_000
+    )
     noon = wednesday + 43_200_000_000
-    assert buckets_over(noon, noon, "day").start_us(0) == wednesday
+    assert buckets_over(noon, noon, Bucket.DAY).start_us(0) == wednesday
 
 
 def test_a_span_that_makes_too_many_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="at most 1,000") as refused:
-        buckets_over(0, round((MAX_BUCKETS + 1) * HOUR * 1e6), "hour")
-    assert refused.value.field == "params.bucket"
+        buckets_over(0, round((MAX_BUCKETS + 1) * HOUR * 1e6), Bucket.HOUR)
+    assert refused.value.field == "bucket"

@@ -3,12 +3,12 @@ from __future__ import annotations
 from mneme_server.events.model import EventType
 from mneme_server.reflect.error_patterns import NEEDED, error_patterns
 from mneme_server.reflect.model import ErrorPattern, ErrorPatterns, Findings
-from mneme_server.reflect.params import ErrorParams
+from mneme_server.reflect.params import ErrorPatternsParams
 from unit.reflect.record import Record
 
 
 def found_in(record: Record) -> Findings:
-    return error_patterns(record.history(*NEEDED), record, ErrorParams(), 10)
+    return error_patterns(record.history(*NEEDED), record, ErrorPatternsParams(), 10)
 
 
 def pattern_in(record: Record) -> ErrorPattern:

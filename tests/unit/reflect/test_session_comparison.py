@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from mneme_server.events.model import EventType
 from mneme_server.reflect.model import Comparison, Findings, SessionComparison, Trend
-from mneme_server.reflect.params import ComparisonParams
+from mneme_server.reflect.params import SessionComparisonParams
 from mneme_server.reflect.session_comparison import NEEDED, session_comparison
 from unit.reflect.making import most_false_alarms
 from unit.reflect.record import DAY, Record
 
 
 def found_in(record: Record, limit: int = 10, **params: float) -> Findings:
-    given = ComparisonParams(**params)  # type: ignore[arg-type]
+    given = SessionComparisonParams(**params)  # type: ignore[arg-type]
     return session_comparison(record.history(*NEEDED), given, limit)
 
 

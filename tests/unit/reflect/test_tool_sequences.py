@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mneme_server.events.model import EventType, SessionStatus
 from mneme_server.reflect.model import Findings, ToolSequences
-from mneme_server.reflect.params import SequenceParams
+from mneme_server.reflect.params import ToolSequencesParams
 from mneme_server.reflect.tool_loops import arguments_of
 from mneme_server.reflect.tool_sequences import NEEDED, tool_sequences
 from unit.reflect.making import TOOLS, most_false_alarms, random_calls
@@ -12,7 +12,7 @@ from unit.reflect.record import Record
 
 
 def found_in(record: Record, limit: int = 10, **params: int) -> Findings:
-    return tool_sequences(record.history(*NEEDED), record, SequenceParams(**params), limit)
+    return tool_sequences(record.history(*NEEDED), record, ToolSequencesParams(**params), limit)
 
 
 def sequences_in(record: Record, limit: int = 10, **params: int) -> ToolSequences:

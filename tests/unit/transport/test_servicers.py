@@ -27,6 +27,7 @@ from mneme_server.corpus.document import Scope
 from mneme_server.events.service import EventServicer
 from mneme_server.learn.service import LearnServicer
 from mneme_server.recall.search import Answer, Outcome, RecallQuery
+from mneme_server.reflect.params import Bucket, CostAnalysisParams
 from mneme_server.recall.service import RecallServicer
 from mneme_server.reflect.service import ReflectServicer
 from mneme_server.runtime.foreground import Foreground
@@ -171,19 +172,20 @@ def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
     assert (answer.searched_count, answer.pending_count) == (7, 2)
 
 
-def test_an_analysis_is_asked_for_with_its_parameters_as_plain_values() -> None:
+def test_an_analysis_is_asked_for_with_its_parameters() -> None:
     asked: list[tuple[Any, ...]] = []
 
     def reflect(*given: Any) -> Any:
         asked.append(given)
-        raise errors.InvalidArgument("enough", field="params.bucket")
+        raise errors.InvalidArgument("enough", field="bucket")
 
     servicer: Any = ReflectServicer(reflect)  # type: ignore[arg-type]
     method = reflect_pb.DESCRIPTOR.services_by_name["ReflectService"].methods_by_name["Reflect"]
-    request = reflect_pb.ReflectRequest(analysis=reflect_pb.ANALYSIS_COST_ANALYSIS)
-    request.params.update({"bucket": "week", "models": ["a", "b"]})
+    request = reflect_pb.ReflectRequest(
+        cost_analysis=reflect_pb.CostAnalysisParams(model="m", bucket=reflect_pb.BUCKET_WEEK)
+    )
     _, code, message = call(servicer, method, request)
     assert (code, message) == (StatusCode.INVALID_ARGUMENT, "enough")
-    ((tenant, analysis, _, params, limit),) = asked
-    assert (tenant, analysis.name, limit) == (TENANT, "COST_ANALYSIS", 10)
-    assert dict(params) == {"bucket": "week", "models": ["a", "b"]}
+    ((tenant, params, _, limit),) = asked
+    assert (tenant, limit) == (TENANT, 10)
+    assert params == CostAnalysisParams("m", Bucket.WEEK)

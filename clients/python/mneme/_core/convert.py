@@ -95,7 +95,22 @@ def _fill(message: Message, fields: Mapping[str, Any]) -> None:
 
 @cache
 def _setters(descriptor: Descriptor) -> dict[str, Setter]:
-    return {field.name: _setter(field) for field in descriptor.fields}
+    return {field.name: _alone(field, _setter(field)) for field in descriptor.fields}
+
+
+def _alone(field: FieldDescriptor, setter: Setter) -> Setter:
+    """The setter, which refuses a second field of a oneof: protobuf would forget the first."""
+    group = field.containing_oneof
+    if group is None or len(group.fields) == 1:  # An optional field is a oneof of its own.
+        return setter
+    group_name = group.name
+
+    def set_alone(message: Any, value: Any) -> None:
+        if other := message.WhichOneof(group_name):
+            raise _MisfitError(f"{other} is given, too, and only one of them may be", ArgumentError)
+        setter(message, value)
+
+    return set_alone
 
 
 def _setter(field: FieldDescriptor) -> Setter:

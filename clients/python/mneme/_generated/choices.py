@@ -11,6 +11,17 @@ AnalysisChoice = Literal[
     "session_comparison",
 ]
 
+BaselineChoice = Literal[
+    "all_calls",
+    "same_tool",
+]
+
+BucketChoice = Literal[
+    "hour",
+    "day",
+    "week",
+]
+
 ErrorReasonChoice = Literal[
     "invalid_parameter",
     "missing_required_field",
@@ -150,6 +161,8 @@ TrendChoice = Literal[
 
 __all__ = [
     "AnalysisChoice",
+    "BaselineChoice",
+    "BucketChoice",
     "ErrorReasonChoice",
     "EventTypeChoice",
     "HandoverListChoice",

@@ -8,11 +8,24 @@ from datetime import datetime, timedelta
 from typing import Any, Required, TypedDict
 
 from mneme._generated.choices import (
+    BaselineChoice,
+    BucketChoice,
     EventTypeChoice,
     ImportanceChoice,
     OutcomeChoice,
     SeverityChoice,
 )
+
+
+class CostAnalysisParamsFields(TypedDict, total=False):
+    """Parameters of COST_ANALYSIS."""
+
+    model: str
+    """Events of this model only; empty: all. Up to 200 characters."""
+    bucket: BucketChoice
+    """The spans of `over_time` and of its trend; default by the range. One that
+    cuts the range into more than 1,000 spans is refused.
+    """
 
 
 class DecisionFields(TypedDict, total=False):
@@ -22,6 +35,29 @@ class DecisionFields(TypedDict, total=False):
     """What was decided. Required; up to 2,000 characters."""
     rationale: str
     """Why; up to 2,000 characters."""
+
+
+class ErrorPatternsParamsFields(TypedDict, total=False):
+    """Parameters of ERROR_PATTERNS."""
+
+    tool: str
+    """Errors of this tool only; empty: all. Up to 200 characters."""
+    min_count: int
+    """Patterns that occur at least so often: 1 or more.
+    Default: 1.
+    """
+    window: int
+    """Calls that are looked at before an error: 1 to 5.
+    Default: 3.
+    """
+    examples: int
+    """Examples of each pattern at most: 0 to 10.
+    Default: 3.
+    """
+    baseline: BaselineChoice
+    """What the rate of errors after a sequence is compared with.
+    Default: ALL_CALLS.
+    """
 
 
 class LessonFields(TypedDict, total=False):
@@ -155,6 +191,15 @@ class NewEventFields(TypedDict, total=False):
     """
 
 
+class PerformanceTrendsParamsFields(TypedDict, total=False):
+    """Parameters of PERFORMANCE_TRENDS."""
+
+    bucket: BucketChoice
+    """The spans of the series; default by the range. One that cuts the range into
+    more than 1,000 spans is refused.
+    """
+
+
 class RankingWeightsFields(TypedDict, total=False):
     """RankingWeights changes the terms of the HYBRID score. Unset: the server's
     default; 0 switches a term off. docs/recall.md gives the formulas.
@@ -203,6 +248,17 @@ class ReflectionFilterFields(TypedDict, total=False):
     """With all of these labels."""
 
 
+class SessionComparisonParamsFields(TypedDict, total=False):
+    """Parameters of SESSION_COMPARISON."""
+
+    recent_days: float
+    """Those of so many days before the last event looked at: more than 0, up to
+    36,500.
+    """
+    recent_sessions: int
+    """So many of the newest: 1 or more."""
+
+
 class TodoFields(TypedDict, total=False):
     """Todo is something to do."""
 
@@ -212,13 +268,35 @@ class TodoFields(TypedDict, total=False):
     """How urgent: 1 (most) to 5; 0: not said."""
 
 
+class ToolSequencesParamsFields(TypedDict, total=False):
+    """Parameters of TOOL_SEQUENCES."""
+
+    min_length: int
+    """Tools in a sequence at least: 1 to 6.
+    Default: 1.
+    """
+    max_length: int
+    """Tools in a sequence at most: 1 to 6, not less than `min_length`; default 4,
+    or `min_length` where that is more.
+    """
+    min_support: int
+    """Sequences that occur in at least so many sessions: 2 or more.
+    Default: 3.
+    """
+
+
 __all__ = [
+    "CostAnalysisParamsFields",
     "DecisionFields",
+    "ErrorPatternsParamsFields",
     "LessonFields",
     "LessonFilterFields",
     "LockedContextFields",
     "NewEventFields",
+    "PerformanceTrendsParamsFields",
     "RankingWeightsFields",
     "ReflectionFilterFields",
+    "SessionComparisonParamsFields",
     "TodoFields",
+    "ToolSequencesParamsFields",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +10,7 @@ import typer
 from mneme._generated.choices import AnalysisChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
+from mneme.cli.exits import InputError
 from mneme.cli.options import Agent, Project, Tags, User
 from mneme.cli.times import From, To
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 _PATIENCE_S = 120.0
 
 
-def parameter(text: str) -> tuple[str, Any]:
-    """A parameter, KEY=VALUE: a value that is a JSON number or boolean is one, else it is text.
+def parameter(text: str) -> tuple[str, str]:
+    """A parameter, KEY=VALUE.
 
     Raises:
         typer.BadParameter: there is no KEY=.
@@ -28,11 +29,7 @@ def parameter(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise typer.BadParameter(f"{text!r} is no KEY=VALUE")
-    try:
-        parsed = json.loads(value)
-    except ValueError:
-        return key, value
-    return key, parsed if isinstance(parsed, bool | int | float | str) else value
+    return key, value
 
 
 def register(app: App) -> None:
@@ -60,7 +57,8 @@ def reflect(
         typer.Option(
             parser=parameter,
             metavar="KEY=VALUE",
-            help="A parameter of the analysis, e.g. model=NAME, window=2, bucket=day; repeatable.",
+            help="A parameter of the analysis, e.g. model=NAME, window=2, bucket=day; repeatable. "
+            "docs/reflect.md lists them.",
         ),
     ] = None,
 ) -> None:
@@ -78,6 +76,7 @@ def reflect(
     "2.3× (1.4–3.8)" is how much likelier something is, with its 95 % interval; q is the share of
     false findings to expect among those as sure as this one.
     """
+    given: dict[str, Any] = {analysis: _params(analysis, param)} if param else {}
     with cli.connect() as client:
         answer = client.reflect(
             analysis,
@@ -87,9 +86,9 @@ def reflect(
             project=project,
             user_id=user,
             tags=tag,
-            params=dict(param) if param else None,
             limit=limit,
             timeout=cli.settings.timeout or _PATIENCE_S,
+            **given,
         )
     if cli.out.as_json:
         cli.out.message(answer)
@@ -102,6 +101,34 @@ def reflect(
         cli.out.remark(cells.preview(answer.caveat))
     for note in answer.metadata.notes:
         cli.out.remark(f"Note: {cells.preview(note)}")
+
+
+def _params(analysis: AnalysisChoice, given: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The parameters, those that are numbers as numbers."""
+    from mneme.messages import ReflectRequest
+
+    holder = ReflectRequest.DESCRIPTOR.fields_by_name[analysis].message_type
+    assert holder is not None  # Every analysis has its parameters under its own name.
+    known = holder.fields_by_name
+    params: dict[str, Any] = {}
+    for key, text in given:
+        if key not in known:
+            raise InputError(f"--param {key}: {analysis} has {', '.join(known)}")
+        kind = known[key].type
+        if kind == known[key].TYPE_INT32:
+            params[key] = _number(key, text, int, "whole number")
+        elif kind == known[key].TYPE_DOUBLE:
+            params[key] = _number(key, text, float, "number")
+        else:
+            params[key] = text
+    return params
+
+
+def _number(key: str, text: str, kind: Callable[[str], float], name: str) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"--param {key}: {text!r} is no {name}") from None
 
 
 def _looked_at(answer: ReflectResponse) -> str:

@@ -28,6 +28,19 @@ class Trend(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TREND_IMPROVING: _ClassVar[Trend]
     TREND_STABLE: _ClassVar[Trend]
     TREND_DEGRADING: _ClassVar[Trend]
+
+class Baseline(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    BASELINE_UNSPECIFIED: _ClassVar[Baseline]
+    BASELINE_ALL_CALLS: _ClassVar[Baseline]
+    BASELINE_SAME_TOOL: _ClassVar[Baseline]
+
+class Bucket(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    BUCKET_UNSPECIFIED: _ClassVar[Bucket]
+    BUCKET_HOUR: _ClassVar[Bucket]
+    BUCKET_DAY: _ClassVar[Bucket]
+    BUCKET_WEEK: _ClassVar[Bucket]
 ANALYSIS_UNSPECIFIED: Analysis
 ANALYSIS_ERROR_PATTERNS: Analysis
 ANALYSIS_TOOL_SEQUENCES: Analysis
@@ -38,28 +51,89 @@ TREND_UNSPECIFIED: Trend
 TREND_IMPROVING: Trend
 TREND_STABLE: Trend
 TREND_DEGRADING: Trend
+BASELINE_UNSPECIFIED: Baseline
+BASELINE_ALL_CALLS: Baseline
+BASELINE_SAME_TOOL: Baseline
+BUCKET_UNSPECIFIED: Bucket
+BUCKET_HOUR: Bucket
+BUCKET_DAY: Bucket
+BUCKET_WEEK: Bucket
+
+class ErrorPatternsParams(_message.Message):
+    __slots__ = ("tool", "min_count", "window", "examples", "baseline")
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    EXAMPLES_FIELD_NUMBER: _ClassVar[int]
+    BASELINE_FIELD_NUMBER: _ClassVar[int]
+    tool: str
+    min_count: int
+    window: int
+    examples: int
+    baseline: Baseline
+    def __init__(self, tool: _Optional[str] = ..., min_count: _Optional[int] = ..., window: _Optional[int] = ..., examples: _Optional[int] = ..., baseline: _Optional[_Union[Baseline, str]] = ...) -> None: ...
+
+class ToolSequencesParams(_message.Message):
+    __slots__ = ("min_length", "max_length", "min_support")
+    MIN_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    MAX_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    MIN_SUPPORT_FIELD_NUMBER: _ClassVar[int]
+    min_length: int
+    max_length: int
+    min_support: int
+    def __init__(self, min_length: _Optional[int] = ..., max_length: _Optional[int] = ..., min_support: _Optional[int] = ...) -> None: ...
+
+class CostAnalysisParams(_message.Message):
+    __slots__ = ("model", "bucket")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    BUCKET_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    bucket: Bucket
+    def __init__(self, model: _Optional[str] = ..., bucket: _Optional[_Union[Bucket, str]] = ...) -> None: ...
+
+class PerformanceTrendsParams(_message.Message):
+    __slots__ = ("bucket",)
+    BUCKET_FIELD_NUMBER: _ClassVar[int]
+    bucket: Bucket
+    def __init__(self, bucket: _Optional[_Union[Bucket, str]] = ...) -> None: ...
+
+class SessionComparisonParams(_message.Message):
+    __slots__ = ("recent_days", "recent_sessions")
+    RECENT_DAYS_FIELD_NUMBER: _ClassVar[int]
+    RECENT_SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    recent_days: float
+    recent_sessions: int
+    def __init__(self, recent_days: _Optional[float] = ..., recent_sessions: _Optional[int] = ...) -> None: ...
 
 class ReflectRequest(_message.Message):
-    __slots__ = ("analysis", "agent_id", "start_time", "end_time", "params", "limit", "project", "user_id", "tags")
+    __slots__ = ("analysis", "agent_id", "start_time", "end_time", "limit", "project", "user_id", "tags", "error_patterns", "tool_sequences", "cost_analysis", "performance_trends", "session_comparison")
     ANALYSIS_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
-    PARAMS_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_PATTERNS_FIELD_NUMBER: _ClassVar[int]
+    TOOL_SEQUENCES_FIELD_NUMBER: _ClassVar[int]
+    COST_ANALYSIS_FIELD_NUMBER: _ClassVar[int]
+    PERFORMANCE_TRENDS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_COMPARISON_FIELD_NUMBER: _ClassVar[int]
     analysis: Analysis
     agent_id: str
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
-    params: _struct_pb2.Struct
     limit: int
     project: str
     user_id: str
     tags: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, analysis: _Optional[_Union[Analysis, str]] = ..., agent_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., params: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., limit: _Optional[int] = ..., project: _Optional[str] = ..., user_id: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
+    error_patterns: ErrorPatternsParams
+    tool_sequences: ToolSequencesParams
+    cost_analysis: CostAnalysisParams
+    performance_trends: PerformanceTrendsParams
+    session_comparison: SessionComparisonParams
+    def __init__(self, analysis: _Optional[_Union[Analysis, str]] = ..., agent_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., project: _Optional[str] = ..., user_id: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., error_patterns: _Optional[_Union[ErrorPatternsParams, _Mapping]] = ..., tool_sequences: _Optional[_Union[ToolSequencesParams, _Mapping]] = ..., cost_analysis: _Optional[_Union[CostAnalysisParams, _Mapping]] = ..., performance_trends: _Optional[_Union[PerformanceTrendsParams, _Mapping]] = ..., session_comparison: _Optional[_Union[SessionComparisonParams, _Mapping]] = ...) -> None: ...
 
 class Interval(_message.Message):
     __slots__ = ("low", "high")

@@ -74,8 +74,8 @@ class ReflectServiceServicer:
         not known.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
-        parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+        analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -53,8 +53,8 @@ class ReflectServiceStub:
     not known.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
-    parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+    analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
     """
 
 @_typing.type_check_only
@@ -82,8 +82,8 @@ class ReflectServiceAsyncStub(ReflectServiceStub):
     not known.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
-    parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+    analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
     """
 
 class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -114,8 +114,8 @@ class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
         not known.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
-        parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+        analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
         """
 
 def add_ReflectServiceServicer_to_server(servicer: ReflectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -590,13 +590,13 @@ export const calls = {
    * not known.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
-   * parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+   * analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
    */
   reflect: {
     method: ReflectService.method.reflect,
     repeatable: true,
-    required: ["analysis"],
+    required: [],
     madeIds: [],
   },
 } as const;

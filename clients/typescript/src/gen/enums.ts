@@ -8,7 +8,7 @@ import type { EventType, SessionStatus, Severity } from "./mneme/v1/event_servic
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
 import type { RecallMode, RecallOutcome, Scope } from "./mneme/v1/recall_service_pb.js";
-import type { Analysis, Trend } from "./mneme/v1/reflect_service_pb.js";
+import type { Analysis, Baseline, Bucket, Trend } from "./mneme/v1/reflect_service_pb.js";
 import type { Outcome } from "./mneme/v1/reflection_pb.js";
 
 /** Every enum, with the names that a caller may use for its values. */
@@ -157,5 +157,16 @@ export interface EnumNames {
     | "improving"
     | "stable"
     | "degrading"
+  ];
+  Baseline: [
+    Baseline,
+    | "all_calls"
+    | "same_tool"
+  ];
+  Bucket: [
+    Bucket,
+    | "hour"
+    | "day"
+    | "week"
   ];
 }

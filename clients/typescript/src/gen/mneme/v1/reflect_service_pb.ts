@@ -16,17 +16,198 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/reflect_service.proto.
  */
 export const file_mneme_v1_reflect_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIq8DCg5SZWZsZWN0UmVxdWVzdBIwCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgq6SAeCAQQQASAAEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGcGFyYW1zGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIeCgVsaW1pdBgGIAEoBUIPukgGGgQYZCgAiuUmAjEwEi4KB3Byb2plY3QYByABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYCCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYCSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQiJQoISW50ZXJ2YWwSCwoDbG93GAEgASgBEgwKBGhpZ2gYAiABKAEiiwEKB0luc2lnaHQSDAoEdHlwZRgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEiUKBGRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCmNvbmZpZGVuY2UYBCABKAESEwoLc2Vzc2lvbl9pZHMYBSADKAkSEQoJZXZlbnRfaWRzGAYgAygJIsUBCg9SZWZsZWN0TWV0YWRhdGESGQoRc2Vzc2lvbnNfYW5hbHl6ZWQYASABKAMSFwoPZXZlbnRzX2FuYWx5emVkGAIgASgDEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgl0cnVuY2F0ZWQYBSABKAgSDQoFbm90ZXMYBiADKAkisAMKD1JlZmxlY3RSZXNwb25zZRIkCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzEiMKCGluc2lnaHRzGAIgAygLMhEubW5lbWUudjEuSW5zaWdodBIrCghtZXRhZGF0YRgDIAEoCzIZLm1uZW1lLnYxLlJlZmxlY3RNZXRhZGF0YRIOCgZjYXZlYXQYBCABKAkSMQoOZXJyb3JfcGF0dGVybnMYCiABKAsyFy5tbmVtZS52MS5FcnJvclBhdHRlcm5zSAASMQoOdG9vbF9zZXF1ZW5jZXMYCyABKAsyFy5tbmVtZS52MS5Ub29sU2VxdWVuY2VzSAASLwoNY29zdF9hbmFseXNpcxgMIAEoCzIWLm1uZW1lLnYxLkNvc3RBbmFseXNpc0gAEjkKEnBlcmZvcm1hbmNlX3RyZW5kcxgNIAEoCzIbLm1uZW1lLnYxLlBlcmZvcm1hbmNlVHJlbmRzSAASOQoSc2Vzc2lvbl9jb21wYXJpc29uGA4gASgLMhsubW5lbWUudjEuU2Vzc2lvbkNvbXBhcmlzb25IAEIICgZyZXN1bHQikwIKDlNlcXVlbmNlRWZmZWN0Eg0KBXRvb2xzGAEgAygJEg0KBWNvdW50GAIgASgDEhQKDGVmZmVjdF9jb3VudBgDIAEoAxIMCgRsaWZ0GAQgASgBEikKDWxpZnRfaW50ZXJ2YWwYBSABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBIPCgdxX3ZhbHVlGAYgASgBEhMKC3Nlc3Npb25faWRzGAcgAygJEg4KBmVmZmVjdBgIIAEoCRIRCgliYXNlX3JhdGUYCSABKAESDgoGdGVzdGVkGAogASgIEhIKCmJhc2VfY291bnQYCyABKAMSGQoRYmFzZV9lZmZlY3RfY291bnQYDCABKAMSDAoEc3VyZRgNIAEoCCKmAgoMT3V0Y29tZVNwbGl0EhAKCHNlc3Npb25zGAEgASgDEhEKCXN1Y2Nlc3NlcxgCIAEoAxIsChBzdWNjZXNzX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSFgoOb3RoZXJfc2Vzc2lvbnMYBCABKAMSFwoPb3RoZXJfc3VjY2Vzc2VzGAUgASgDEjIKFm90aGVyX3N1Y2Nlc3NfaW50ZXJ2YWwYBiABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBIvChNkaWZmZXJlbmNlX2ludGVydmFsGAcgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgIIAEoARIOCgZ0ZXN0ZWQYCSABKAgSDAoEc3VyZRgKIAEoCCJ4CghSZWNvdmVyeRIMCgRraW5kGAEgASgJEg0KBXRvb2xzGAIgAygJEhAKCHNlc3Npb25zGAMgASgDEhMKC3Nlc3Npb25faWRzGAQgAygJEhYKDmVycm9yX2V2ZW50X2lkGAUgASgJEhAKCGV2ZW50X2lkGAYgASgJIlkKDE91dGNvbWVHcm91cBILCgNrZXkYASABKAkSJwoHb3V0Y29tZRgCIAEoCzIWLm1uZW1lLnYxLk91dGNvbWVTcGxpdBITCgtzZXNzaW9uX2lkcxgDIAMoCSJ8CglPdXRjb21lQnkSEQoJZGltZW5zaW9uGAEgASgJEiYKBmdyb3VwcxgCIAMoCzIWLm1uZW1lLnYxLk91dGNvbWVHcm91cBITCgtncm91cF9jb3VudBgDIAEoAxIPCgdxX3ZhbHVlGAQgASgBEg4KBnRlc3RlZBgFIAEoCCJ0CgxFcnJvckV4YW1wbGUSEAoIZXZlbnRfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi8gIKDEVycm9yUGF0dGVybhIQCgh0ZW1wbGF0ZRgBIAEoCRIRCgl0b29sX25hbWUYAiABKAkSDQoFY291bnQYAyABKAMSGQoRc2Vzc2lvbnNfYWZmZWN0ZWQYBCABKAMSLgoKZmlyc3Rfc2VlbhgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZWVuGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRyYXRlGAcgASgBEisKCXByZWNlZGluZxgIIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EigKCGV4YW1wbGVzGAkgAygLMhYubW5lbWUudjEuRXJyb3JFeGFtcGxlEicKB291dGNvbWUYCiABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQSJgoKcmVjb3ZlcmllcxgLIAMoCzISLm1uZW1lLnYxLlJlY292ZXJ5Io4BCg1FcnJvclBhdHRlcm5zEigKCHBhdHRlcm5zGAEgAygLMhYubW5lbWUudjEuRXJyb3JQYXR0ZXJuEhUKDXBhdHRlcm5fY291bnQYAiABKAMSEwoLZXJyb3JfY291bnQYAyABKAMSJwoHb3V0Y29tZRgEIAEoCzIWLm1uZW1lLnYxLk91dGNvbWVTcGxpdCJQCg1TZXF1ZW5jZUNvdW50Eg0KBXRvb2xzGAEgAygJEg0KBWNvdW50GAIgASgDEhAKCHNlc3Npb25zGAMgASgDEg8KB3N1cHBvcnQYBCABKAEiYwoIVG9vbExvb3ASDAoEdG9vbBgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkSEwoLbG9uZ2VzdF9ydW4YAyABKAMSDAoEcnVucxgEIAEoAxITCgtzZXNzaW9uX2lkcxgFIAMoCSJICgdUb29sVXNlEgwKBHRvb2wYASABKAkSDQoFY291bnQYAiABKAMSEAoIc2Vzc2lvbnMYAyABKAMSDgoGZmFpbGVkGAQgASgDIsICCg1Ub29sU2VxdWVuY2VzEicKBmNvbW1vbhgBIAMoCzIXLm1uZW1lLnYxLlNlcXVlbmNlQ291bnQSLwoNYmVmb3JlX2Vycm9ycxgCIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EjAKDmJlZm9yZV9zdWNjZXNzGAMgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSMAoOYmVmb3JlX2ZhaWx1cmUYBCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIWCg5hdmVyYWdlX2xlbmd0aBgFIAEoARIhCgVsb29wcxgGIAMoCzISLm1uZW1lLnYxLlRvb2xMb29wEhYKDnNlcXVlbmNlX2NvdW50GAcgASgDEiAKBXRvb2xzGAggAygLMhEubW5lbWUudjEuVG9vbFVzZSKSAQoJQ29zdFNoYXJlEgsKA2tleRgBIAEoCRIQCghjb3N0X3VzZBgCIAEoARINCgVzaGFyZRgDIAEoARIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxITCgtldmVudF9jb3VudBgGIAEoAxIVCg1zZXNzaW9uX2NvdW50GAcgASgDIpgBCglDb3N0UG9pbnQSLgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIY29zdF91c2QYAiABKAESFQoNc2Vzc2lvbl9jb3VudBgDIAEoAxIdChBjb3N0X3Blcl9zZXNzaW9uGAQgASgBSACIAQFCEwoRX2Nvc3RfcGVyX3Nlc3Npb24ibQoPQ29zdGx5T3BlcmF0aW9uEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEAoIY29zdF91c2QYBCABKAESDQoFbW9kZWwYBSABKAkirQEKCVRyZW5kVGVzdBIeCgV0cmVuZBgBIAEoDjIPLm1uZW1lLnYxLlRyZW5kEhUKDXNsb3BlX3Blcl9kYXkYAiABKAESKgoOc2xvcGVfaW50ZXJ2YWwYAyABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBIPCgdxX3ZhbHVlGAQgASgBEg4KBnBvaW50cxgFIAEoAxIOCgZjaGFuZ2UYBiABKAESDAoEZGF5cxgHIAEoASKKBAoMQ29zdEFuYWx5c2lzEhYKDnRvdGFsX2Nvc3RfdXNkGAEgASgBEhoKEmVzdGltYXRlZF9jb3N0X3VzZBgCIAEoARIgChhhdmVyYWdlX2Nvc3RfcGVyX3Nlc3Npb24YAyABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGAQgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYBSABKAMSJQoIYnlfbW9kZWwYBiADKAsyEy5tbmVtZS52MS5Db3N0U2hhcmUSIwoGYnlfdGFnGAcgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiQKB2J5X3Rvb2wYCCADKAsyEy5tbmVtZS52MS5Db3N0U2hhcmUSJQoIYnlfYWdlbnQYCSADKAsyEy5tbmVtZS52MS5Db3N0U2hhcmUSJgoJb3Zlcl90aW1lGAogAygLMhMubW5lbWUudjEuQ29zdFBvaW50Ei0KEGNvc3RfcGVyX3Nlc3Npb24YCyABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSMQoObW9zdF9leHBlbnNpdmUYDCADKAsyGS5tbmVtZS52MS5Db3N0bHlPcGVyYXRpb24SFwoPdW5wcmljZWRfZXZlbnRzGA0gASgDEhYKDmJ1Y2tldF9zZWNvbmRzGA4gASgDEhcKD2Nvc3RlZF9zZXNzaW9ucxgPIAEoAyLOAgoQUGVyZm9ybWFuY2VQb2ludBIuCgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1zZXNzaW9uX2NvdW50GAIgASgDEhkKDHN1Y2Nlc3NfcmF0ZRgDIAEoAUgAiAEBEhoKEmVycm9yc19wZXJfc2Vzc2lvbhgEIAEoARIbCg5sYXRlbmN5X3A1MF9tcxgFIAEoAUgBiAEBEhsKDmxhdGVuY3lfcDk1X21zGAYgASgBSAKIAQESGQoRc2Vzc2lvbnNfcGVyX2hvdXIYByABKAESHAoPbGF0ZW5jeV9tZWFuX21zGAggASgBSAOIAQFCDwoNX3N1Y2Nlc3NfcmF0ZUIRCg9fbGF0ZW5jeV9wNTBfbXNCEQoPX2xhdGVuY3lfcDk1X21zQhIKEF9sYXRlbmN5X21lYW5fbXMipAIKEVBlcmZvcm1hbmNlVHJlbmRzEioKBnBvaW50cxgBIAMoCzIaLm1uZW1lLnYxLlBlcmZvcm1hbmNlUG9pbnQSKQoMc3VjY2Vzc19yYXRlGAIgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EiQKB2xhdGVuY3kYAyABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJwoKdGhyb3VnaHB1dBgEIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBInCgplcnJvcl9yYXRlGAUgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EhYKDmJ1Y2tldF9zZWNvbmRzGAYgASgDEigKC2xhdGVuY3lfcDk1GAcgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0IpECCgpDb21wYXJpc29uEg8KB21lYXN1cmUYASABKAkSEwoLcmVjZW50X21lYW4YAiABKAESFAoMZWFybGllcl9tZWFuGAMgASgBEhIKCmRpZmZlcmVuY2UYBCABKAESLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgFIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhMKC2VmZmVjdF9zaXplGAYgASgBEg8KB3FfdmFsdWUYByABKAESHgoFdHJlbmQYCCABKA4yDy5tbmVtZS52MS5UcmVuZBIUCgxyZWNlbnRfY291bnQYCSABKAMSFQoNZWFybGllcl9jb3VudBgKIAEoAxIPCgdkaWZmZXJzGAsgASgIIlUKC0Vycm9yQ2hhbmdlEhAKCHRlbXBsYXRlGAEgASgJEhEKCXRvb2xfbmFtZRgCIAEoCRIQCghzZXNzaW9ucxgDIAEoAxIPCgdxX3ZhbHVlGAQgASgBIpkCChFTZXNzaW9uQ29tcGFyaXNvbhIUCgxyZWNlbnRfY291bnQYASABKAMSFQoNZWFybGllcl9jb3VudBgCIAEoAxIuCgpzcGxpdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgtjb21wYXJpc29ucxgEIAMoCzIULm1uZW1lLnYxLkNvbXBhcmlzb24SKQoKbmV3X2Vycm9ycxgFIAMoCzIVLm1uZW1lLnYxLkVycm9yQ2hhbmdlEioKC2dvbmVfZXJyb3JzGAYgAygLMhUubW5lbWUudjEuRXJyb3JDaGFuZ2USJQoIb3V0Y29tZXMYByADKAsyEy5tbmVtZS52MS5PdXRjb21lQnkqvAEKCEFuYWx5c2lzEhgKFEFOQUxZU0lTX1VOU1BFQ0lGSUVEEAASGwoXQU5BTFlTSVNfRVJST1JfUEFUVEVSTlMQARIbChdBTkFMWVNJU19UT09MX1NFUVVFTkNFUxACEhoKFkFOQUxZU0lTX0NPU1RfQU5BTFlTSVMQAxIfChtBTkFMWVNJU19QRVJGT1JNQU5DRV9UUkVORFMQBBIfChtBTkFMWVNJU19TRVNTSU9OX0NPTVBBUklTT04QBSpaCgVUcmVuZBIVChFUUkVORF9VTlNQRUNJRklFRBAAEhMKD1RSRU5EX0lNUFJPVklORxABEhAKDFRSRU5EX1NUQUJMRRACEhMKD1RSRU5EX0RFR1JBRElORxADMrMBCg5SZWZsZWN0U2VydmljZRKgAQoHUmVmbGVjdBIYLm1uZW1lLnYxLlJlZmxlY3RSZXF1ZXN0GhkubW5lbWUudjEuUmVmbGVjdFJlc3BvbnNlImCQAgG45CYByuQmAggDyuQmKggDGiZ0aGUgYW5hbHlzaXMgZG9lcyBub3Qga25vdyBhIHBhcmFtZXRlcsrkJiEICBoddG9vIG1hbnkgYW5hbHlzZXMgcnVuIGF0IG9uY2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIoICChNFcnJvclBhdHRlcm5zUGFyYW1zEhYKBHRvb2wYASABKAlCCLpIBXIDGMgBEiQKCW1pbl9jb3VudBgCIAEoBUIMukgEGgIoAYrlJgExSACIAQESIwoGd2luZG93GAMgASgFQg66SAYaBBgFKAGK5SYBM0gBiAEBEiUKCGV4YW1wbGVzGAQgASgFQg66SAYaBBgKKACK5SYBM0gCiAEBEjsKCGJhc2VsaW5lGAUgASgOMhIubW5lbWUudjEuQmFzZWxpbmVCFbpIBYIBAhABiuUmCUFMTF9DQUxMU0IMCgpfbWluX2NvdW50QgkKB193aW5kb3dCCwoJX2V4YW1wbGVzItUCChNUb29sU2VxdWVuY2VzUGFyYW1zEicKCm1pbl9sZW5ndGgYASABKAVCDrpIBhoEGAYoAYrlJgExSACIAQESIgoKbWF4X2xlbmd0aBgCIAEoBUIJukgGGgQYBigBSAGIAQESJgoLbWluX3N1cHBvcnQYAyABKAVCDLpIBBoCKAKK5SYBM0gCiAEBOpoBukiWARqTAQoZbWF4X2xlbmd0aC5ndGVfbWluX2xlbmd0aBIgbXVzdCBub3QgYmUgbGVzcyB0aGFuIG1pbl9sZW5ndGgaVCFoYXModGhpcy5taW5fbGVuZ3RoKSB8fCAhaGFzKHRoaXMubWF4X2xlbmd0aCkgfHwgdGhpcy5taW5fbGVuZ3RoIDw9IHRoaXMubWF4X2xlbmd0aEINCgtfbWluX2xlbmd0aEINCgtfbWF4X2xlbmd0aEIOCgxfbWluX3N1cHBvcnQiWQoSQ29zdEFuYWx5c2lzUGFyYW1zEhcKBW1vZGVsGAEgASgJQgi6SAVyAxjIARIqCgZidWNrZXQYAiABKA4yEC5tbmVtZS52MS5CdWNrZXRCCLpIBYIBAhABIkUKF1BlcmZvcm1hbmNlVHJlbmRzUGFyYW1zEioKBmJ1Y2tldBgBIAEoDjIQLm1uZW1lLnYxLkJ1Y2tldEIIukgFggECEAEidwoXU2Vzc2lvbkNvbXBhcmlzb25QYXJhbXMSLgoLcmVjZW50X2RheXMYASABKAFCF7pIFBISGQAAAACA0uFAIQAAAAAAAAAASAASIgoPcmVjZW50X3Nlc3Npb25zGAIgASgFQge6SAQaAigBSABCCAoGcmVjZW50Io0KCg5SZWZsZWN0UmVxdWVzdBIuCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgi6SAWCAQIQARIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KBWxpbWl0GAYgASgFQg+6SAYaBBhkKACK5SYCMTASLgoHcHJvamVjdBgHIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgIIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgJIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI3Cg5lcnJvcl9wYXR0ZXJucxgKIAEoCzIdLm1uZW1lLnYxLkVycm9yUGF0dGVybnNQYXJhbXNIABI3Cg50b29sX3NlcXVlbmNlcxgLIAEoCzIdLm1uZW1lLnYxLlRvb2xTZXF1ZW5jZXNQYXJhbXNIABI1Cg1jb3N0X2FuYWx5c2lzGAwgASgLMhwubW5lbWUudjEuQ29zdEFuYWx5c2lzUGFyYW1zSAASPwoScGVyZm9ybWFuY2VfdHJlbmRzGA0gASgLMiEubW5lbWUudjEuUGVyZm9ybWFuY2VUcmVuZHNQYXJhbXNIABI/ChJzZXNzaW9uX2NvbXBhcmlzb24YDiABKAsyIS5tbmVtZS52MS5TZXNzaW9uQ29tcGFyaXNvblBhcmFtc0gAOtEEukjNBBrsAQoRYW5hbHlzaXMucmVxdWlyZWQSL2lzIHJlcXVpcmVkLCBvciBwYXJhbWV0ZXJzIHRoYXQgc2F5IHdoaWNoIGl0IGlzGqUBdGhpcy5hbmFseXNpcyAhPSAwIHx8IGhhcyh0aGlzLmVycm9yX3BhdHRlcm5zKSB8fCBoYXModGhpcy50b29sX3NlcXVlbmNlcykgfHwgaGFzKHRoaXMuY29zdF9hbmFseXNpcykgfHwgaGFzKHRoaXMucGVyZm9ybWFuY2VfdHJlbmRzKSB8fCBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pGtsCChJhbmFseXNpcy5vZl9wYXJhbXMSL2lzIG5vdCB0aGUgYW5hbHlzaXMgdGhhdCB0aGUgcGFyYW1ldGVycyBhcmUgZm9yGpMCdGhpcy5hbmFseXNpcyA9PSAwIHx8IChoYXModGhpcy5lcnJvcl9wYXR0ZXJucykgPyB0aGlzLmFuYWx5c2lzID09IDEgOiBoYXModGhpcy50b29sX3NlcXVlbmNlcykgPyB0aGlzLmFuYWx5c2lzID09IDIgOiBoYXModGhpcy5jb3N0X2FuYWx5c2lzKSA/IHRoaXMuYW5hbHlzaXMgPT0gMyA6IGhhcyh0aGlzLnBlcmZvcm1hbmNlX3RyZW5kcykgPyB0aGlzLmFuYWx5c2lzID09IDQgOiBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pID8gdGhpcy5hbmFseXNpcyA9PSA1IDogdHJ1ZSlCCAoGcGFyYW1zIiUKCEludGVydmFsEgsKA2xvdxgBIAEoARIMCgRoaWdoGAIgASgBIosBCgdJbnNpZ2h0EgwKBHR5cGUYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIlCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpjb25maWRlbmNlGAQgASgBEhMKC3Nlc3Npb25faWRzGAUgAygJEhEKCWV2ZW50X2lkcxgGIAMoCSLFAQoPUmVmbGVjdE1ldGFkYXRhEhkKEXNlc3Npb25zX2FuYWx5emVkGAEgASgDEhcKD2V2ZW50c19hbmFseXplZBgCIAEoAxIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJdHJ1bmNhdGVkGAUgASgIEg0KBW5vdGVzGAYgAygJIrADCg9SZWZsZWN0UmVzcG9uc2USJAoIYW5hbHlzaXMYASABKA4yEi5tbmVtZS52MS5BbmFseXNpcxIjCghpbnNpZ2h0cxgCIAMoCzIRLm1uZW1lLnYxLkluc2lnaHQSKwoIbWV0YWRhdGEYAyABKAsyGS5tbmVtZS52MS5SZWZsZWN0TWV0YWRhdGESDgoGY2F2ZWF0GAQgASgJEjEKDmVycm9yX3BhdHRlcm5zGAogASgLMhcubW5lbWUudjEuRXJyb3JQYXR0ZXJuc0gAEjEKDnRvb2xfc2VxdWVuY2VzGAsgASgLMhcubW5lbWUudjEuVG9vbFNlcXVlbmNlc0gAEi8KDWNvc3RfYW5hbHlzaXMYDCABKAsyFi5tbmVtZS52MS5Db3N0QW5hbHlzaXNIABI5ChJwZXJmb3JtYW5jZV90cmVuZHMYDSABKAsyGy5tbmVtZS52MS5QZXJmb3JtYW5jZVRyZW5kc0gAEjkKEnNlc3Npb25fY29tcGFyaXNvbhgOIAEoCzIbLm1uZW1lLnYxLlNlc3Npb25Db21wYXJpc29uSABCCAoGcmVzdWx0IpMCCg5TZXF1ZW5jZUVmZmVjdBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIUCgxlZmZlY3RfY291bnQYAyABKAMSDAoEbGlmdBgEIAEoARIpCg1saWZ0X2ludGVydmFsGAUgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgGIAEoARITCgtzZXNzaW9uX2lkcxgHIAMoCRIOCgZlZmZlY3QYCCABKAkSEQoJYmFzZV9yYXRlGAkgASgBEg4KBnRlc3RlZBgKIAEoCBISCgpiYXNlX2NvdW50GAsgASgDEhkKEWJhc2VfZWZmZWN0X2NvdW50GAwgASgDEgwKBHN1cmUYDSABKAgipgIKDE91dGNvbWVTcGxpdBIQCghzZXNzaW9ucxgBIAEoAxIRCglzdWNjZXNzZXMYAiABKAMSLAoQc3VjY2Vzc19pbnRlcnZhbBgDIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhYKDm90aGVyX3Nlc3Npb25zGAQgASgDEhcKD290aGVyX3N1Y2Nlc3NlcxgFIAEoAxIyChZvdGhlcl9zdWNjZXNzX2ludGVydmFsGAYgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgHIAEoCzISLm1uZW1lLnYxLkludGVydmFsEg8KB3FfdmFsdWUYCCABKAESDgoGdGVzdGVkGAkgASgIEgwKBHN1cmUYCiABKAgieAoIUmVjb3ZlcnkSDAoEa2luZBgBIAEoCRINCgV0b29scxgCIAMoCRIQCghzZXNzaW9ucxgDIAEoAxITCgtzZXNzaW9uX2lkcxgEIAMoCRIWCg5lcnJvcl9ldmVudF9pZBgFIAEoCRIQCghldmVudF9pZBgGIAEoCSJZCgxPdXRjb21lR3JvdXASCwoDa2V5GAEgASgJEicKB291dGNvbWUYAiABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQSEwoLc2Vzc2lvbl9pZHMYAyADKAkifAoJT3V0Y29tZUJ5EhEKCWRpbWVuc2lvbhgBIAEoCRImCgZncm91cHMYAiADKAsyFi5tbmVtZS52MS5PdXRjb21lR3JvdXASEwoLZ3JvdXBfY291bnQYAyABKAMSDwoHcV92YWx1ZRgEIAEoARIOCgZ0ZXN0ZWQYBSABKAgidAoMRXJyb3JFeGFtcGxlEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvICCgxFcnJvclBhdHRlcm4SEAoIdGVtcGxhdGUYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEg0KBWNvdW50GAMgASgDEhkKEXNlc3Npb25zX2FmZmVjdGVkGAQgASgDEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEcmF0ZRgHIAEoARIrCglwcmVjZWRpbmcYCCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIoCghleGFtcGxlcxgJIAMoCzIWLm1uZW1lLnYxLkVycm9yRXhhbXBsZRInCgdvdXRjb21lGAogASgLMhYubW5lbWUudjEuT3V0Y29tZVNwbGl0EiYKCnJlY292ZXJpZXMYCyADKAsyEi5tbmVtZS52MS5SZWNvdmVyeSKOAQoNRXJyb3JQYXR0ZXJucxIoCghwYXR0ZXJucxgBIAMoCzIWLm1uZW1lLnYxLkVycm9yUGF0dGVybhIVCg1wYXR0ZXJuX2NvdW50GAIgASgDEhMKC2Vycm9yX2NvdW50GAMgASgDEicKB291dGNvbWUYBCABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQiUAoNU2VxdWVuY2VDb3VudBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIQCghzZXNzaW9ucxgDIAEoAxIPCgdzdXBwb3J0GAQgASgBImMKCFRvb2xMb29wEgwKBHRvb2wYASABKAkSEQoJYXJndW1lbnRzGAIgASgJEhMKC2xvbmdlc3RfcnVuGAMgASgDEgwKBHJ1bnMYBCABKAMSEwoLc2Vzc2lvbl9pZHMYBSADKAkiSAoHVG9vbFVzZRIMCgR0b29sGAEgASgJEg0KBWNvdW50GAIgASgDEhAKCHNlc3Npb25zGAMgASgDEg4KBmZhaWxlZBgEIAEoAyLCAgoNVG9vbFNlcXVlbmNlcxInCgZjb21tb24YASADKAsyFy5tbmVtZS52MS5TZXF1ZW5jZUNvdW50Ei8KDWJlZm9yZV9lcnJvcnMYAiADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIwCg5iZWZvcmVfc3VjY2VzcxgDIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EjAKDmJlZm9yZV9mYWlsdXJlGAQgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSFgoOYXZlcmFnZV9sZW5ndGgYBSABKAESIQoFbG9vcHMYBiADKAsyEi5tbmVtZS52MS5Ub29sTG9vcBIWCg5zZXF1ZW5jZV9jb3VudBgHIAEoAxIgCgV0b29scxgIIAMoCzIRLm1uZW1lLnYxLlRvb2xVc2UikgEKCUNvc3RTaGFyZRILCgNrZXkYASABKAkSEAoIY29zdF91c2QYAiABKAESDQoFc2hhcmUYAyABKAESFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEwoLZXZlbnRfY291bnQYBiABKAMSFQoNc2Vzc2lvbl9jb3VudBgHIAEoAyKYAQoJQ29zdFBvaW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvc3RfdXNkGAIgASgBEhUKDXNlc3Npb25fY291bnQYAyABKAMSHQoQY29zdF9wZXJfc2Vzc2lvbhgEIAEoAUgAiAEBQhMKEV9jb3N0X3Blcl9zZXNzaW9uIm0KD0Nvc3RseU9wZXJhdGlvbhIQCghldmVudF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCGNvc3RfdXNkGAQgASgBEg0KBW1vZGVsGAUgASgJIq0BCglUcmVuZFRlc3QSHgoFdHJlbmQYASABKA4yDy5tbmVtZS52MS5UcmVuZBIVCg1zbG9wZV9wZXJfZGF5GAIgASgBEioKDnNsb3BlX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgEIAEoARIOCgZwb2ludHMYBSABKAMSDgoGY2hhbmdlGAYgASgBEgwKBGRheXMYByABKAEiigQKDENvc3RBbmFseXNpcxIWCg50b3RhbF9jb3N0X3VzZBgBIAEoARIaChJlc3RpbWF0ZWRfY29zdF91c2QYAiABKAESIAoYYXZlcmFnZV9jb3N0X3Blcl9zZXNzaW9uGAMgASgBEhoKEnRvdGFsX2lucHV0X3Rva2VucxgEIAEoAxIbChN0b3RhbF9vdXRwdXRfdG9rZW5zGAUgASgDEiUKCGJ5X21vZGVsGAYgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiMKBmJ5X3RhZxgHIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRIkCgdieV90b29sGAggAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiUKCGJ5X2FnZW50GAkgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiYKCW92ZXJfdGltZRgKIAMoCzITLm1uZW1lLnYxLkNvc3RQb2ludBItChBjb3N0X3Blcl9zZXNzaW9uGAsgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EjEKDm1vc3RfZXhwZW5zaXZlGAwgAygLMhkubW5lbWUudjEuQ29zdGx5T3BlcmF0aW9uEhcKD3VucHJpY2VkX2V2ZW50cxgNIAEoAxIWCg5idWNrZXRfc2Vjb25kcxgOIAEoAxIXCg9jb3N0ZWRfc2Vzc2lvbnMYDyABKAMizgIKEFBlcmZvcm1hbmNlUG9pbnQSLgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgCIAEoAxIZCgxzdWNjZXNzX3JhdGUYAyABKAFIAIgBARIaChJlcnJvcnNfcGVyX3Nlc3Npb24YBCABKAESGwoObGF0ZW5jeV9wNTBfbXMYBSABKAFIAYgBARIbCg5sYXRlbmN5X3A5NV9tcxgGIAEoAUgCiAEBEhkKEXNlc3Npb25zX3Blcl9ob3VyGAcgASgBEhwKD2xhdGVuY3lfbWVhbl9tcxgIIAEoAUgDiAEBQg8KDV9zdWNjZXNzX3JhdGVCEQoPX2xhdGVuY3lfcDUwX21zQhEKD19sYXRlbmN5X3A5NV9tc0ISChBfbGF0ZW5jeV9tZWFuX21zIqQCChFQZXJmb3JtYW5jZVRyZW5kcxIqCgZwb2ludHMYASADKAsyGi5tbmVtZS52MS5QZXJmb3JtYW5jZVBvaW50EikKDHN1Y2Nlc3NfcmF0ZRgCIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIkCgdsYXRlbmN5GAMgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EicKCnRocm91Z2hwdXQYBCABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJwoKZXJyb3JfcmF0ZRgFIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIWCg5idWNrZXRfc2Vjb25kcxgGIAEoAxIoCgtsYXRlbmN5X3A5NRgHIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdCKRAgoKQ29tcGFyaXNvbhIPCgdtZWFzdXJlGAEgASgJEhMKC3JlY2VudF9tZWFuGAIgASgBEhQKDGVhcmxpZXJfbWVhbhgDIAEoARISCgpkaWZmZXJlbmNlGAQgASgBEi8KE2RpZmZlcmVuY2VfaW50ZXJ2YWwYBSABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBITCgtlZmZlY3Rfc2l6ZRgGIAEoARIPCgdxX3ZhbHVlGAcgASgBEh4KBXRyZW5kGAggASgOMg8ubW5lbWUudjEuVHJlbmQSFAoMcmVjZW50X2NvdW50GAkgASgDEhUKDWVhcmxpZXJfY291bnQYCiABKAMSDwoHZGlmZmVycxgLIAEoCCJVCgtFcnJvckNoYW5nZRIQCgh0ZW1wbGF0ZRgBIAEoCRIRCgl0b29sX25hbWUYAiABKAkSEAoIc2Vzc2lvbnMYAyABKAMSDwoHcV92YWx1ZRgEIAEoASKZAgoRU2Vzc2lvbkNvbXBhcmlzb24SFAoMcmVjZW50X2NvdW50GAEgASgDEhUKDWVhcmxpZXJfY291bnQYAiABKAMSLgoKc3BsaXRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoLY29tcGFyaXNvbnMYBCADKAsyFC5tbmVtZS52MS5Db21wYXJpc29uEikKCm5ld19lcnJvcnMYBSADKAsyFS5tbmVtZS52MS5FcnJvckNoYW5nZRIqCgtnb25lX2Vycm9ycxgGIAMoCzIVLm1uZW1lLnYxLkVycm9yQ2hhbmdlEiUKCG91dGNvbWVzGAcgAygLMhMubW5lbWUudjEuT3V0Y29tZUJ5KrwBCghBbmFseXNpcxIYChRBTkFMWVNJU19VTlNQRUNJRklFRBAAEhsKF0FOQUxZU0lTX0VSUk9SX1BBVFRFUk5TEAESGwoXQU5BTFlTSVNfVE9PTF9TRVFVRU5DRVMQAhIaChZBTkFMWVNJU19DT1NUX0FOQUxZU0lTEAMSHwobQU5BTFlTSVNfUEVSRk9STUFOQ0VfVFJFTkRTEAQSHwobQU5BTFlTSVNfU0VTU0lPTl9DT01QQVJJU09OEAUqWgoFVHJlbmQSFQoRVFJFTkRfVU5TUEVDSUZJRUQQABITCg9UUkVORF9JTVBST1ZJTkcQARIQCgxUUkVORF9TVEFCTEUQAhITCg9UUkVORF9ERUdSQURJTkcQAypUCghCYXNlbGluZRIYChRCQVNFTElORV9VTlNQRUNJRklFRBAAEhYKEkJBU0VMSU5FX0FMTF9DQUxMUxABEhYKEkJBU0VMSU5FX1NBTUVfVE9PTBACKlIKBkJ1Y2tldBIWChJCVUNLRVRfVU5TUEVDSUZJRUQQABIPCgtCVUNLRVRfSE9VUhABEg4KCkJVQ0tFVF9EQVkQAhIPCgtCVUNLRVRfV0VFSxADMrMBCg5SZWZsZWN0U2VydmljZRKgAQoHUmVmbGVjdBIYLm1uZW1lLnYxLlJlZmxlY3RSZXF1ZXN0GhkubW5lbWUudjEuUmVmbGVjdFJlc3BvbnNlImCQAgG45CYByuQmAggDyuQmKggDGiZ0aGUgcGFyYW1ldGVycyBhcmUgb2YgYW5vdGhlciBhbmFseXNpc8rkJiEICBoddG9vIG1hbnkgYW5hbHlzZXMgcnVuIGF0IG9uY2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
- * A request to reflect. Filters left empty do not filter; given ones must all
- * match.
+ * Parameters of ERROR_PATTERNS.
+ *
+ * @generated from message mneme.v1.ErrorPatternsParams
+ */
+export type ErrorPatternsParams = Message<"mneme.v1.ErrorPatternsParams"> & {
+  /**
+   * Errors of this tool only; empty: all. Up to 200 characters.
+   *
+   * @generated from field: string tool = 1;
+   */
+  tool: string;
+
+  /**
+   * Patterns that occur at least so often: 1 or more.
+   * Default: 1.
+   *
+   * @generated from field: optional int32 min_count = 2;
+   */
+  minCount?: number;
+
+  /**
+   * Calls that are looked at before an error: 1 to 5.
+   * Default: 3.
+   *
+   * @generated from field: optional int32 window = 3;
+   */
+  window?: number;
+
+  /**
+   * Examples of each pattern at most: 0 to 10.
+   * Default: 3.
+   *
+   * @generated from field: optional int32 examples = 4;
+   */
+  examples?: number;
+
+  /**
+   * What the rate of errors after a sequence is compared with.
+   * Default: ALL_CALLS.
+   *
+   * @generated from field: mneme.v1.Baseline baseline = 5;
+   */
+  baseline: Baseline;
+};
+
+/**
+ * Describes the message mneme.v1.ErrorPatternsParams.
+ * Use `create(ErrorPatternsParamsSchema)` to create a new message.
+ */
+export const ErrorPatternsParamsSchema: GenMessage<ErrorPatternsParams> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 0);
+
+/**
+ * Parameters of TOOL_SEQUENCES.
+ *
+ * @generated from message mneme.v1.ToolSequencesParams
+ */
+export type ToolSequencesParams = Message<"mneme.v1.ToolSequencesParams"> & {
+  /**
+   * Tools in a sequence at least: 1 to 6.
+   * Default: 1.
+   *
+   * @generated from field: optional int32 min_length = 1;
+   */
+  minLength?: number;
+
+  /**
+   * Tools in a sequence at most: 1 to 6, not less than `min_length`; default 4,
+   * or `min_length` where that is more.
+   *
+   * @generated from field: optional int32 max_length = 2;
+   */
+  maxLength?: number;
+
+  /**
+   * Sequences that occur in at least so many sessions: 2 or more.
+   * Default: 3.
+   *
+   * @generated from field: optional int32 min_support = 3;
+   */
+  minSupport?: number;
+};
+
+/**
+ * Describes the message mneme.v1.ToolSequencesParams.
+ * Use `create(ToolSequencesParamsSchema)` to create a new message.
+ */
+export const ToolSequencesParamsSchema: GenMessage<ToolSequencesParams> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 1);
+
+/**
+ * Parameters of COST_ANALYSIS.
+ *
+ * @generated from message mneme.v1.CostAnalysisParams
+ */
+export type CostAnalysisParams = Message<"mneme.v1.CostAnalysisParams"> & {
+  /**
+   * Events of this model only; empty: all. Up to 200 characters.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The spans of `over_time` and of its trend; default by the range. One that
+   * cuts the range into more than 1,000 spans is refused.
+   *
+   * @generated from field: mneme.v1.Bucket bucket = 2;
+   */
+  bucket: Bucket;
+};
+
+/**
+ * Describes the message mneme.v1.CostAnalysisParams.
+ * Use `create(CostAnalysisParamsSchema)` to create a new message.
+ */
+export const CostAnalysisParamsSchema: GenMessage<CostAnalysisParams> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 2);
+
+/**
+ * Parameters of PERFORMANCE_TRENDS.
+ *
+ * @generated from message mneme.v1.PerformanceTrendsParams
+ */
+export type PerformanceTrendsParams = Message<"mneme.v1.PerformanceTrendsParams"> & {
+  /**
+   * The spans of the series; default by the range. One that cuts the range into
+   * more than 1,000 spans is refused.
+   *
+   * @generated from field: mneme.v1.Bucket bucket = 1;
+   */
+  bucket: Bucket;
+};
+
+/**
+ * Describes the message mneme.v1.PerformanceTrendsParams.
+ * Use `create(PerformanceTrendsParamsSchema)` to create a new message.
+ */
+export const PerformanceTrendsParamsSchema: GenMessage<PerformanceTrendsParams> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 3);
+
+/**
+ * Parameters of SESSION_COMPARISON.
+ *
+ * @generated from message mneme.v1.SessionComparisonParams
+ */
+export type SessionComparisonParams = Message<"mneme.v1.SessionComparisonParams"> & {
+  /**
+   * Which sessions are the recent ones; default those of the last 7 days, or the
+   * later half where that leaves hardly any session on one side.
+   *
+   * @generated from oneof mneme.v1.SessionComparisonParams.recent
+   */
+  recent: {
+    /**
+     * Those of so many days before the last event looked at: more than 0, up to
+     * 36,500.
+     *
+     * @generated from field: double recent_days = 1;
+     */
+    value: number;
+    case: "recentDays";
+  } | {
+    /**
+     * So many of the newest: 1 or more.
+     *
+     * @generated from field: int32 recent_sessions = 2;
+     */
+    value: number;
+    case: "recentSessions";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message mneme.v1.SessionComparisonParams.
+ * Use `create(SessionComparisonParamsSchema)` to create a new message.
+ */
+export const SessionComparisonParamsSchema: GenMessage<SessionComparisonParams> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 4);
+
+/**
+ * A request to reflect: a question, by its name, by its parameters or by both.
+ * Filters left empty do not filter; given ones must all match.
  *
  * @generated from message mneme.v1.ReflectRequest
  */
 export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
   /**
-   * The question. Required.
+   * The question. May be left out where parameters say which one it is.
    *
    * @generated from field: mneme.v1.Analysis analysis = 1;
    */
@@ -52,24 +233,6 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
    * @generated from field: google.protobuf.Timestamp end_time = 4;
    */
   endTime?: Timestamp;
-
-  /**
-   * Parameters of the analysis; all optional.
-   * ERROR_PATTERNS: "tool" (text: its errors only), "min_count" (default 1),
-   *   "window" (calls looked at before an error, 1 to 5, default 3), "examples"
-   *   (0 to 10, default 3), "baseline" ("all_calls" compares with every other
-   *   moment, "same_tool" with the tool's other calls; default "all_calls").
-   * TOOL_SEQUENCES: "min_length" (1 to 6, default 1), "max_length" (default 4,
-   *   at most 6), "min_support" (sessions, 2 or more, default 3).
-   * COST_ANALYSIS: "model" (text: its events only), "bucket" ("hour", "day" or
-   *   "week"; default by the range).
-   * PERFORMANCE_TRENDS: "bucket" (as above).
-   * SESSION_COMPARISON: "recent_days" (before the last event looked at, default
-   *   7), or "recent_sessions" (so many of the newest).
-   *
-   * @generated from field: google.protobuf.Struct params = 5;
-   */
-  params?: JsonObject;
 
   /**
    * Patterns, sequences, operations or shares of a kind at most: 1 to 100.
@@ -100,6 +263,53 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
    * @generated from field: repeated string tags = 9;
    */
   tags: string[];
+
+  /**
+   * Parameters of the analysis; each has a default.
+   *
+   * @generated from oneof mneme.v1.ReflectRequest.params
+   */
+  params: {
+    /**
+     * Parameters of ERROR_PATTERNS.
+     *
+     * @generated from field: mneme.v1.ErrorPatternsParams error_patterns = 10;
+     */
+    value: ErrorPatternsParams;
+    case: "errorPatterns";
+  } | {
+    /**
+     * Parameters of TOOL_SEQUENCES.
+     *
+     * @generated from field: mneme.v1.ToolSequencesParams tool_sequences = 11;
+     */
+    value: ToolSequencesParams;
+    case: "toolSequences";
+  } | {
+    /**
+     * Parameters of COST_ANALYSIS.
+     *
+     * @generated from field: mneme.v1.CostAnalysisParams cost_analysis = 12;
+     */
+    value: CostAnalysisParams;
+    case: "costAnalysis";
+  } | {
+    /**
+     * Parameters of PERFORMANCE_TRENDS.
+     *
+     * @generated from field: mneme.v1.PerformanceTrendsParams performance_trends = 13;
+     */
+    value: PerformanceTrendsParams;
+    case: "performanceTrends";
+  } | {
+    /**
+     * Parameters of SESSION_COMPARISON.
+     *
+     * @generated from field: mneme.v1.SessionComparisonParams session_comparison = 14;
+     */
+    value: SessionComparisonParams;
+    case: "sessionComparison";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -107,7 +317,7 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
  * Use `create(ReflectRequestSchema)` to create a new message.
  */
 export const ReflectRequestSchema: GenMessage<ReflectRequest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 0);
+  messageDesc(file_mneme_v1_reflect_service, 5);
 
 /**
  * Interval is a 95 % confidence interval.
@@ -135,7 +345,7 @@ export type Interval = Message<"mneme.v1.Interval"> & {
  * Use `create(IntervalSchema)` to create a new message.
  */
 export const IntervalSchema: GenMessage<Interval> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 1);
+  messageDesc(file_mneme_v1_reflect_service, 6);
 
 /**
  * Insight is one finding in words.
@@ -193,7 +403,7 @@ export type Insight = Message<"mneme.v1.Insight"> & {
  * Use `create(InsightSchema)` to create a new message.
  */
 export const InsightSchema: GenMessage<Insight> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 2);
+  messageDesc(file_mneme_v1_reflect_service, 7);
 
 /**
  * ReflectMetadata says what the analysis looked at.
@@ -250,7 +460,7 @@ export type ReflectMetadata = Message<"mneme.v1.ReflectMetadata"> & {
  * Use `create(ReflectMetadataSchema)` to create a new message.
  */
 export const ReflectMetadataSchema: GenMessage<ReflectMetadata> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 3);
+  messageDesc(file_mneme_v1_reflect_service, 8);
 
 /**
  * The answer.
@@ -341,7 +551,7 @@ export type ReflectResponse = Message<"mneme.v1.ReflectResponse"> & {
  * Use `create(ReflectResponseSchema)` to create a new message.
  */
 export const ReflectResponseSchema: GenMessage<ReflectResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 4);
+  messageDesc(file_mneme_v1_reflect_service, 9);
 
 /**
  * SequenceEffect says how much likelier something is after a sequence of tools.
@@ -455,7 +665,7 @@ export type SequenceEffect = Message<"mneme.v1.SequenceEffect"> & {
  * Use `create(SequenceEffectSchema)` to create a new message.
  */
 export const SequenceEffectSchema: GenMessage<SequenceEffect> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 5);
+  messageDesc(file_mneme_v1_reflect_service, 10);
 
 /**
  * OutcomeSplit compares how some sessions ended with how the others did. Only
@@ -542,7 +752,7 @@ export type OutcomeSplit = Message<"mneme.v1.OutcomeSplit"> & {
  * Use `create(OutcomeSplitSchema)` to create a new message.
  */
 export const OutcomeSplitSchema: GenMessage<OutcomeSplit> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 6);
+  messageDesc(file_mneme_v1_reflect_service, 11);
 
 /**
  * Recovery is what followed an error in sessions that succeeded all the same.
@@ -603,7 +813,7 @@ export type Recovery = Message<"mneme.v1.Recovery"> & {
  * Use `create(RecoverySchema)` to create a new message.
  */
 export const RecoverySchema: GenMessage<Recovery> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 7);
+  messageDesc(file_mneme_v1_reflect_service, 12);
 
 /**
  * OutcomeGroup is sessions that have something in common, and how they ended.
@@ -638,7 +848,7 @@ export type OutcomeGroup = Message<"mneme.v1.OutcomeGroup"> & {
  * Use `create(OutcomeGroupSchema)` to create a new message.
  */
 export const OutcomeGroupSchema: GenMessage<OutcomeGroup> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 8);
+  messageDesc(file_mneme_v1_reflect_service, 13);
 
 /**
  * OutcomeBy is how sessions end, by something that tells them apart.
@@ -693,7 +903,7 @@ export type OutcomeBy = Message<"mneme.v1.OutcomeBy"> & {
  * Use `create(OutcomeBySchema)` to create a new message.
  */
 export const OutcomeBySchema: GenMessage<OutcomeBy> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 9);
+  messageDesc(file_mneme_v1_reflect_service, 14);
 
 /**
  * ErrorExample is one occurrence.
@@ -735,7 +945,7 @@ export type ErrorExample = Message<"mneme.v1.ErrorExample"> & {
  * Use `create(ErrorExampleSchema)` to create a new message.
  */
 export const ErrorExampleSchema: GenMessage<ErrorExample> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 10);
+  messageDesc(file_mneme_v1_reflect_service, 15);
 
 /**
  * ErrorPattern is a group of errors with one template.
@@ -829,7 +1039,7 @@ export type ErrorPattern = Message<"mneme.v1.ErrorPattern"> & {
  * Use `create(ErrorPatternSchema)` to create a new message.
  */
 export const ErrorPatternSchema: GenMessage<ErrorPattern> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 11);
+  messageDesc(file_mneme_v1_reflect_service, 16);
 
 /**
  * ErrorPatterns is the result of ERROR_PATTERNS.
@@ -871,7 +1081,7 @@ export type ErrorPatterns = Message<"mneme.v1.ErrorPatterns"> & {
  * Use `create(ErrorPatternsSchema)` to create a new message.
  */
 export const ErrorPatternsSchema: GenMessage<ErrorPatterns> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 12);
+  messageDesc(file_mneme_v1_reflect_service, 17);
 
 /**
  * SequenceCount is a sequence of tools and how often it occurs.
@@ -913,7 +1123,7 @@ export type SequenceCount = Message<"mneme.v1.SequenceCount"> & {
  * Use `create(SequenceCountSchema)` to create a new message.
  */
 export const SequenceCountSchema: GenMessage<SequenceCount> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 13);
+  messageDesc(file_mneme_v1_reflect_service, 18);
 
 /**
  * ToolLoop is the same call made again and again.
@@ -962,7 +1172,7 @@ export type ToolLoop = Message<"mneme.v1.ToolLoop"> & {
  * Use `create(ToolLoopSchema)` to create a new message.
  */
 export const ToolLoopSchema: GenMessage<ToolLoop> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 14);
+  messageDesc(file_mneme_v1_reflect_service, 19);
 
 /**
  * ToolUse is a tool and how it fares.
@@ -1004,7 +1214,7 @@ export type ToolUse = Message<"mneme.v1.ToolUse"> & {
  * Use `create(ToolUseSchema)` to create a new message.
  */
 export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 15);
+  messageDesc(file_mneme_v1_reflect_service, 20);
 
 /**
  * ToolSequences is the result of TOOL_SEQUENCES. Sequences have from
@@ -1080,7 +1290,7 @@ export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
  * Use `create(ToolSequencesSchema)` to create a new message.
  */
 export const ToolSequencesSchema: GenMessage<ToolSequences> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 16);
+  messageDesc(file_mneme_v1_reflect_service, 21);
 
 /**
  * CostShare is a part of the cost.
@@ -1143,7 +1353,7 @@ export type CostShare = Message<"mneme.v1.CostShare"> & {
  * Use `create(CostShareSchema)` to create a new message.
  */
 export const CostShareSchema: GenMessage<CostShare> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 17);
+  messageDesc(file_mneme_v1_reflect_service, 22);
 
 /**
  * CostPoint is the cost of a span of time.
@@ -1185,7 +1395,7 @@ export type CostPoint = Message<"mneme.v1.CostPoint"> & {
  * Use `create(CostPointSchema)` to create a new message.
  */
 export const CostPointSchema: GenMessage<CostPoint> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 18);
+  messageDesc(file_mneme_v1_reflect_service, 23);
 
 /**
  * CostlyOperation is one of the most expensive events.
@@ -1234,7 +1444,7 @@ export type CostlyOperation = Message<"mneme.v1.CostlyOperation"> & {
  * Use `create(CostlyOperationSchema)` to create a new message.
  */
 export const CostlyOperationSchema: GenMessage<CostlyOperation> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 19);
+  messageDesc(file_mneme_v1_reflect_service, 24);
 
 /**
  * TrendTest is the test of a series over time.
@@ -1300,7 +1510,7 @@ export type TrendTest = Message<"mneme.v1.TrendTest"> & {
  * Use `create(TrendTestSchema)` to create a new message.
  */
 export const TrendTestSchema: GenMessage<TrendTest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 20);
+  messageDesc(file_mneme_v1_reflect_service, 25);
 
 /**
  * CostAnalysis is the result of COST_ANALYSIS.
@@ -1421,7 +1631,7 @@ export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
  * Use `create(CostAnalysisSchema)` to create a new message.
  */
 export const CostAnalysisSchema: GenMessage<CostAnalysis> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 21);
+  messageDesc(file_mneme_v1_reflect_service, 26);
 
 /**
  * PerformancePoint is the performance in a span of time.
@@ -1492,7 +1702,7 @@ export type PerformancePoint = Message<"mneme.v1.PerformancePoint"> & {
  * Use `create(PerformancePointSchema)` to create a new message.
  */
 export const PerformancePointSchema: GenMessage<PerformancePoint> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 22);
+  messageDesc(file_mneme_v1_reflect_service, 27);
 
 /**
  * PerformanceTrends is the result of PERFORMANCE_TRENDS.
@@ -1555,7 +1765,7 @@ export type PerformanceTrends = Message<"mneme.v1.PerformanceTrends"> & {
  * Use `create(PerformanceTrendsSchema)` to create a new message.
  */
 export const PerformanceTrendsSchema: GenMessage<PerformanceTrends> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 23);
+  messageDesc(file_mneme_v1_reflect_service, 28);
 
 /**
  * Comparison is one measure in recent and earlier sessions.
@@ -1651,7 +1861,7 @@ export type Comparison = Message<"mneme.v1.Comparison"> & {
  * Use `create(ComparisonSchema)` to create a new message.
  */
 export const ComparisonSchema: GenMessage<Comparison> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 24);
+  messageDesc(file_mneme_v1_reflect_service, 29);
 
 /**
  * ErrorChange is an error that sessions on one side have, and on the other not.
@@ -1694,7 +1904,7 @@ export type ErrorChange = Message<"mneme.v1.ErrorChange"> & {
  * Use `create(ErrorChangeSchema)` to create a new message.
  */
 export const ErrorChangeSchema: GenMessage<ErrorChange> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 25);
+  messageDesc(file_mneme_v1_reflect_service, 30);
 
 /**
  * SessionComparison is the result of SESSION_COMPARISON.
@@ -1758,7 +1968,7 @@ export type SessionComparison = Message<"mneme.v1.SessionComparison"> & {
  * Use `create(SessionComparisonSchema)` to create a new message.
  */
 export const SessionComparisonSchema: GenMessage<SessionComparison> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 26);
+  messageDesc(file_mneme_v1_reflect_service, 31);
 
 /**
  * Analysis is a question about the agent's record.
@@ -1859,6 +2069,82 @@ export const TrendSchema: GenEnum<Trend> = /*@__PURE__*/
   enumDesc(file_mneme_v1_reflect_service, 1);
 
 /**
+ * Baseline is what an error's rate after a sequence of tools is compared with.
+ *
+ * @generated from enum mneme.v1.Baseline
+ */
+export enum Baseline {
+  /**
+   * The default.
+   *
+   * @generated from enum value: BASELINE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Every other moment.
+   *
+   * @generated from enum value: BASELINE_ALL_CALLS = 1;
+   */
+  ALL_CALLS = 1,
+
+  /**
+   * The other calls of the tool that failed, which leaves out that the
+   * sequence leads to the tool.
+   *
+   * @generated from enum value: BASELINE_SAME_TOOL = 2;
+   */
+  SAME_TOOL = 2,
+}
+
+/**
+ * Describes the enum mneme.v1.Baseline.
+ */
+export const BaselineSchema: GenEnum<Baseline> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_reflect_service, 2);
+
+/**
+ * Bucket is the length of the spans that a series over time is cut into, in UTC.
+ *
+ * @generated from enum mneme.v1.Bucket
+ */
+export enum Bucket {
+  /**
+   * By the range: the shortest that makes at most 100 spans, or several weeks.
+   *
+   * @generated from enum value: BUCKET_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Hours.
+   *
+   * @generated from enum value: BUCKET_HOUR = 1;
+   */
+  HOUR = 1,
+
+  /**
+   * Days.
+   *
+   * @generated from enum value: BUCKET_DAY = 2;
+   */
+  DAY = 2,
+
+  /**
+   * Weeks, from Monday.
+   *
+   * @generated from enum value: BUCKET_WEEK = 3;
+   */
+  WEEK = 3,
+}
+
+/**
+ * Describes the enum mneme.v1.Bucket.
+ */
+export const BucketSchema: GenEnum<Bucket> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_reflect_service, 3);
+
+/**
  * ReflectService analyses what was recorded. Every analysis reads all events in
  * range, and says so when it had to stop at a cap. docs/reflect.md tells how each
  * figure is computed.
@@ -1883,8 +2169,8 @@ export const ReflectService: GenService<{
    * not known.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the analysis does not know a
-   * parameter; RESOURCE_EXHAUSTED when too many analyses run at once.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+   * analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
    *
    * @generated from rpc mneme.v1.ReflectService.Reflect
    */
