@@ -221,6 +221,7 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     required |= {f.name for f in METHODS[rpc].input_type.fields if _must_be_set(f)}
     required |= {"lesson.id"} if rpc.endswith("/UpdateLesson") else set()
     required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.
+    required |= {"analysis"} if rpc.endswith("/Reflect") else set()  # Or parameters.
     if not required:
         world.api.call(rpc, b"")
         return
@@ -290,6 +291,8 @@ _NOT_UPDATED = {
 
 def _request(rpc: str, leaf: Leaf, world: World, value: Any) -> Message:
     request = VALID[rpc](world)
+    if rpc.endswith("/Reflect") and len(leaf.steps) > 1:
+        request.ClearField("analysis")  # The parameters say which it is.
     leaf.put(request, value)
     if rpc.endswith("/UpdateLesson") and leaf.field.name != "id":
         request.update_mask.paths[:] = [leaf.field.name]

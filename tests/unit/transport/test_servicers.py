@@ -27,8 +27,8 @@ from mneme_server.corpus.document import Scope
 from mneme_server.events.service import EventServicer
 from mneme_server.learn.service import LearnServicer
 from mneme_server.recall.search import Answer, Outcome, RecallQuery
-from mneme_server.reflect.params import Bucket, CostAnalysisParams
 from mneme_server.recall.service import RecallServicer
+from mneme_server.reflect.params import Bucket, CostAnalysisParams
 from mneme_server.reflect.service import ReflectServicer
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.call import Call, enter
