@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from mneme._core.convert import fill
 from mneme.messages import (
@@ -168,6 +169,23 @@ def test_what_export_writes_import_reads(served: ScriptedServer, tmp_path: Path)
     request = served.last("ImportLessons")
     assert list(request.lessons) == lessons
     assert request.on_conflict == ImportConflict.IMPORT_CONFLICT_SKIP
+
+
+def test_an_export_that_fails_leaves_the_file_of_the_one_before(
+    served: ScriptedServer, tmp_path: Path
+) -> None:
+    def broken(request: Any, context: Any) -> Any:
+        yield ExportLessonsResponse(lesson=LESSON)
+        failure(context, "INTERNAL", "broken")
+
+    served.on("ExportLessons", broken)
+    file = tmp_path / "lessons.jsonl"
+    file.write_text("before")
+    assert mneme("lessons", "export", str(file)).code == 1
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]
+    missing = mneme("lessons", "export", str(tmp_path / "nowhere/lessons.jsonl"))
+    assert "nowhere/lessons.jsonl: No such file" in missing.err
 
 
 def test_export_writes_to_standard_output_by_default(served: ScriptedServer) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
+import grpc
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient, errors
 from mneme.messages import Event, NewEvent, StreamEventsResponse, WatchEventsResponse
@@ -61,6 +63,27 @@ def test_leaving_the_async_block_ends_the_stream_on_the_server(served: ScriptedS
             assert [m async for m in messages] == []
 
     asyncio.run(main())
+
+
+def test_an_async_stream_that_is_dropped_ends_on_the_server_and_takes_its_connection_along(
+    served: ScriptedServer,
+) -> None:
+    ticking(served)
+
+    async def main() -> None:
+        async with AsyncMnemeClient(served.address) as client:
+            own = None
+            stream: Any = client.watch_events()
+            async for _ in stream:
+                own = stream._own
+                break
+            del stream
+            gc.collect()
+            assert await asyncio.to_thread(served.ended.wait, 10)
+            while own.get_state() is not grpc.ChannelConnectivity.SHUTDOWN:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(main(), 30))
 
 
 def test_a_stream_has_no_deadline_unless_the_call_gives_one(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, TypeAlias
 from weakref import WeakSet
@@ -35,6 +36,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         self._error_of = error_of
         self._call: Any = None
         self._own: grpc.aio.Channel | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._ended = False
 
@@ -46,6 +48,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
             raise StopAsyncIteration
         if self._call is None:
             self._call, self._own = self._open_call()
+            self._loop = asyncio.get_running_loop()
         try:
             message = await self._call.read()
         except grpc.RpcError as failure:
@@ -73,6 +76,14 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         if self._call is not None:
             self._call.cancel()
         await self.free()
+
+    def __del__(self) -> None:
+        """End the call when nobody holds the stream any more; it was not closed."""
+        if self._call is None or self._loop is None or self._ended or self._closed:
+            return
+        with suppress(RuntimeError):  # The loop has ended, and its calls with it.
+            # Python may drop it on any thread.
+            self._loop.call_soon_threadsafe(_drop, self._loop, self._call, self._own)
 
     async def free(self) -> None:
         """Close the stream's connection, when it has one of its own."""
@@ -254,6 +265,19 @@ class AsyncCaller:
         if found is None:
             found = self._calls[rpc.path] = callable_of(rpc, make)
         return found
+
+
+# A loop holds its tasks weakly.
+_closing: set[asyncio.Task[None]] = set()
+
+
+def _drop(loop: asyncio.AbstractEventLoop, call: Any, own: grpc.aio.Channel | None) -> None:
+    """End a call whose stream is gone, with the connection of its own."""
+    call.cancel()
+    if own is not None:
+        task = loop.create_task(own.close())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
 
 
 async def _requests(rpc: Rpc[Any, Any], items: AnyIterable[Any]) -> AsyncIterator[Message]:

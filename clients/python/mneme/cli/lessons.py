@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
+from mneme._files import replacing
 from mneme._generated.choices import ImportanceChoice, ImportConflictChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
@@ -244,15 +247,14 @@ def export(
         archived=archived,
     )
     count = 0
-    with cli.connect() as client, client.export_lessons(filter=chosen) as stream:
-        target = _open(file) if file else sys.stdout
-        try:
-            for message in stream:
-                target.write(to_json(message.lesson) + "\n")
-                count += 1
-        finally:
-            if file:
-                target.close()
+    with (
+        cli.connect() as client,
+        client.export_lessons(filter=chosen) as stream,
+        _written(file) as target,
+    ):
+        for message in stream:
+            target.write(to_json(message.lesson) + "\n")
+            count += 1
     if file:
         cli.out.remark(f"{cells.plural(count, 'lesson')} written to {file}")
 
@@ -287,9 +289,15 @@ def import_(
     )
 
 
-def _open(file: Path) -> TextIO:
+@contextmanager
+def _written(file: Path | None) -> Iterator[TextIO]:
+    """The file, whole or not at all; without one, standard output."""
+    if file is None:
+        yield sys.stdout
+        return
     try:
-        return file.open("w", encoding="utf-8")
+        with replacing(file) as target:
+            yield target
     except OSError as error:
         raise InputError(f"cannot write {file}: {error.strerror}") from error
 

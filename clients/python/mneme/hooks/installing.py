@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mneme._files import replacing
 from mneme.errors import ConfigurationError
 from mneme.hooks.hosts import Host
 
@@ -121,19 +120,8 @@ def _write(file: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> b
     """Write settings whole or not at all: a host may read them at any moment."""
     if after == before:
         return False
-    target = file.resolve()  # A link stays one: settings are often kept elsewhere.
-    target.parent.mkdir(parents=True, exist_ok=True)
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
-    descriptor, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as written:
-            json.dump(after, written, indent=2, ensure_ascii=False)
-            written.write("\n")
-            written.flush()
-            os.fsync(written.fileno())
-        Path(part).chmod(mode)
-        Path(part).replace(target)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    file.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as written:
+        json.dump(after, written, indent=2, ensure_ascii=False)
+        written.write("\n")
     return True

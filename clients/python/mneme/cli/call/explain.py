@@ -16,14 +16,14 @@ from google.protobuf.message import Message
 from mneme._core.convert import single_message_field
 from mneme._core.enums import short_names
 from mneme._core.rpc import Rpc
-from mneme.cli.call.fields import is_map
+from mneme.cli.call.fields import changeable, is_map
 from mneme.cli.call.rpcs import comment, title
 
 _WIDTH = 100
 _WELL_KNOWN = {
     "google.protobuf.Timestamp": "time (2026-01-31T12:00:00Z, 2026-01-31, 7d, yesterday)",
     "google.protobuf.Duration": "duration (90s, 5m, 12h)",
-    "google.protobuf.FieldMask": "names of fields (title,content); default those that are given",
+    "google.protobuf.FieldMask": "names of fields (title,content)",
     "google.protobuf.Struct": "JSON object",
     "google.protobuf.Value": "JSON",
     "google.protobuf.ListValue": "JSON list",
@@ -52,10 +52,10 @@ _RULES = {
     "not_in": "none of {}",
     "pattern": "matching {}",
 }
+_PARAGRAPH = re.compile(r"\n\n|\n(?=[A-Z][a-z]+: )")
 _UNTOLD = frozenset({"defined_only", "ignore", "finite"})
 # Patterns that keep control characters out, as those of nearly all texts do.
 _NO_CONTROLS = "^[^\\x00"
-_PARAGRAPH = re.compile(r"\n\n|\n(?=(?:Scope|Errors): )")
 
 
 def explain(rpc: Rpc[Any, Any]) -> Iterator[str]:
@@ -97,6 +97,8 @@ def _message(message: Descriptor) -> Iterator[str]:
     yield f"{message.name}{'' if message.fields else ': no fields'}"
     for field in message.fields:
         facts = [_type(field), *dict.fromkeys(_rules(field))]
+        if changeable(field):
+            facts = [_type(field), "default those that are given"]
         group = field.containing_oneof
         if group is not None and len(group.fields) > 1:
             facts.append(f"only one of {', '.join(one.name for one in group.fields)}")

@@ -17,6 +17,7 @@ from mneme._core.enums import numbers_of, short_names
 from mneme.cli import times
 from mneme.cli.exits import InputError
 from mneme.cli.values import forms, not_json
+from mneme.v1 import options_pb2
 
 STRUCT = "google.protobuf.Struct"
 MASK = "google.protobuf.FieldMask"
@@ -54,6 +55,13 @@ def field_of(message: Descriptor, name: str, path: str) -> FieldDescriptor:
 def is_map(field: FieldDescriptor) -> bool:
     """Whether the field holds values by key."""
     return bool(field.message_type and field.message_type.GetOptions().map_entry)
+
+
+def changeable(mask: FieldDescriptor) -> frozenset[str]:
+    """The fields that a mask may name."""
+    # The generated types call an extension a field's descriptor, and not what it extends.
+    option: Any = options_pb2.changeable
+    return frozenset(mask.GetOptions().Extensions[option].paths)
 
 
 def json_of(text: str, path: str) -> Any:

@@ -17,14 +17,12 @@ from google.protobuf.message import Message
 
 from mneme._core.convert import single_message_field
 from mneme._core.rpc import Rpc
-from mneme.cli.call.fields import MASK, STRUCT, field_of, is_map, json_of, value_of
+from mneme.cli.call.fields import MASK, STRUCT, changeable, field_of, is_map, json_of, value_of
 from mneme.cli.exits import InputError
 from mneme.plain import from_dict
 
 _ARGUMENT = re.compile(r"([^=:]+)(:?=)(.*)", re.DOTALL)
 _STDIN = "-"
-# What an update's resource is found by; its other fields are what it changes.
-_UNCHANGED = frozenset({"id", "etag"})
 
 
 def request_of(rpc: Rpc[Any, Any], arguments: Sequence[str]) -> Message:
@@ -196,7 +194,7 @@ def _with_mask(values: dict[str, Any], request: Descriptor) -> dict[str, Any]:
         paths = values.get(field.name)
         if paths is None:
             resources = [value for value in values.values() if isinstance(value, dict)]
-            paths = [name for one in resources for name in one if name not in _UNCHANGED]
+            paths = [name for one in resources for name in one if name in changeable(field)]
         parts = paths.split(",") if isinstance(paths, str) else paths
         values[field.name] = ",".join(_camel_case(str(part).strip()) for part in parts)
     return values
