@@ -41,8 +41,9 @@ known whether it arrived, without acting twice; the clients do so themselves. Be
 an RPC names, every call can fail for want of a key or a scope, above a limit of calls, and at a
 server that is starting, ending or broken.
 
-A field that is left out is zero or empty; one that is `optional`, or a message, tells being unset
-from that. Of the fields of a `oneof`, at most one is set.
+A field that is left out has its default, or is zero or empty; one that is `optional`, or a message,
+tells being unset from that. Of the fields of a `oneof`, at most one is set. Texts are counted in
+Unicode characters; one on one line holds no control characters, and none holds a NUL.
 
 The examples are what a server without keys answers to; with keys, add
 `-H 'authorization: Bearer mn_…'`. They build on each other in the order of

@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
+from clientgen.limits import limits
 from clientgen.rules import METHOD_NAMES, RESERVED_METHODS, RESERVED_PARAMETERS
 
 PACKAGE = "mneme.v1"
@@ -23,12 +24,12 @@ class GenerationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a request, and so a parameter of a method."""
+    """A field of a request, and so a parameter of a method; `limits` says its rules in words."""
 
     descriptor: FieldDescriptor
     comment: str
     required: bool
-    default: str
+    limits: str
 
     @property
     def name(self) -> str:
@@ -269,8 +270,8 @@ class _Reader:
 
     def _field(self, field: FieldDescriptor) -> Field:
         comment = self._comment(field.full_name)
-        default = self._options(field).get("default_value", "")
-        return Field(field, comment, self._is_required(field), default)
+        required = self._is_required(field)
+        return Field(field, comment, required, limits(field, self._options(field), required))
 
     def _is_required(self, field: FieldDescriptor) -> bool:
         """Whether the field's rules refuse its absence."""

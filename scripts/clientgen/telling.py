@@ -27,8 +27,8 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
             said[mask] = [f"It may name {names}."]
         fields += rpc.fields
     for field in fields:
-        if field.default:
-            said[field.descriptor.full_name] = [f"Default: {field.default}."]
+        if field.limits:
+            said.setdefault(field.descriptor.full_name, []).append(field.limits)
     files = descriptor_pb2.FileDescriptorSet.FromString(image)
     for file in files.file:
         if file.package != PACKAGE:

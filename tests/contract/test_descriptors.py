@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 from buf.validate import validate_pb2
+from clientgen.telling import tell
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
@@ -77,17 +78,18 @@ def test_streams_that_the_server_keeps_open_are_marked_as_long_lived() -> None:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[descriptor_pb2.FileDescriptorProto]:
-    """Return the API's files with their comments, which generated code leaves out."""
+    """Return the API's files with comments, as generated code and the reference tell them."""
     target = tmp_path_factory.mktemp("protos") / "image"
     folder = REPOSITORY / "proto"
     sources = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.proto"))
     well_known = Path(protoc.__file__).parent / "_proto"
     arguments = [
         "protoc", f"-I{folder}", f"-I{REPOSITORY / 'third_party' / 'proto'}", f"-I{well_known}",
-        "--include_source_info", f"--descriptor_set_out={target}", *sources,
+        "--include_source_info", "--include_imports", f"--descriptor_set_out={target}", *sources,
     ]  # fmt: skip
     assert protoc.main(arguments) == 0
-    return list(descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file)
+    told = descriptor_pb2.FileDescriptorSet.FromString(tell(target.read_bytes()))
+    return [file for file in told.file if file.package == "mneme.v1"]
 
 
 def _documented(file: descriptor_pb2.FileDescriptorProto) -> dict[tuple[int, ...], str]:

@@ -120,8 +120,8 @@ class AdminMethods(SyncCaller):
 
         Args:
             tenant_id: Lower-case letters, digits, "-" and "_"; starts with a letter or digit;
-                up to 63 characters. Required.
-            display_name: A name for people; up to 200 characters.
+                up to 63 characters. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            display_name: A name for people. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -150,8 +150,9 @@ class AdminMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Tenants a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -181,7 +182,7 @@ class AdminMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000. Default: 50.
+            page_size: Tenants a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -208,7 +209,7 @@ class AdminMethods(SyncCaller):
         UNAVAILABLE when calls of the tenant are still running.
 
         Args:
-            tenant_id: The tenant. Required.
+            tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -238,10 +239,11 @@ class AdminMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
 
         Args:
-            tenant_id: The tenant that it opens. Required.
-            name: A name for people. Required; up to 200 characters.
-            scopes: What it may do; empty: read and write.
-            rate_limit: Calls a minute that it may make, up to 1,000,000; 0: no limit.
+            tenant_id: The tenant that it opens. Required; of the form
+                `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            name: A name for people. Required; up to 200 characters, on one line.
+            scopes: What it may do; empty: read and write. Up to 4 entries; none twice.
+            rate_limit: Calls a minute that it may make; 0: no limit. 0 to 1,000,000.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -275,10 +277,12 @@ class AdminMethods(SyncCaller):
         such tenant.
 
         Args:
-            tenant_id: Of this tenant; empty: of all tenants.
+            tenant_id: Of this tenant; empty: of all tenants. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Keys a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -313,9 +317,10 @@ class AdminMethods(SyncCaller):
         such tenant.
 
         Args:
-            tenant_id: Of this tenant; empty: of all tenants.
+            tenant_id: Of this tenant; empty: of all tenants. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000. Default: 50.
+            page_size: Keys a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -341,7 +346,7 @@ class AdminMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
-            api_key_id: The key's id. Required.
+            api_key_id: The key's id. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -369,7 +374,8 @@ class AdminMethods(SyncCaller):
         another tenant and the key lacks scope admin; NOT_FOUND.
 
         Args:
-            tenant_id: The tenant; empty: the caller's.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -397,7 +403,8 @@ class AdminMethods(SyncCaller):
         the disk is full.
 
         Args:
-            tenant_id: The tenant; empty: the caller's.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -433,9 +440,10 @@ class AdminMethods(SyncCaller):
 
         Args:
             backup: The backup's file name in the tenant's backup folder, the last part of what
-                Backup answered as `path`. Required; up to 200 letters, digits, ".", "_" and
-                "-". A file from elsewhere is put there first.
-            tenant_id: The tenant; empty: the caller's.
+                Backup answered as `path`. A file from elsewhere is put there first. Required;
+                up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -470,8 +478,8 @@ class AsyncAdminMethods(AsyncCaller):
 
         Args:
             tenant_id: Lower-case letters, digits, "-" and "_"; starts with a letter or digit;
-                up to 63 characters. Required.
-            display_name: A name for people; up to 200 characters.
+                up to 63 characters. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            display_name: A name for people. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -500,8 +508,9 @@ class AsyncAdminMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Tenants a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -531,7 +540,7 @@ class AsyncAdminMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page: 1 to 1,000. Default: 50.
+            page_size: Tenants a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -558,7 +567,7 @@ class AsyncAdminMethods(AsyncCaller):
         UNAVAILABLE when calls of the tenant are still running.
 
         Args:
-            tenant_id: The tenant. Required.
+            tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -588,10 +597,11 @@ class AsyncAdminMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
 
         Args:
-            tenant_id: The tenant that it opens. Required.
-            name: A name for people. Required; up to 200 characters.
-            scopes: What it may do; empty: read and write.
-            rate_limit: Calls a minute that it may make, up to 1,000,000; 0: no limit.
+            tenant_id: The tenant that it opens. Required; of the form
+                `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            name: A name for people. Required; up to 200 characters, on one line.
+            scopes: What it may do; empty: read and write. Up to 4 entries; none twice.
+            rate_limit: Calls a minute that it may make; 0: no limit. 0 to 1,000,000.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -625,10 +635,12 @@ class AsyncAdminMethods(AsyncCaller):
         such tenant.
 
         Args:
-            tenant_id: Of this tenant; empty: of all tenants.
+            tenant_id: Of this tenant; empty: of all tenants. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Keys a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -663,9 +675,10 @@ class AsyncAdminMethods(AsyncCaller):
         such tenant.
 
         Args:
-            tenant_id: Of this tenant; empty: of all tenants.
+            tenant_id: Of this tenant; empty: of all tenants. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page: 1 to 1,000. Default: 50.
+            page_size: Keys a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -691,7 +704,7 @@ class AsyncAdminMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
-            api_key_id: The key's id. Required.
+            api_key_id: The key's id. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -719,7 +732,8 @@ class AsyncAdminMethods(AsyncCaller):
         another tenant and the key lacks scope admin; NOT_FOUND.
 
         Args:
-            tenant_id: The tenant; empty: the caller's.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -747,7 +761,8 @@ class AsyncAdminMethods(AsyncCaller):
         the disk is full.
 
         Args:
-            tenant_id: The tenant; empty: the caller's.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -783,9 +798,10 @@ class AsyncAdminMethods(AsyncCaller):
 
         Args:
             backup: The backup's file name in the tenant's backup folder, the last part of what
-                Backup answered as `path`. Required; up to 200 letters, digits, ".", "_" and
-                "-". A file from elsewhere is put there first.
-            tenant_id: The tenant; empty: the caller's.
+                Backup answered as `path`. A file from elsewhere is put there first. Required;
+                up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -374,10 +374,14 @@ class Decision(Answer[context_service_pb2.Decision], of=context_service_pb2.Deci
     """Decision is something that was decided, and why."""
 
     decision: str
-    """What was decided. Required; up to 2,000 characters."""
+    """What was decided.
+    Required; up to 2,000 characters.
+    """
 
     rationale: str
-    """Why; up to 2,000 characters."""
+    """Why.
+    Up to 2,000 characters.
+    """
 
 
 class DeleteLessonResponse(
@@ -909,19 +913,23 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """Lesson is a distilled insight."""
 
     id: str
-    """Unique in the tenant: the caller's, or a ULID made by the server. Up to
-    200 characters, none of them control characters.
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
     """
 
     title: str
-    """A short title; required, up to 500 characters."""
+    """A short title.
+    Required; up to 500 characters.
+    """
 
     content: str
-    """The insight; required, up to 65,536 characters."""
+    """The insight.
+    Required; up to 65,536 characters.
+    """
 
     category: str
     """A group, e.g. "deployment" or "error-handling".
-    Default: general.
+    Up to 100 characters, on one line. Default: general.
     """
 
     importance: ImportanceChoice | None
@@ -930,13 +938,19 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
     agent_id: str
-    """The agent that it is for; empty: for every agent of the tenant."""
+    """The agent that it is for; empty: for every agent of the tenant.
+    Up to 200 characters, on one line.
+    """
 
     project: str
-    """The project that it is about; may be empty."""
+    """The project that it is about; may be empty.
+    Up to 200 characters, on one line.
+    """
 
     tags: list[str]
-    """Labels, sorted, without repeats; up to 64, each up to 100 characters."""
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
 
     context: dict[str, Any]
     """Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
@@ -944,13 +958,19 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
     source_session_id: str
-    """The session that taught it; may be empty. It need not be stored here."""
+    """The session that taught it; may be empty. It need not be stored here.
+    Up to 200 characters, on one line.
+    """
 
     source_event_id: str
-    """The event that taught it; may be empty. It need not be stored here."""
+    """The event that taught it; may be empty. It need not be stored here.
+    Up to 200 characters, on one line.
+    """
 
     access_count: int
-    """How often GetLesson or SearchLessons returned it; stops at 2^53 - 1."""
+    """How often GetLesson or SearchLessons returned it; stops at 2^53 - 1.
+    0 to 2^53 - 1.
+    """
 
     last_accessed_at: datetime | None
     """When it was last returned so; unset if never."""
@@ -1067,10 +1087,14 @@ class LockedContext(
     """LockedContext names a context that was pinned during the session."""
 
     label: str
-    """Its label. Required."""
+    """Its label.
+    Required; up to 200 characters, on one line.
+    """
 
     version: str
-    """Its version; may be empty."""
+    """Its version; may be empty.
+    Up to 200 characters, on one line.
+    """
 
 
 class LogKnowledgeResponse(
@@ -2071,10 +2095,14 @@ class Todo(Answer[context_service_pb2.Todo], of=context_service_pb2.Todo):
     """Todo is something to do."""
 
     content: str
-    """What to do. Required; up to 2,000 characters."""
+    """What to do.
+    Required; up to 2,000 characters.
+    """
 
     priority: int
-    """How urgent: 1 (most) to 5; 0: not said."""
+    """How urgent: 1 (most) to 5; 0: not said.
+    0 to 5.
+    """
 
 
 class ToolLoop(Answer[reflect_service_pb2.ToolLoop], of=reflect_service_pb2.ToolLoop):

@@ -93,12 +93,12 @@ class ContextMethods(SyncCaller):
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
-            user_id: Of sessions for this user.
-            agent_id: Of this agent.
-            project: Of this project.
+            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            project: Of this project. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 50. Default: 5.
+            limit: Sessions at most. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -156,16 +156,17 @@ class ContextMethods(SyncCaller):
             session_id: The session; one that is not known yet is opened when something is
                 given. Empty: the project's session that was active last (the agent's, when one
                 is named); a new one when that has been handed over already, or there is none,
-                and something is given.
-            project: The project; empty: the session's. Required without a session.
-            progress: What was done; up to 100, each up to 2,000 characters.
-            completed_todos: What was on the list and is done; up to 100, each up to 2,000
-                characters.
-            open_todos: What is still to do; up to 100.
-            decisions: What was decided; up to 100.
-            locked_contexts: Contexts that were pinned; up to 100.
-            files: Files that were touched; up to 500, each up to 1,000 characters.
-            agent_id: The agent; empty: the session's.
+                and something is given. Up to 200 characters, on one line.
+            project: The project; empty: the session's. Required without a session. Up to 200
+                characters, on one line.
+            progress: What was done. Up to 100 entries, each up to 2,000 characters.
+            completed_todos: What was on the list and is done. Up to 100 entries, each up to
+                2,000 characters.
+            open_todos: What is still to do. Up to 100 entries.
+            decisions: What was decided. Up to 100 entries.
+            locked_contexts: Contexts that were pinned. Up to 100 entries.
+            files: Files that were touched. Up to 500 entries, each up to 1,000 characters.
+            agent_id: The agent; empty: the session's. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -204,11 +205,12 @@ class ContextMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: The project; empty: that of the last handover.
-            limit: Related sessions at most: 1 to 50. Default: 5.
-            agent_id: Of this agent; empty: of all.
-            min_similarity: Leave out related sessions below this similarity, 0 to 1. The
-                default is about where unrelated summaries end under the default model. Default:
+            project: The project; empty: that of the last handover. Up to 200 characters, on one
+                line.
+            limit: Related sessions at most. 1 to 50. Default: 5.
+            agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
+            min_similarity: Leave out related sessions below this similarity. The default is
+                about where unrelated summaries end under the default model. 0 to 1. Default:
                 0.35.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -247,13 +249,13 @@ class ContextMethods(SyncCaller):
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
-            project: On this project.
-            agent_id: Of this agent.
-            user_id: For this user.
+            project: On this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            user_id: For this user. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 100. Default: 10.
-            min_score: Leave out sessions whose score is below this, 0 to 1; default 0.
+            limit: Sessions at most. 1 to 100. Default: 10.
+            min_score: Leave out sessions whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -294,13 +296,14 @@ class ContextMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session.
-            agent_id: Of this agent.
+            project: The project; empty: every session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20. Default: 3.
-            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            links: Links from each session at most. 1 to 20. Default: 3.
+            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -341,12 +344,12 @@ class ContextMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session.
-            agent_id: Of this agent.
+            project: The project; empty: every session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20. Default: 3.
-            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
+            links: Links from each session at most. 1 to 20. Default: 3.
+            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -392,12 +395,12 @@ class AsyncContextMethods(AsyncCaller):
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
-            user_id: Of sessions for this user.
-            agent_id: Of this agent.
-            project: Of this project.
+            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            project: Of this project. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 50. Default: 5.
+            limit: Sessions at most. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -455,16 +458,17 @@ class AsyncContextMethods(AsyncCaller):
             session_id: The session; one that is not known yet is opened when something is
                 given. Empty: the project's session that was active last (the agent's, when one
                 is named); a new one when that has been handed over already, or there is none,
-                and something is given.
-            project: The project; empty: the session's. Required without a session.
-            progress: What was done; up to 100, each up to 2,000 characters.
-            completed_todos: What was on the list and is done; up to 100, each up to 2,000
-                characters.
-            open_todos: What is still to do; up to 100.
-            decisions: What was decided; up to 100.
-            locked_contexts: Contexts that were pinned; up to 100.
-            files: Files that were touched; up to 500, each up to 1,000 characters.
-            agent_id: The agent; empty: the session's.
+                and something is given. Up to 200 characters, on one line.
+            project: The project; empty: the session's. Required without a session. Up to 200
+                characters, on one line.
+            progress: What was done. Up to 100 entries, each up to 2,000 characters.
+            completed_todos: What was on the list and is done. Up to 100 entries, each up to
+                2,000 characters.
+            open_todos: What is still to do. Up to 100 entries.
+            decisions: What was decided. Up to 100 entries.
+            locked_contexts: Contexts that were pinned. Up to 100 entries.
+            files: Files that were touched. Up to 500 entries, each up to 1,000 characters.
+            agent_id: The agent; empty: the session's. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -503,11 +507,12 @@ class AsyncContextMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: The project; empty: that of the last handover.
-            limit: Related sessions at most: 1 to 50. Default: 5.
-            agent_id: Of this agent; empty: of all.
-            min_similarity: Leave out related sessions below this similarity, 0 to 1. The
-                default is about where unrelated summaries end under the default model. Default:
+            project: The project; empty: that of the last handover. Up to 200 characters, on one
+                line.
+            limit: Related sessions at most. 1 to 50. Default: 5.
+            agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
+            min_similarity: Leave out related sessions below this similarity. The default is
+                about where unrelated summaries end under the default model. 0 to 1. Default:
                 0.35.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -546,13 +551,13 @@ class AsyncContextMethods(AsyncCaller):
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
-            project: On this project.
-            agent_id: Of this agent.
-            user_id: For this user.
+            project: On this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            user_id: For this user. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most: 1 to 100. Default: 10.
-            min_score: Leave out sessions whose score is below this, 0 to 1; default 0.
+            limit: Sessions at most. 1 to 100. Default: 10.
+            min_score: Leave out sessions whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -593,13 +598,14 @@ class AsyncContextMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session.
-            agent_id: Of this agent.
+            project: The project; empty: every session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20. Default: 3.
-            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            links: Links from each session at most. 1 to 20. Default: 3.
+            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -640,12 +646,12 @@ class AsyncContextMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session.
-            agent_id: Of this agent.
+            project: The project; empty: every session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most: 1 to 20. Default: 3.
-            page_size: Items a page: 1 to 200. Each one's links cost a search. Default: 50.
+            links: Links from each session at most. 1 to 20. Default: 3.
+            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(

@@ -148,16 +148,19 @@ class EventMethods(SyncCaller):
         content.
 
         Args:
-            session_id: Unique in the tenant; a ULID is made when it is empty.
-            agent_id: The agent that runs it; may be empty.
-            agent_name: The agent's display name; may be empty.
+            session_id: Unique in the tenant; a ULID is made when it is empty. Up to 200
+                characters, on one line.
+            agent_id: The agent that runs it; may be empty. Up to 200 characters, on one line.
+            agent_name: The agent's display name; may be empty. Up to 200 characters, on one
+                line.
             user_id: The user it serves; empty: the one that `metadata` names as "userId" or
-                "user_id", or else that its events' metadata does.
-            project: The project it works on; may be empty.
-            tags: Labels; up to 64, each up to 100 characters.
+                "user_id", or else that its events' metadata does. Up to 200 characters, on one
+                line.
+            project: The project it works on; may be empty. Up to 200 characters, on one line.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON, up to 64 KiB encoded and 32 levels deep.
             started_at: When it started; unset: now, or the time of its first event when events
-                opened it.
+                opened it. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -194,9 +197,9 @@ class EventMethods(SyncCaller):
         when it has ended with another status.
 
         Args:
-            session_id: The session. Required.
-            status: How it ended: COMPLETED or ERROR. Default: COMPLETED.
-            ended_at: When it ended; unset: now.
+            session_id: The session. Required; up to 200 characters, on one line.
+            status: How it ended. COMPLETED or ERROR. Default: COMPLETED.
+            ended_at: When it ended; unset: now. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -229,7 +232,8 @@ class EventMethods(SyncCaller):
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
 
         Args:
-            events: 1 to 1,000 events, in the order in which they happened.
+            events: The events, in the order in which they happened. Required; up to 1,000
+                entries.
             wait_indexed: Answer only when they can be found by meaning too. Without it, words
                 find them at once and meaning a moment later.
             timeout: seconds for the call, retries included; None: the client's.
@@ -293,7 +297,7 @@ class EventMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
-            session_id: The session. Required.
+            session_id: The session. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -328,15 +332,17 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent.
-            user_id: For this user.
-            project: On this project.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            user_id: For this user. Up to 200 characters, on one line.
+            project: On this project. Up to 200 characters, on one line.
             status: In this state.
-            tags: With all of these labels.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Sessions a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -380,14 +386,15 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent.
-            user_id: For this user.
-            project: On this project.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            user_id: For this user. Up to 200 characters, on one line.
+            project: On this project. Up to 200 characters, on one line.
             status: In this state.
-            tags: With all of these labels.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000. Default: 50.
+            page_size: Sessions a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -429,16 +436,18 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session.
-            agent_id: Of this agent.
-            event_types: Of any of these types.
+            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            event_types: Of any of these types. Up to 32 entries.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events).
+            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+                line.
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000. Default: 100.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Events a page. 1 to 1,000. Default: 100.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -485,15 +494,16 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session.
-            agent_id: Of this agent.
-            event_types: Of any of these types.
+            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            event_types: Of any of these types. Up to 32 entries.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events).
+            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+                line.
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000. Default: 100.
+            page_size: Events a page. 1 to 1,000. Default: 100.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -527,8 +537,9 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Agents a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -558,7 +569,7 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000. Default: 50.
+            page_size: Agents a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -590,12 +601,13 @@ class EventMethods(SyncCaller):
         tenant is deleted meanwhile.
 
         Args:
-            session_id: Of this session.
-            agent_id: Of this agent.
-            event_types: Of any of these types.
+            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            event_types: Of any of these types. Up to 32 entries.
             min_severity: At least this severe.
             after_cursor: Start after this cursor, as a watched event carried it; empty: with
-                what is recorded from now on; "0": with the first event ever recorded.
+                what is recorded from now on; "0": with the first event ever recorded. Up to 20
+                characters; of the form `^[0-9]*$`.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -627,7 +639,8 @@ class EventMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
-            session_id: This session's chain; empty: every chain of the tenant.
+            session_id: This session's chain; empty: every chain of the tenant. Up to 200
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -672,16 +685,19 @@ class AsyncEventMethods(AsyncCaller):
         content.
 
         Args:
-            session_id: Unique in the tenant; a ULID is made when it is empty.
-            agent_id: The agent that runs it; may be empty.
-            agent_name: The agent's display name; may be empty.
+            session_id: Unique in the tenant; a ULID is made when it is empty. Up to 200
+                characters, on one line.
+            agent_id: The agent that runs it; may be empty. Up to 200 characters, on one line.
+            agent_name: The agent's display name; may be empty. Up to 200 characters, on one
+                line.
             user_id: The user it serves; empty: the one that `metadata` names as "userId" or
-                "user_id", or else that its events' metadata does.
-            project: The project it works on; may be empty.
-            tags: Labels; up to 64, each up to 100 characters.
+                "user_id", or else that its events' metadata does. Up to 200 characters, on one
+                line.
+            project: The project it works on; may be empty. Up to 200 characters, on one line.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON, up to 64 KiB encoded and 32 levels deep.
             started_at: When it started; unset: now, or the time of its first event when events
-                opened it.
+                opened it. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -718,9 +734,9 @@ class AsyncEventMethods(AsyncCaller):
         when it has ended with another status.
 
         Args:
-            session_id: The session. Required.
-            status: How it ended: COMPLETED or ERROR. Default: COMPLETED.
-            ended_at: When it ended; unset: now.
+            session_id: The session. Required; up to 200 characters, on one line.
+            status: How it ended. COMPLETED or ERROR. Default: COMPLETED.
+            ended_at: When it ended; unset: now. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -753,7 +769,8 @@ class AsyncEventMethods(AsyncCaller):
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
 
         Args:
-            events: 1 to 1,000 events, in the order in which they happened.
+            events: The events, in the order in which they happened. Required; up to 1,000
+                entries.
             wait_indexed: Answer only when they can be found by meaning too. Without it, words
                 find them at once and meaning a moment later.
             timeout: seconds for the call, retries included; None: the client's.
@@ -817,7 +834,7 @@ class AsyncEventMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
-            session_id: The session. Required.
+            session_id: The session. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -852,15 +869,17 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent.
-            user_id: For this user.
-            project: On this project.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            user_id: For this user. Up to 200 characters, on one line.
+            project: On this project. Up to 200 characters, on one line.
             status: In this state.
-            tags: With all of these labels.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Sessions a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -904,14 +923,15 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent.
-            user_id: For this user.
-            project: On this project.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            user_id: For this user. Up to 200 characters, on one line.
+            project: On this project. Up to 200 characters, on one line.
             status: In this state.
-            tags: With all of these labels.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page: 1 to 1,000. Default: 50.
+            page_size: Sessions a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -953,16 +973,18 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session.
-            agent_id: Of this agent.
-            event_types: Of any of these types.
+            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            event_types: Of any of these types. Up to 32 entries.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events).
+            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+                line.
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000. Default: 100.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Events a page. 1 to 1,000. Default: 100.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1009,15 +1031,16 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session.
-            agent_id: Of this agent.
-            event_types: Of any of these types.
+            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            event_types: Of any of these types. Up to 32 entries.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events).
+            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+                line.
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page: 1 to 1,000. Default: 100.
+            page_size: Events a page. 1 to 1,000. Default: 100.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1051,8 +1074,9 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Agents a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1082,7 +1106,7 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page: 1 to 1,000. Default: 50.
+            page_size: Agents a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1114,12 +1138,13 @@ class AsyncEventMethods(AsyncCaller):
         tenant is deleted meanwhile.
 
         Args:
-            session_id: Of this session.
-            agent_id: Of this agent.
-            event_types: Of any of these types.
+            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            event_types: Of any of these types. Up to 32 entries.
             min_severity: At least this severe.
             after_cursor: Start after this cursor, as a watched event carried it; empty: with
-                what is recorded from now on; "0": with the first event ever recorded.
+                what is recorded from now on; "0": with the first event ever recorded. Up to 20
+                characters; of the form `^[0-9]*$`.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -1151,7 +1176,8 @@ class AsyncEventMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
-            session_id: This session's chain; empty: every chain of the tenant.
+            session_id: This session's chain; empty: every chain of the tenant. Up to 200
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -21,7 +21,9 @@ class CostAnalysisParamsFields(TypedDict, total=False):
     """Parameters of COST_ANALYSIS."""
 
     model: str
-    """Events of this model only; empty: all. Up to 200 characters."""
+    """Events of this model only; empty: all.
+    Up to 200 characters, on one line.
+    """
     bucket: BucketChoice
     """The spans of `over_time` and of its trend; default by the range. One that
     cuts the range into more than 1,000 spans is refused.
@@ -32,27 +34,33 @@ class DecisionFields(TypedDict, total=False):
     """Decision is something that was decided, and why."""
 
     decision: Required[str]
-    """What was decided. Required; up to 2,000 characters."""
+    """What was decided.
+    Required; up to 2,000 characters.
+    """
     rationale: str
-    """Why; up to 2,000 characters."""
+    """Why.
+    Up to 2,000 characters.
+    """
 
 
 class ErrorPatternsParamsFields(TypedDict, total=False):
     """Parameters of ERROR_PATTERNS."""
 
     tool: str
-    """Errors of this tool only; empty: all. Up to 200 characters."""
+    """Errors of this tool only; empty: all.
+    Up to 200 characters, on one line.
+    """
     min_count: int
-    """Patterns that occur at least so often: 1 or more.
-    Default: 1.
+    """Patterns that occur at least so often.
+    At least 1. Default: 1.
     """
     window: int
-    """Calls that are looked at before an error: 1 to 5.
-    Default: 3.
+    """Calls that are looked at before an error.
+    1 to 5. Default: 3.
     """
     examples: int
-    """Examples of each pattern at most: 0 to 10.
-    Default: 3.
+    """Examples of each pattern at most.
+    0 to 10. Default: 3.
     """
     baseline: BaselineChoice
     """What the rate of errors after a sequence is compared with.
@@ -64,37 +72,53 @@ class LessonFields(TypedDict, total=False):
     """Lesson is a distilled insight."""
 
     id: str
-    """Unique in the tenant: the caller's, or a ULID made by the server. Up to
-    200 characters, none of them control characters.
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
     """
     title: Required[str]
-    """A short title; required, up to 500 characters."""
+    """A short title.
+    Required; up to 500 characters.
+    """
     content: Required[str]
-    """The insight; required, up to 65,536 characters."""
+    """The insight.
+    Required; up to 65,536 characters.
+    """
     category: str
     """A group, e.g. "deployment" or "error-handling".
-    Default: general.
+    Up to 100 characters, on one line. Default: general.
     """
     importance: ImportanceChoice
     """How much it matters.
     Default: NORMAL.
     """
     agent_id: str
-    """The agent that it is for; empty: for every agent of the tenant."""
+    """The agent that it is for; empty: for every agent of the tenant.
+    Up to 200 characters, on one line.
+    """
     project: str
-    """The project that it is about; may be empty."""
+    """The project that it is about; may be empty.
+    Up to 200 characters, on one line.
+    """
     tags: Iterable[str]
-    """Labels, sorted, without repeats; up to 64, each up to 100 characters."""
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
     context: Mapping[str, Any]
     """Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
     deep.
     """
     source_session_id: str
-    """The session that taught it; may be empty. It need not be stored here."""
+    """The session that taught it; may be empty. It need not be stored here.
+    Up to 200 characters, on one line.
+    """
     source_event_id: str
-    """The event that taught it; may be empty. It need not be stored here."""
+    """The event that taught it; may be empty. It need not be stored here.
+    Up to 200 characters, on one line.
+    """
     access_count: int
-    """How often GetLesson or SearchLessons returned it; stops at 2^53 - 1."""
+    """How often GetLesson or SearchLessons returned it; stops at 2^53 - 1.
+    0 to 2^53 - 1.
+    """
     last_accessed_at: datetime
     """When it was last returned so; unset if never."""
     created_at: datetime
@@ -111,15 +135,23 @@ class LessonFilterFields(TypedDict, total=False):
     """
 
     agent_id: str
-    """For exactly this agent."""
+    """For exactly this agent.
+    Up to 200 characters, on one line.
+    """
     category: str
-    """In this category."""
+    """In this category.
+    Up to 100 characters, on one line.
+    """
     importance: ImportanceChoice
     """Of exactly this importance."""
     project: str
-    """About this project."""
+    """About this project.
+    Up to 200 characters, on one line.
+    """
     tags: Iterable[str]
-    """With all of these labels."""
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
     include_archived: bool
     """Archived lessons too."""
 
@@ -128,33 +160,46 @@ class LockedContextFields(TypedDict, total=False):
     """LockedContext names a context that was pinned during the session."""
 
     label: Required[str]
-    """Its label. Required."""
+    """Its label.
+    Required; up to 200 characters, on one line.
+    """
     version: str
-    """Its version; may be empty."""
+    """Its version; may be empty.
+    Up to 200 characters, on one line.
+    """
 
 
 class NewEventFields(TypedDict, total=False):
     """NewEvent is an event to record."""
 
     id: str
-    """Unique in the tenant; a ULID is made when it is empty. Choose it yourself
-    to make retries harmless. Up to 200 characters, none of them control
-    characters.
+    """Unique in the tenant; a ULID is made when it is empty. Choose it yourself to
+    make retries harmless.
+    Up to 200 characters, on one line.
     """
     session_id: Required[str]
-    """The session that it belongs to. Required."""
+    """The session that it belongs to.
+    Required; up to 200 characters, on one line.
+    """
     agent_id: str
-    """Who acted; empty: the session's agent."""
+    """Who acted; empty: the session's agent.
+    Up to 200 characters, on one line.
+    """
     event_type: Required[EventTypeChoice]
-    """What happened. Required."""
+    """What happened.
+    Required.
+    """
     severity: SeverityChoice
     """How bad it is; by default ERROR for TOOL_ERROR and ERROR, else INFO."""
     timestamp: datetime
-    """When it happened; unset: when the server records it. From 1970 to 9999."""
+    """When it happened; unset: when the server records it.
+    From 1970 to 9999.
+    """
     text: str
     """What to remember it by, in words. When it is empty and the event can be
     recalled or is an error, a text is made from the other fields, e.g.
-    "tool_error: book_flight: no seats". Up to 65,536 characters.
+    "tool_error: book_flight: no seats".
+    Up to 65,536 characters.
     """
     payload: Mapping[str, Any]
     """Free JSON: arguments, results. Up to 1 MiB encoded and 32 levels deep.
@@ -167,22 +212,36 @@ class NewEventFields(TypedDict, total=False):
     about, and its session's when that has none.
     """
     name: str
-    """The tool's name (TOOL_*), or what happened (CUSTOM)."""
+    """The tool's name (TOOL_*), or what happened (CUSTOM).
+    Up to 200 characters, on one line.
+    """
     call_id: str
-    """Joins a TOOL_CALL with its TOOL_RESPONSE or TOOL_ERROR."""
+    """Joins a TOOL_CALL with its TOOL_RESPONSE or TOOL_ERROR.
+    Up to 200 characters, on one line.
+    """
     error: str
-    """The error's message (TOOL_ERROR, ERROR). Up to 65,536 characters."""
+    """The error's message (TOOL_ERROR, ERROR).
+    Up to 65,536 characters.
+    """
     model: str
-    """The model (LLM_*)."""
+    """The model (LLM_*).
+    Up to 200 characters, on one line.
+    """
     input_tokens: int
-    """Tokens read: 0 to 10^12."""
+    """Tokens read.
+    0 to 10^12.
+    """
     output_tokens: int
-    """Tokens written: 0 to 10^12."""
+    """Tokens written.
+    0 to 10^12.
+    """
     cost_usd: float
-    """Cost in US dollars: 0 to 10^9."""
+    """Cost in US dollars.
+    0 to 10^9.
+    """
     duration: timedelta
-    """How long it took: a tool's or a model's time. At least 0, less than
-    315,360,000 seconds (ten years).
+    """How long it took: a tool's or a model's time.
+    At least 0 and less than 315,360,000 seconds.
     """
     searchable: bool
     """Whether it can be recalled; unset: by its type and text (see EventType;
@@ -207,27 +266,27 @@ class RankingWeightsFields(TypedDict, total=False):
 
     neighbors: float
     """Scales what a memory borrows from its neighbours in the session (terms
-    "answer" and "next", and "alone", which stands in for them), 0 to 2.
-    Default: 1.
+    "answer" and "next", and "alone", which stands in for them).
+    0 to 2. Default: 1.
     """
     session: float
     """Scales what it borrows from the best memories of its session (terms
-    "session_dense" and "session_lexical"), 0 to 2.
-    Default: 1.
+    "session_dense" and "session_lexical").
+    0 to 2. Default: 1.
     """
     recency: float
-    """How much newer memories are preferred, 0 to 1. The default decides between
-    nearly equal ones.
-    Default: 0.02.
+    """How much newer memories are preferred. The default decides between nearly
+    equal ones.
+    0 to 1. Default: 0.02.
     """
     importance: float
-    """How much memories of higher importance are preferred, 0 to 1.
-    Default: 0.1.
+    """How much memories of higher importance are preferred.
+    0 to 1. Default: 0.1.
     """
     repeated: float
-    """How far a memory is put back whose very text ranks higher already, 0 to 2.
-    With 0 the first ten results may be ten copies of one message.
-    Default: 0.25.
+    """How far a memory is put back whose very text ranks higher already. With 0
+    the first ten results may be ten copies of one message.
+    0 to 2. Default: 0.25.
     """
 
 
@@ -237,51 +296,68 @@ class ReflectionFilterFields(TypedDict, total=False):
     """
 
     session_id: str
-    """Of this session."""
+    """Of this session.
+    Up to 200 characters, on one line.
+    """
     project: str
-    """Of this project."""
+    """Of this project.
+    Up to 200 characters, on one line.
+    """
     agent_id: str
-    """Of this agent."""
+    """Of this agent.
+    Up to 200 characters, on one line.
+    """
     outcomes: Iterable[OutcomeChoice]
-    """With any of these outcomes."""
+    """With any of these outcomes.
+    Up to 3 entries.
+    """
     tags: Iterable[str]
-    """With all of these labels."""
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
 
 
 class SessionComparisonParamsFields(TypedDict, total=False):
     """Parameters of SESSION_COMPARISON."""
 
     recent_days: float
-    """Those of so many days before the last event looked at: more than 0, up to
-    36,500.
+    """Those of so many days before the last event looked at.
+    More than 0 and at most 36,500.
     """
     recent_sessions: int
-    """So many of the newest: 1 or more."""
+    """So many of the newest.
+    At least 1.
+    """
 
 
 class TodoFields(TypedDict, total=False):
     """Todo is something to do."""
 
     content: Required[str]
-    """What to do. Required; up to 2,000 characters."""
+    """What to do.
+    Required; up to 2,000 characters.
+    """
     priority: int
-    """How urgent: 1 (most) to 5; 0: not said."""
+    """How urgent: 1 (most) to 5; 0: not said.
+    0 to 5.
+    """
 
 
 class ToolSequencesParamsFields(TypedDict, total=False):
     """Parameters of TOOL_SEQUENCES."""
 
     min_length: int
-    """Tools in a sequence at least: 1 to 6.
-    Default: 1.
+    """Tools in a sequence at least.
+    1 to 6. Default: 1.
     """
     max_length: int
-    """Tools in a sequence at most: 1 to 6, not less than `min_length`; default 4,
-    or `min_length` where that is more.
+    """Tools in a sequence at most; not less than `min_length`. Left out: 4, or
+    `min_length` where that is more.
+    1 to 6.
     """
     min_support: int
-    """Sequences that occur in at least so many sessions: 2 or more.
-    Default: 3.
+    """Sequences that occur in at least so many sessions.
+    At least 2. Default: 3.
     """
 
 

@@ -193,16 +193,21 @@ class LearnMethods(SyncCaller):
         Args:
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
-            category: A group. Default: general.
+            category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant.
-            project: The project that it is about; may be empty.
-            tags: Labels; up to 64, each up to 100 characters.
+            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+                characters, on one line.
+            project: The project that it is about; may be empty. Up to 200 characters, on one
+                line.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
-            source_session_id: The session that taught it; may be empty.
-            source_event_id: The event that taught it; may be empty.
+            source_session_id: The session that taught it; may be empty. Up to 200 characters,
+                on one line.
+            source_event_id: The event that taught it; may be empty. Up to 200 characters, on
+                one line.
             lesson_id: Choose the id to make retries harmless; a ULID is made when it is empty.
+                Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -238,7 +243,7 @@ class LearnMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
-            lesson_id: The lesson. Required.
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -268,8 +273,9 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Lessons a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -302,7 +308,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000. Default: 50.
+            page_size: Lessons a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -333,8 +339,8 @@ class LearnMethods(SyncCaller):
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
             filter: Which lessons.
-            limit: Lessons at most: 1 to 100. Default: 10.
-            min_score: Leave out lessons whose score is below this, 0 to 1; default 0.
+            limit: Lessons at most. 1 to 100. Default: 10.
+            min_score: Leave out lessons whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -377,19 +383,24 @@ class LearnMethods(SyncCaller):
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
-                mask names; only those are checked.
-            title: A short title; required, up to 500 characters.
-            content: The insight; required, up to 65,536 characters.
-            category: A group, e.g. "deployment" or "error-handling". Default: general.
+                mask names; only those are checked. Required.
+            title: A short title. Required; up to 500 characters.
+            content: The insight. Required; up to 65,536 characters.
+            category: A group, e.g. "deployment" or "error-handling". Up to 100 characters, on
+                one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant.
-            project: The project that it is about; may be empty.
-            tags: Labels, sorted, without repeats; up to 64, each up to 100 characters.
+            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+                characters, on one line.
+            project: The project that it is about; may be empty. Up to 200 characters, on one
+                line.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
             source_session_id: The session that taught it; may be empty. It need not be stored
-                here.
+                here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
+                Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -430,7 +441,7 @@ class LearnMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
-            lesson_id: The lesson. Required.
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -460,7 +471,8 @@ class LearnMethods(SyncCaller):
         embedded soon and too much waits already (nothing is brought in).
 
         Args:
-            lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
+            lessons: The lessons. Empty ids are made; given times and counts are kept. Required;
+                up to 500 entries.
             on_conflict: What to do when an id is taken by other content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -531,22 +543,25 @@ class LearnMethods(SyncCaller):
         soon and too much waits already (nothing is stored).
 
         Args:
-            session_id: The session of the attempt. Required; it need not be stored here.
+            session_id: The session of the attempt. It need not be stored here. Required; up to
+                200 characters, on one line.
             task_description: What was attempted. Required; up to 8,192 characters.
-            project: The project; may be empty.
-            attempt_number: Which attempt it was, up to 1,000,000; 0: counted, as one more than
-                the session's reflections on the same task (equal but for case and white space).
+            project: The project; may be empty. Up to 200 characters, on one line.
+            attempt_number: Which attempt it was; 0: counted, as one more than the session's
+                reflections on the same task (equal but for case and white space). 0 to
+                1,000,000.
             outcome: How it ended. Required.
-            what_worked: What worked; up to 50, each up to 4,096 characters.
-            what_did_not_work: What did not; up to 50, each up to 4,096 characters.
-            next_strategy: What to do next time; up to 8,192 characters.
-            tags: Labels; up to 64, each up to 100 characters.
-            agent_id: The agent; may be empty.
-            related_entity_ids: Ids of whatever it is about; up to 100.
-            applied_reflection_ids: Reflections that the agent was shown before the attempt; up
-                to 100.
+            what_worked: What worked. Up to 50 entries, each up to 4,096 characters.
+            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters.
+            next_strategy: What to do next time. Up to 8,192 characters.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
+            agent_id: The agent; may be empty. Up to 200 characters, on one line.
+            related_entity_ids: Ids of whatever it is about. Up to 100 entries, each up to 200
+                characters, on one line.
+            applied_reflection_ids: Reflections that the agent was shown before the attempt. Up
+                to 100 entries, each up to 200 characters, on one line.
             reflection_id: Choose the id to make retries harmless; a ULID is made when it is
-                empty.
+                empty. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -588,8 +603,9 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Items a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -622,7 +638,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000. Default: 50.
+            page_size: Items a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -652,8 +668,8 @@ class LearnMethods(SyncCaller):
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
             filter: Which reflections.
-            limit: Reflections at most: 1 to 100. Default: 5.
-            min_score: Leave out reflections whose score is below this, 0 to 1; default 0.
+            limit: Reflections at most. 1 to 100. Default: 5.
+            min_score: Leave out reflections whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -685,9 +701,9 @@ class LearnMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: Of this project; empty: of all.
-            session_id: Of this session; empty: of all.
-            limit: Groups of failures and of strategies at most: 1 to 50. Default: 5.
+            project: Of this project; empty: of all. Up to 200 characters, on one line.
+            session_id: Of this session; empty: of all. Up to 200 characters, on one line.
+            limit: Groups of failures and of strategies at most. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -726,17 +742,18 @@ class LearnMethods(SyncCaller):
         embedded soon and too much waits already (nothing is logged).
 
         Args:
-            repo: The repository. Required.
+            repo: The repository. Required; up to 200 characters, on one line.
             type: What kind of experience it is. Required.
-            agent_id: Who learned it; may be empty.
+            agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
             context: What was being attempted. Required; up to 8,192 characters.
-            command: The exact command, if one applies; up to 8,192 characters.
+            command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters.
             success_rate: How often it worked, "X/Y" with X at most Y and Y at least 1; may be
-                empty.
-            tags: Labels; up to 64, each up to 100 characters.
-            timestamp: When it was learned; unset: now.
-            entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id.
+                empty. Of the form `^([0-9]{1,9}/[0-9]{1,9})?$`.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
+            timestamp: When it was learned; unset: now. From 1970 to 9999.
+            entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id. Up to 200
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -778,14 +795,15 @@ class LearnMethods(SyncCaller):
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
-            repo: Of this repository; empty: of all.
+            repo: Of this repository; empty: of all. Up to 200 characters, on one line.
             type: Of this kind.
-            tags: With all of these labels.
-            limit: Entries at most: 1 to 100. Default: 5.
-            token_budget: Tokens that `markdown` may take: 1 to 100,000. Counted on the safe
-                side of common tokenizers: one for each four letters or digits of a word, or
-                part of four, and one for each other visible character. Entries that do not fit
-                are left out, the worst first. Default: 500.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
+            limit: Entries at most. 1 to 100. Default: 5.
+            token_budget: Tokens that `markdown` may take. Counted on the safe side of common
+                tokenizers: one for each four letters or digits of a word, or part of four, and
+                one for each other visible character. Entries that do not fit are left out, the
+                worst first. 1 to 100,000. Default: 500.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -842,16 +860,21 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
-            category: A group. Default: general.
+            category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant.
-            project: The project that it is about; may be empty.
-            tags: Labels; up to 64, each up to 100 characters.
+            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+                characters, on one line.
+            project: The project that it is about; may be empty. Up to 200 characters, on one
+                line.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
-            source_session_id: The session that taught it; may be empty.
-            source_event_id: The event that taught it; may be empty.
+            source_session_id: The session that taught it; may be empty. Up to 200 characters,
+                on one line.
+            source_event_id: The event that taught it; may be empty. Up to 200 characters, on
+                one line.
             lesson_id: Choose the id to make retries harmless; a ULID is made when it is empty.
+                Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -887,7 +910,7 @@ class AsyncLearnMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
-            lesson_id: The lesson. Required.
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -917,8 +940,9 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Lessons a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -951,7 +975,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page: 1 to 1,000. Default: 50.
+            page_size: Lessons a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -982,8 +1006,8 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
             filter: Which lessons.
-            limit: Lessons at most: 1 to 100. Default: 10.
-            min_score: Leave out lessons whose score is below this, 0 to 1; default 0.
+            limit: Lessons at most. 1 to 100. Default: 10.
+            min_score: Leave out lessons whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1026,19 +1050,24 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
-                mask names; only those are checked.
-            title: A short title; required, up to 500 characters.
-            content: The insight; required, up to 65,536 characters.
-            category: A group, e.g. "deployment" or "error-handling". Default: general.
+                mask names; only those are checked. Required.
+            title: A short title. Required; up to 500 characters.
+            content: The insight. Required; up to 65,536 characters.
+            category: A group, e.g. "deployment" or "error-handling". Up to 100 characters, on
+                one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant.
-            project: The project that it is about; may be empty.
-            tags: Labels, sorted, without repeats; up to 64, each up to 100 characters.
+            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+                characters, on one line.
+            project: The project that it is about; may be empty. Up to 200 characters, on one
+                line.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
             source_session_id: The session that taught it; may be empty. It need not be stored
-                here.
+                here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
+                Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1079,7 +1108,7 @@ class AsyncLearnMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND.
 
         Args:
-            lesson_id: The lesson. Required.
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1109,7 +1138,8 @@ class AsyncLearnMethods(AsyncCaller):
         embedded soon and too much waits already (nothing is brought in).
 
         Args:
-            lessons: 1 to 500 lessons. Empty ids are made; given times and counts are kept.
+            lessons: The lessons. Empty ids are made; given times and counts are kept. Required;
+                up to 500 entries.
             on_conflict: What to do when an id is taken by other content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1180,22 +1210,25 @@ class AsyncLearnMethods(AsyncCaller):
         soon and too much waits already (nothing is stored).
 
         Args:
-            session_id: The session of the attempt. Required; it need not be stored here.
+            session_id: The session of the attempt. It need not be stored here. Required; up to
+                200 characters, on one line.
             task_description: What was attempted. Required; up to 8,192 characters.
-            project: The project; may be empty.
-            attempt_number: Which attempt it was, up to 1,000,000; 0: counted, as one more than
-                the session's reflections on the same task (equal but for case and white space).
+            project: The project; may be empty. Up to 200 characters, on one line.
+            attempt_number: Which attempt it was; 0: counted, as one more than the session's
+                reflections on the same task (equal but for case and white space). 0 to
+                1,000,000.
             outcome: How it ended. Required.
-            what_worked: What worked; up to 50, each up to 4,096 characters.
-            what_did_not_work: What did not; up to 50, each up to 4,096 characters.
-            next_strategy: What to do next time; up to 8,192 characters.
-            tags: Labels; up to 64, each up to 100 characters.
-            agent_id: The agent; may be empty.
-            related_entity_ids: Ids of whatever it is about; up to 100.
-            applied_reflection_ids: Reflections that the agent was shown before the attempt; up
-                to 100.
+            what_worked: What worked. Up to 50 entries, each up to 4,096 characters.
+            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters.
+            next_strategy: What to do next time. Up to 8,192 characters.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
+            agent_id: The agent; may be empty. Up to 200 characters, on one line.
+            related_entity_ids: Ids of whatever it is about. Up to 100 entries, each up to 200
+                characters, on one line.
+            applied_reflection_ids: Reflections that the agent was shown before the attempt. Up
+                to 100 entries, each up to 200 characters, on one line.
             reflection_id: Choose the id to make retries harmless; a ULID is made when it is
-                empty.
+                empty. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1237,8 +1270,9 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it.
+            page_size: Items a page. 1 to 1,000. Default: 50.
+            page_token: The next page's token, as the page before gave it. Up to 2,000
+                characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1271,7 +1305,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page: 1 to 1,000. Default: 50.
+            page_size: Items a page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1301,8 +1335,8 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
             filter: Which reflections.
-            limit: Reflections at most: 1 to 100. Default: 5.
-            min_score: Leave out reflections whose score is below this, 0 to 1; default 0.
+            limit: Reflections at most. 1 to 100. Default: 5.
+            min_score: Leave out reflections whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1334,9 +1368,9 @@ class AsyncLearnMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: Of this project; empty: of all.
-            session_id: Of this session; empty: of all.
-            limit: Groups of failures and of strategies at most: 1 to 50. Default: 5.
+            project: Of this project; empty: of all. Up to 200 characters, on one line.
+            session_id: Of this session; empty: of all. Up to 200 characters, on one line.
+            limit: Groups of failures and of strategies at most. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1375,17 +1409,18 @@ class AsyncLearnMethods(AsyncCaller):
         embedded soon and too much waits already (nothing is logged).
 
         Args:
-            repo: The repository. Required.
+            repo: The repository. Required; up to 200 characters, on one line.
             type: What kind of experience it is. Required.
-            agent_id: Who learned it; may be empty.
+            agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
             context: What was being attempted. Required; up to 8,192 characters.
-            command: The exact command, if one applies; up to 8,192 characters.
+            command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters.
             success_rate: How often it worked, "X/Y" with X at most Y and Y at least 1; may be
-                empty.
-            tags: Labels; up to 64, each up to 100 characters.
-            timestamp: When it was learned; unset: now.
-            entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id.
+                empty. Of the form `^([0-9]{1,9}/[0-9]{1,9})?$`.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
+            timestamp: When it was learned; unset: now. From 1970 to 9999.
+            entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id. Up to 200
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1427,14 +1462,15 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
-            repo: Of this repository; empty: of all.
+            repo: Of this repository; empty: of all. Up to 200 characters, on one line.
             type: Of this kind.
-            tags: With all of these labels.
-            limit: Entries at most: 1 to 100. Default: 5.
-            token_budget: Tokens that `markdown` may take: 1 to 100,000. Counted on the safe
-                side of common tokenizers: one for each four letters or digits of a word, or
-                part of four, and one for each other visible character. Entries that do not fit
-                are left out, the worst first. Default: 500.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
+            limit: Entries at most. 1 to 100. Default: 5.
+            token_budget: Tokens that `markdown` may take. Counted on the safe side of common
+                tokenizers: one for each four letters or digits of a word, or part of four, and
+                one for each other visible character. Entries that do not fit are left out, the
+                worst first. 1 to 100,000. Default: 500.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -67,16 +67,17 @@ class RecallMethods(SyncCaller):
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty: everywhere.
-            agent_id: Of this agent.
-            session_id: Of this session.
-            user_id: Of sessions for this user.
-            project: Of this project.
+            scopes: Where to look; empty: everywhere. Up to 16 entries.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line.
+            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            project: Of this project. Up to 200 characters, on one line.
             start_time: Dated at or after.
             end_time: Dated before.
-            tags: With all of these labels: a session's (for its events), or a lesson's.
-            limit: Results at most: 1 to 100. Default: 10.
-            min_score: Leave out results whose score is below this, 0 to 1; default 0.
+            tags: With all of these labels: a session's (for its events), or a lesson's. Up to
+                64 entries, each up to 100 characters, on one line.
+            limit: Results at most. 1 to 100. Default: 10.
+            min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.
             explain: Return each term of each score.
             weights: Change the weight of the score's terms (HYBRID only).
@@ -149,16 +150,17 @@ class AsyncRecallMethods(AsyncCaller):
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty: everywhere.
-            agent_id: Of this agent.
-            session_id: Of this session.
-            user_id: Of sessions for this user.
-            project: Of this project.
+            scopes: Where to look; empty: everywhere. Up to 16 entries.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line.
+            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            project: Of this project. Up to 200 characters, on one line.
             start_time: Dated at or after.
             end_time: Dated before.
-            tags: With all of these labels: a session's (for its events), or a lesson's.
-            limit: Results at most: 1 to 100. Default: 10.
-            min_score: Leave out results whose score is below this, 0 to 1; default 0.
+            tags: With all of these labels: a session's (for its events), or a lesson's. Up to
+                64 entries, each up to 100 characters, on one line.
+            limit: Results at most. 1 to 100. Default: 10.
+            min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.
             explain: Return each term of each score.
             weights: Change the weight of the score's terms (HYBRID only).

@@ -86,14 +86,15 @@ class ReflectMethods(SyncCaller):
 
         Args:
             analysis: The question. May be left out where parameters say which one it is.
-            agent_id: Of this agent.
+            agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: At or after.
             end_time: Before.
-            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100. Series
-                over time are always whole. Default: 10.
-            project: Of sessions on this project.
-            user_id: Of sessions for this user.
-            tags: Of sessions with all of these labels.
+            limit: Patterns, sequences, operations or shares of a kind at most. Series over time
+                are always whole. 1 to 100. Default: 10.
+            project: Of sessions on this project. Up to 200 characters, on one line.
+            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            tags: Of sessions with all of these labels. Up to 64 entries, each up to 100
+                characters, on one line.
             error_patterns: Parameters of ERROR_PATTERNS.
             tool_sequences: Parameters of TOOL_SEQUENCES.
             cost_analysis: Parameters of COST_ANALYSIS.
@@ -180,14 +181,15 @@ class AsyncReflectMethods(AsyncCaller):
 
         Args:
             analysis: The question. May be left out where parameters say which one it is.
-            agent_id: Of this agent.
+            agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: At or after.
             end_time: Before.
-            limit: Patterns, sequences, operations or shares of a kind at most: 1 to 100. Series
-                over time are always whole. Default: 10.
-            project: Of sessions on this project.
-            user_id: Of sessions for this user.
-            tags: Of sessions with all of these labels.
+            limit: Patterns, sequences, operations or shares of a kind at most. Series over time
+                are always whole. 1 to 100. Default: 10.
+            project: Of sessions on this project. Up to 200 characters, on one line.
+            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            tags: Of sessions with all of these labels. Up to 64 entries, each up to 100
+                characters, on one line.
             error_patterns: Parameters of ERROR_PATTERNS.
             tool_sequences: Parameters of TOOL_SEQUENCES.
             cost_analysis: Parameters of COST_ANALYSIS.

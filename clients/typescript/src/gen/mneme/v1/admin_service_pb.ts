@@ -140,14 +140,16 @@ export const ApiKeySchema: GenMessage<ApiKey> = /*@__PURE__*/
 export type CreateTenantRequest = Message<"mneme.v1.CreateTenantRequest"> & {
   /**
    * Lower-case letters, digits, "-" and "_"; starts with a letter or digit; up
-   * to 63 characters. Required.
+   * to 63 characters.
+   * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
    *
    * @generated from field: string tenant_id = 1;
    */
   tenantId: string;
 
   /**
-   * A name for people; up to 200 characters.
+   * A name for people.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string display_name = 2;
    */
@@ -189,8 +191,8 @@ export const CreateTenantResponseSchema: GenMessage<CreateTenantResponse> = /*@_
  */
 export type ListTenantsRequest = Message<"mneme.v1.ListTenantsRequest"> & {
   /**
-   * Tenants a page: 1 to 1,000.
-   * Default: 50.
+   * Tenants a page.
+   * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -198,6 +200,7 @@ export type ListTenantsRequest = Message<"mneme.v1.ListTenantsRequest"> & {
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 2;
    */
@@ -246,7 +249,8 @@ export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__P
  */
 export type DeleteTenantRequest = Message<"mneme.v1.DeleteTenantRequest"> & {
   /**
-   * The tenant. Required.
+   * The tenant.
+   * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
    *
    * @generated from field: string tenant_id = 1;
    */
@@ -282,14 +286,16 @@ export const DeleteTenantResponseSchema: GenMessage<DeleteTenantResponse> = /*@_
  */
 export type CreateApiKeyRequest = Message<"mneme.v1.CreateApiKeyRequest"> & {
   /**
-   * The tenant that it opens. Required.
+   * The tenant that it opens.
+   * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
    *
    * @generated from field: string tenant_id = 1;
    */
   tenantId: string;
 
   /**
-   * A name for people. Required; up to 200 characters.
+   * A name for people.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string name = 2;
    */
@@ -297,13 +303,15 @@ export type CreateApiKeyRequest = Message<"mneme.v1.CreateApiKeyRequest"> & {
 
   /**
    * What it may do; empty: read and write.
+   * Up to 4 entries; none twice.
    *
    * @generated from field: repeated mneme.v1.KeyScope scopes = 3;
    */
   scopes: KeyScope[];
 
   /**
-   * Calls a minute that it may make, up to 1,000,000; 0: no limit.
+   * Calls a minute that it may make; 0: no limit.
+   * 0 to 1,000,000.
    *
    * @generated from field: int32 rate_limit = 4;
    */
@@ -354,6 +362,7 @@ export const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse> = /*@_
 export type ListApiKeysRequest = Message<"mneme.v1.ListApiKeysRequest"> & {
   /**
    * Of this tenant; empty: of all tenants.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
    * @generated from field: string tenant_id = 1;
    */
@@ -367,8 +376,8 @@ export type ListApiKeysRequest = Message<"mneme.v1.ListApiKeysRequest"> & {
   includeRevoked: boolean;
 
   /**
-   * Keys a page: 1 to 1,000.
-   * Default: 50.
+   * Keys a page.
+   * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 3;
    */
@@ -376,6 +385,7 @@ export type ListApiKeysRequest = Message<"mneme.v1.ListApiKeysRequest"> & {
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 4;
    */
@@ -424,7 +434,8 @@ export const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse> = /*@__P
  */
 export type RevokeApiKeyRequest = Message<"mneme.v1.RevokeApiKeyRequest"> & {
   /**
-   * The key's id. Required.
+   * The key's id.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string api_key_id = 1;
    */
@@ -467,6 +478,7 @@ export const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse> = /*@_
 export type GetStatsRequest = Message<"mneme.v1.GetStatsRequest"> & {
   /**
    * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
    * @generated from field: string tenant_id = 1;
    */
@@ -649,6 +661,7 @@ export const GetStatsResponseSchema: GenMessage<GetStatsResponse> = /*@__PURE__*
 export type BackupRequest = Message<"mneme.v1.BackupRequest"> & {
   /**
    * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
    * @generated from field: string tenant_id = 1;
    */
@@ -705,6 +718,7 @@ export const BackupResponseSchema: GenMessage<BackupResponse> = /*@__PURE__*/
 export type RestoreRequest = Message<"mneme.v1.RestoreRequest"> & {
   /**
    * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
    * @generated from field: string tenant_id = 1;
    */
@@ -712,8 +726,8 @@ export type RestoreRequest = Message<"mneme.v1.RestoreRequest"> & {
 
   /**
    * The backup's file name in the tenant's backup folder, the last part of what
-   * Backup answered as `path`. Required; up to 200 letters, digits, ".", "_" and
-   * "-". A file from elsewhere is put there first.
+   * Backup answered as `path`. A file from elsewhere is put there first.
+   * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    *
    * @generated from field: string backup = 2;
    */

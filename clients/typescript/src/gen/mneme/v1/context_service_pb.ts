@@ -141,7 +141,8 @@ export const KeyEventSchema: GenMessage<KeyEvent> = /*@__PURE__*/
  */
 export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   /**
-   * What context is needed for, in words. Required; up to 8,192 characters.
+   * What context is needed for, in words.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string topic = 1;
    */
@@ -149,6 +150,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
 
   /**
    * Of sessions for this user.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
    */
@@ -156,6 +158,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -163,6 +166,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
 
   /**
    * Of this project.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 4;
    */
@@ -183,8 +187,8 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Sessions at most: 1 to 50.
-   * Default: 5.
+   * Sessions at most.
+   * 1 to 50. Default: 5.
    *
    * @generated from field: int32 limit = 7;
    */
@@ -341,7 +345,8 @@ export const GetContextResponseSchema: GenMessage<GetContextResponse> = /*@__PUR
  */
 export type Todo = Message<"mneme.v1.Todo"> & {
   /**
-   * What to do. Required; up to 2,000 characters.
+   * What to do.
+   * Required; up to 2,000 characters.
    *
    * @generated from field: string content = 1;
    */
@@ -349,6 +354,7 @@ export type Todo = Message<"mneme.v1.Todo"> & {
 
   /**
    * How urgent: 1 (most) to 5; 0: not said.
+   * 0 to 5.
    *
    * @generated from field: int32 priority = 2;
    */
@@ -369,14 +375,16 @@ export const TodoSchema: GenMessage<Todo> = /*@__PURE__*/
  */
 export type Decision = Message<"mneme.v1.Decision"> & {
   /**
-   * What was decided. Required; up to 2,000 characters.
+   * What was decided.
+   * Required; up to 2,000 characters.
    *
    * @generated from field: string decision = 1;
    */
   decision: string;
 
   /**
-   * Why; up to 2,000 characters.
+   * Why.
+   * Up to 2,000 characters.
    *
    * @generated from field: string rationale = 2;
    */
@@ -397,7 +405,8 @@ export const DecisionSchema: GenMessage<Decision> = /*@__PURE__*/
  */
 export type LockedContext = Message<"mneme.v1.LockedContext"> & {
   /**
-   * Its label. Required.
+   * Its label.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string label = 1;
    */
@@ -405,6 +414,7 @@ export type LockedContext = Message<"mneme.v1.LockedContext"> & {
 
   /**
    * Its version; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string version = 2;
    */
@@ -431,6 +441,7 @@ export type SleepRequest = Message<"mneme.v1.SleepRequest"> & {
    * Empty: the project's session that was active last (the agent's, when one is
    * named); a new one when that has been handed over already, or there is none,
    * and something is given.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -438,48 +449,55 @@ export type SleepRequest = Message<"mneme.v1.SleepRequest"> & {
 
   /**
    * The project; empty: the session's. Required without a session.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
    */
   project: string;
 
   /**
-   * What was done; up to 100, each up to 2,000 characters.
+   * What was done.
+   * Up to 100 entries, each up to 2,000 characters.
    *
    * @generated from field: repeated string progress = 3;
    */
   progress: string[];
 
   /**
-   * What was on the list and is done; up to 100, each up to 2,000 characters.
+   * What was on the list and is done.
+   * Up to 100 entries, each up to 2,000 characters.
    *
    * @generated from field: repeated string completed_todos = 4;
    */
   completedTodos: string[];
 
   /**
-   * What is still to do; up to 100.
+   * What is still to do.
+   * Up to 100 entries.
    *
    * @generated from field: repeated mneme.v1.Todo open_todos = 5;
    */
   openTodos: Todo[];
 
   /**
-   * What was decided; up to 100.
+   * What was decided.
+   * Up to 100 entries.
    *
    * @generated from field: repeated mneme.v1.Decision decisions = 6;
    */
   decisions: Decision[];
 
   /**
-   * Contexts that were pinned; up to 100.
+   * Contexts that were pinned.
+   * Up to 100 entries.
    *
    * @generated from field: repeated mneme.v1.LockedContext locked_contexts = 7;
    */
   lockedContexts: LockedContext[];
 
   /**
-   * Files that were touched; up to 500, each up to 1,000 characters.
+   * Files that were touched.
+   * Up to 500 entries, each up to 1,000 characters.
    *
    * @generated from field: repeated string files = 8;
    */
@@ -487,6 +505,7 @@ export type SleepRequest = Message<"mneme.v1.SleepRequest"> & {
 
   /**
    * The agent; empty: the session's.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 9;
    */
@@ -695,14 +714,15 @@ export const SleepResponseSchema: GenMessage<SleepResponse> = /*@__PURE__*/
 export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
   /**
    * The project; empty: that of the last handover.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 1;
    */
   project: string;
 
   /**
-   * Related sessions at most: 1 to 50.
-   * Default: 5.
+   * Related sessions at most.
+   * 1 to 50. Default: 5.
    *
    * @generated from field: int32 limit = 2;
    */
@@ -710,15 +730,16 @@ export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
 
   /**
    * Of this agent; empty: of all.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 3;
    */
   agentId: string;
 
   /**
-   * Leave out related sessions below this similarity, 0 to 1. The default is
-   * about where unrelated summaries end under the default model.
-   * Default: 0.35.
+   * Leave out related sessions below this similarity. The default is about where
+   * unrelated summaries end under the default model.
+   * 0 to 1. Default: 0.35.
    *
    * @generated from field: optional double min_similarity = 4;
    */
@@ -996,7 +1017,8 @@ export const WakeUpResponseSchema: GenMessage<WakeUpResponse> = /*@__PURE__*/
  */
 export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & {
   /**
-   * What is wanted, in words. Required; up to 8,192 characters.
+   * What is wanted, in words.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string query = 1;
    */
@@ -1004,6 +1026,7 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
 
   /**
    * On this project.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
    */
@@ -1011,6 +1034,7 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -1018,6 +1042,7 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
 
   /**
    * For this user.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 4;
    */
@@ -1038,15 +1063,16 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
   endTime?: Timestamp;
 
   /**
-   * Sessions at most: 1 to 100.
-   * Default: 10.
+   * Sessions at most.
+   * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 7;
    */
   limit: number;
 
   /**
-   * Leave out sessions whose score is below this, 0 to 1; default 0.
+   * Leave out sessions whose score is below this.
+   * 0 to 1.
    *
    * @generated from field: double min_score = 8;
    */
@@ -1146,6 +1172,7 @@ export const SearchSessionsResponseSchema: GenMessage<SearchSessionsResponse> = 
 export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
   /**
    * The project; empty: every session.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 1;
    */
@@ -1153,6 +1180,7 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 2;
    */
@@ -1173,16 +1201,16 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Links from each session at most: 1 to 20.
-   * Default: 3.
+   * Links from each session at most.
+   * 1 to 20. Default: 3.
    *
    * @generated from field: int32 links = 5;
    */
   links: number;
 
   /**
-   * Items a page: 1 to 200. Each one's links cost a search.
-   * Default: 50.
+   * Items a page. Each one's links cost a search.
+   * 1 to 200. Default: 50.
    *
    * @generated from field: int32 page_size = 6;
    */
@@ -1190,6 +1218,7 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 7;
    */

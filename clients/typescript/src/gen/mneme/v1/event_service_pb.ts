@@ -251,16 +251,17 @@ export const AgentSchema: GenMessage<Agent> = /*@__PURE__*/
  */
 export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   /**
-   * Unique in the tenant; a ULID is made when it is empty. Choose it yourself
-   * to make retries harmless. Up to 200 characters, none of them control
-   * characters.
+   * Unique in the tenant; a ULID is made when it is empty. Choose it yourself to
+   * make retries harmless.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The session that it belongs to. Required.
+   * The session that it belongs to.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 2;
    */
@@ -268,13 +269,15 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
 
   /**
    * Who acted; empty: the session's agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 3;
    */
   agentId: string;
 
   /**
-   * What happened. Required.
+   * What happened.
+   * Required.
    *
    * @generated from field: mneme.v1.EventType event_type = 4;
    */
@@ -288,7 +291,8 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   severity: Severity;
 
   /**
-   * When it happened; unset: when the server records it. From 1970 to 9999.
+   * When it happened; unset: when the server records it.
+   * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 6;
    */
@@ -297,7 +301,8 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   /**
    * What to remember it by, in words. When it is empty and the event can be
    * recalled or is an error, a text is made from the other fields, e.g.
-   * "tool_error: book_flight: no seats". Up to 65,536 characters.
+   * "tool_error: book_flight: no seats".
+   * Up to 65,536 characters.
    *
    * @generated from field: string text = 7;
    */
@@ -323,6 +328,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
 
   /**
    * The tool's name (TOOL_*), or what happened (CUSTOM).
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string name = 10;
    */
@@ -330,13 +336,15 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
 
   /**
    * Joins a TOOL_CALL with its TOOL_RESPONSE or TOOL_ERROR.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string call_id = 11;
    */
   callId: string;
 
   /**
-   * The error's message (TOOL_ERROR, ERROR). Up to 65,536 characters.
+   * The error's message (TOOL_ERROR, ERROR).
+   * Up to 65,536 characters.
    *
    * @generated from field: string error = 12;
    */
@@ -344,35 +352,39 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
 
   /**
    * The model (LLM_*).
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string model = 13;
    */
   model: string;
 
   /**
-   * Tokens read: 0 to 10^12.
+   * Tokens read.
+   * 0 to 10^12.
    *
    * @generated from field: int64 input_tokens = 14;
    */
   inputTokens: bigint;
 
   /**
-   * Tokens written: 0 to 10^12.
+   * Tokens written.
+   * 0 to 10^12.
    *
    * @generated from field: int64 output_tokens = 15;
    */
   outputTokens: bigint;
 
   /**
-   * Cost in US dollars: 0 to 10^9.
+   * Cost in US dollars.
+   * 0 to 10^9.
    *
    * @generated from field: double cost_usd = 16;
    */
   costUsd: number;
 
   /**
-   * How long it took: a tool's or a model's time. At least 0, less than
-   * 315,360,000 seconds (ten years).
+   * How long it took: a tool's or a model's time.
+   * At least 0 and less than 315,360,000 seconds.
    *
    * @generated from field: google.protobuf.Duration duration = 17;
    */
@@ -597,6 +609,7 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
 export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
   /**
    * Unique in the tenant; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -604,6 +617,7 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
 
   /**
    * The agent that runs it; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 2;
    */
@@ -611,6 +625,7 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
 
   /**
    * The agent's display name; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_name = 3;
    */
@@ -619,6 +634,7 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
   /**
    * The user it serves; empty: the one that `metadata` names as "userId" or
    * "user_id", or else that its events' metadata does.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 4;
    */
@@ -626,13 +642,15 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
 
   /**
    * The project it works on; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 5;
    */
   project: string;
 
   /**
-   * Labels; up to 64, each up to 100 characters.
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 6;
    */
@@ -648,6 +666,7 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
   /**
    * When it started; unset: now, or the time of its first event when events
    * opened it.
+   * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp started_at = 8;
    */
@@ -689,15 +708,16 @@ export const StartSessionResponseSchema: GenMessage<StartSessionResponse> = /*@_
  */
 export type EndSessionRequest = Message<"mneme.v1.EndSessionRequest"> & {
   /**
-   * The session. Required.
+   * The session.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * How it ended: COMPLETED or ERROR.
-   * Default: COMPLETED.
+   * How it ended.
+   * COMPLETED or ERROR. Default: COMPLETED.
    *
    * @generated from field: mneme.v1.SessionStatus status = 2;
    */
@@ -705,6 +725,7 @@ export type EndSessionRequest = Message<"mneme.v1.EndSessionRequest"> & {
 
   /**
    * When it ended; unset: now.
+   * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp ended_at = 3;
    */
@@ -746,7 +767,8 @@ export const EndSessionResponseSchema: GenMessage<EndSessionResponse> = /*@__PUR
  */
 export type RecordEventsRequest = Message<"mneme.v1.RecordEventsRequest"> & {
   /**
-   * 1 to 1,000 events, in the order in which they happened.
+   * The events, in the order in which they happened.
+   * Required; up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.NewEvent events = 1;
    */
@@ -852,7 +874,8 @@ export const RecordEventsResponseSchema: GenMessage<RecordEventsResponse> = /*@_
  */
 export type StreamEventsRequest = Message<"mneme.v1.StreamEventsRequest"> & {
   /**
-   * The event. Required.
+   * The event.
+   * Required.
    *
    * @generated from field: mneme.v1.NewEvent event = 1;
    */
@@ -901,7 +924,8 @@ export const StreamEventsResponseSchema: GenMessage<StreamEventsResponse> = /*@_
  */
 export type GetSessionRequest = Message<"mneme.v1.GetSessionRequest"> & {
   /**
-   * The session. Required.
+   * The session.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -945,6 +969,7 @@ export const GetSessionResponseSchema: GenMessage<GetSessionResponse> = /*@__PUR
 export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 1;
    */
@@ -952,6 +977,7 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
 
   /**
    * For this user.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
    */
@@ -959,6 +985,7 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
 
   /**
    * On this project.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 3;
    */
@@ -973,6 +1000,7 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
 
   /**
    * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 5;
    */
@@ -993,8 +1021,8 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Sessions a page: 1 to 1,000.
-   * Default: 50.
+   * Sessions a page.
+   * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 8;
    */
@@ -1002,6 +1030,7 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 9;
    */
@@ -1059,6 +1088,7 @@ export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@_
 export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
   /**
    * Of this session.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -1066,6 +1096,7 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 2;
    */
@@ -1073,6 +1104,7 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
 
   /**
    * Of any of these types.
+   * Up to 32 entries.
    *
    * @generated from field: repeated mneme.v1.EventType event_types = 3;
    */
@@ -1087,6 +1119,7 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
 
   /**
    * With this name (a tool's, for TOOL_* events).
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string name = 5;
    */
@@ -1114,8 +1147,8 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
   descending: boolean;
 
   /**
-   * Events a page: 1 to 1,000.
-   * Default: 100.
+   * Events a page.
+   * 1 to 1,000. Default: 100.
    *
    * @generated from field: int32 page_size = 9;
    */
@@ -1123,6 +1156,7 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 10;
    */
@@ -1171,8 +1205,8 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
  */
 export type ListAgentsRequest = Message<"mneme.v1.ListAgentsRequest"> & {
   /**
-   * Agents a page: 1 to 1,000.
-   * Default: 50.
+   * Agents a page.
+   * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -1180,6 +1214,7 @@ export type ListAgentsRequest = Message<"mneme.v1.ListAgentsRequest"> & {
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 2;
    */
@@ -1230,6 +1265,7 @@ export const ListAgentsResponseSchema: GenMessage<ListAgentsResponse> = /*@__PUR
 export type WatchEventsRequest = Message<"mneme.v1.WatchEventsRequest"> & {
   /**
    * Of this session.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -1237,6 +1273,7 @@ export type WatchEventsRequest = Message<"mneme.v1.WatchEventsRequest"> & {
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 2;
    */
@@ -1244,6 +1281,7 @@ export type WatchEventsRequest = Message<"mneme.v1.WatchEventsRequest"> & {
 
   /**
    * Of any of these types.
+   * Up to 32 entries.
    *
    * @generated from field: repeated mneme.v1.EventType event_types = 3;
    */
@@ -1259,6 +1297,7 @@ export type WatchEventsRequest = Message<"mneme.v1.WatchEventsRequest"> & {
   /**
    * Start after this cursor, as a watched event carried it; empty: with what
    * is recorded from now on; "0": with the first event ever recorded.
+   * Up to 20 characters; of the form `^[0-9]*$`.
    *
    * @generated from field: string after_cursor = 5;
    */
@@ -1310,6 +1349,7 @@ export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__P
 export type VerifyEventsRequest = Message<"mneme.v1.VerifyEventsRequest"> & {
   /**
    * This session's chain; empty: every chain of the tenant.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */

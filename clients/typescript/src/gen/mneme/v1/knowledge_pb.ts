@@ -110,7 +110,8 @@ export const KnowledgeEntrySchema: GenMessage<KnowledgeEntry> = /*@__PURE__*/
  */
 export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
   /**
-   * The repository. Required.
+   * The repository.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string repo = 1;
    */
@@ -118,34 +119,39 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 
   /**
    * Who learned it; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 2;
    */
   agentId: string;
 
   /**
-   * What kind of experience it is. Required.
+   * What kind of experience it is.
+   * Required.
    *
    * @generated from field: mneme.v1.KnowledgeType type = 3;
    */
   type: KnowledgeType;
 
   /**
-   * What was being attempted. Required; up to 8,192 characters.
+   * What was being attempted.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string context = 4;
    */
   context: string;
 
   /**
-   * The exact command, if one applies; up to 8,192 characters.
+   * The exact command, if one applies.
+   * Up to 8,192 characters.
    *
    * @generated from field: string command = 5;
    */
   command: string;
 
   /**
-   * What was learned. Required; up to 8,192 characters.
+   * What was learned.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string lesson = 6;
    */
@@ -153,13 +159,15 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 
   /**
    * How often it worked, "X/Y" with X at most Y and Y at least 1; may be empty.
+   * Of the form `^([0-9]{1,9}/[0-9]{1,9})?$`.
    *
    * @generated from field: string success_rate = 7;
    */
   successRate: string;
 
   /**
-   * Labels; up to 64, each up to 100 characters.
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 8;
    */
@@ -167,6 +175,7 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 
   /**
    * When it was learned; unset: now.
+   * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 9;
    */
@@ -174,6 +183,7 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 
   /**
    * Choose the id to make retries harmless; see KnowledgeEntry.id.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string entry_id = 10;
    */
@@ -222,7 +232,8 @@ export const LogKnowledgeResponseSchema: GenMessage<LogKnowledgeResponse> = /*@_
  */
 export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & {
   /**
-   * What is wanted, in words. Required; up to 8,192 characters.
+   * What is wanted, in words.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string query = 1;
    */
@@ -230,6 +241,7 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
 
   /**
    * Of this repository; empty: of all.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string repo = 2;
    */
@@ -244,25 +256,26 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
 
   /**
    * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 4;
    */
   tags: string[];
 
   /**
-   * Entries at most: 1 to 100.
-   * Default: 5.
+   * Entries at most.
+   * 1 to 100. Default: 5.
    *
    * @generated from field: int32 limit = 5;
    */
   limit: number;
 
   /**
-   * Tokens that `markdown` may take: 1 to 100,000. Counted on the safe side of
-   * common tokenizers: one for each four letters or digits of a word, or part of
-   * four, and one for each other visible character. Entries that do not fit are
-   * left out, the worst first.
-   * Default: 500.
+   * Tokens that `markdown` may take. Counted on the safe side of common
+   * tokenizers: one for each four letters or digits of a word, or part of four,
+   * and one for each other visible character. Entries that do not fit are left
+   * out, the worst first.
+   * 1 to 100,000. Default: 500.
    *
    * @generated from field: int32 token_budget = 6;
    */

@@ -32,22 +32,24 @@ export const file_mneme_v1_learn_service: GenFile = /*@__PURE__*/
  */
 export type Lesson = Message<"mneme.v1.Lesson"> & {
   /**
-   * Unique in the tenant: the caller's, or a ULID made by the server. Up to
-   * 200 characters, none of them control characters.
+   * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * A short title; required, up to 500 characters.
+   * A short title.
+   * Required; up to 500 characters.
    *
    * @generated from field: string title = 2;
    */
   title: string;
 
   /**
-   * The insight; required, up to 65,536 characters.
+   * The insight.
+   * Required; up to 65,536 characters.
    *
    * @generated from field: string content = 3;
    */
@@ -55,7 +57,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
 
   /**
    * A group, e.g. "deployment" or "error-handling".
-   * Default: general.
+   * Up to 100 characters, on one line. Default: general.
    *
    * @generated from field: string category = 4;
    */
@@ -71,6 +73,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
 
   /**
    * The agent that it is for; empty: for every agent of the tenant.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 6;
    */
@@ -78,13 +81,15 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
 
   /**
    * The project that it is about; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 7;
    */
   project: string;
 
   /**
-   * Labels, sorted, without repeats; up to 64, each up to 100 characters.
+   * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 8;
    */
@@ -100,6 +105,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
 
   /**
    * The session that taught it; may be empty. It need not be stored here.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string source_session_id = 10;
    */
@@ -107,6 +113,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
 
   /**
    * The event that taught it; may be empty. It need not be stored here.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string source_event_id = 11;
    */
@@ -114,6 +121,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
 
   /**
    * How often GetLesson or SearchLessons returned it; stops at 2^53 - 1.
+   * 0 to 2^53 - 1.
    *
    * @generated from field: int64 access_count = 12;
    */
@@ -162,14 +170,16 @@ export const LessonSchema: GenMessage<Lesson> = /*@__PURE__*/
  */
 export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
   /**
-   * A short title. Required; up to 500 characters.
+   * A short title.
+   * Required; up to 500 characters.
    *
    * @generated from field: string title = 1;
    */
   title: string;
 
   /**
-   * The insight. Required; up to 65,536 characters.
+   * The insight.
+   * Required; up to 65,536 characters.
    *
    * @generated from field: string content = 2;
    */
@@ -177,7 +187,7 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
 
   /**
    * A group.
-   * Default: general.
+   * Up to 100 characters, on one line. Default: general.
    *
    * @generated from field: string category = 3;
    */
@@ -193,6 +203,7 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
 
   /**
    * The agent that it is for; empty: for every agent of the tenant.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 5;
    */
@@ -200,13 +211,15 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
 
   /**
    * The project that it is about; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 6;
    */
   project: string;
 
   /**
-   * Labels; up to 64, each up to 100 characters.
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 7;
    */
@@ -222,6 +235,7 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
 
   /**
    * The session that taught it; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string source_session_id = 9;
    */
@@ -229,6 +243,7 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
 
   /**
    * The event that taught it; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string source_event_id = 10;
    */
@@ -236,6 +251,7 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
 
   /**
    * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string lesson_id = 11;
    */
@@ -277,7 +293,8 @@ export const CreateLessonResponseSchema: GenMessage<CreateLessonResponse> = /*@_
  */
 export type GetLessonRequest = Message<"mneme.v1.GetLessonRequest"> & {
   /**
-   * The lesson. Required.
+   * The lesson.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string lesson_id = 1;
    */
@@ -321,6 +338,7 @@ export const GetLessonResponseSchema: GenMessage<GetLessonResponse> = /*@__PURE_
 export type LessonFilter = Message<"mneme.v1.LessonFilter"> & {
   /**
    * For exactly this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 1;
    */
@@ -328,6 +346,7 @@ export type LessonFilter = Message<"mneme.v1.LessonFilter"> & {
 
   /**
    * In this category.
+   * Up to 100 characters, on one line.
    *
    * @generated from field: string category = 2;
    */
@@ -342,6 +361,7 @@ export type LessonFilter = Message<"mneme.v1.LessonFilter"> & {
 
   /**
    * About this project.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 4;
    */
@@ -349,6 +369,7 @@ export type LessonFilter = Message<"mneme.v1.LessonFilter"> & {
 
   /**
    * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 5;
    */
@@ -383,8 +404,8 @@ export type ListLessonsRequest = Message<"mneme.v1.ListLessonsRequest"> & {
   filter?: LessonFilter;
 
   /**
-   * Lessons a page: 1 to 1,000.
-   * Default: 50.
+   * Lessons a page.
+   * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -392,6 +413,7 @@ export type ListLessonsRequest = Message<"mneme.v1.ListLessonsRequest"> & {
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 3;
    */
@@ -447,7 +469,8 @@ export const ListLessonsResponseSchema: GenMessage<ListLessonsResponse> = /*@__P
  */
 export type SearchLessonsRequest = Message<"mneme.v1.SearchLessonsRequest"> & {
   /**
-   * What is wanted, in words. Required; up to 8,192 characters.
+   * What is wanted, in words.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string query = 1;
    */
@@ -461,15 +484,16 @@ export type SearchLessonsRequest = Message<"mneme.v1.SearchLessonsRequest"> & {
   filter?: LessonFilter;
 
   /**
-   * Lessons at most: 1 to 100.
-   * Default: 10.
+   * Lessons at most.
+   * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 3;
    */
   limit: number;
 
   /**
-   * Leave out lessons whose score is below this, 0 to 1; default 0.
+   * Leave out lessons whose score is below this.
+   * 0 to 1.
    *
    * @generated from field: double min_score = 4;
    */
@@ -564,15 +588,17 @@ export type UpdateLessonRequest = Message<"mneme.v1.UpdateLessonRequest"> & {
   /**
    * The lesson: its id (required) and the new values of the fields that the
    * mask names; only those are checked.
+   * Required.
    *
    * @generated from field: mneme.v1.Lesson lesson = 1;
    */
   lesson?: Lesson;
 
   /**
-   * Which fields of the lesson to change. Required.
+   * Which fields of the lesson to change.
    * It may name title, content, category, importance, agent_id, project, tags,
    * context, source_session_id, source_event_id.
+   * Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -614,7 +640,8 @@ export const UpdateLessonResponseSchema: GenMessage<UpdateLessonResponse> = /*@_
  */
 export type DeleteLessonRequest = Message<"mneme.v1.DeleteLessonRequest"> & {
   /**
-   * The lesson. Required.
+   * The lesson.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string lesson_id = 1;
    */
@@ -656,7 +683,8 @@ export const DeleteLessonResponseSchema: GenMessage<DeleteLessonResponse> = /*@_
  */
 export type ImportLessonsRequest = Message<"mneme.v1.ImportLessonsRequest"> & {
   /**
-   * 1 to 500 lessons. Empty ids are made; given times and counts are kept.
+   * The lessons. Empty ids are made; given times and counts are kept.
+   * Required; up to 500 entries.
    *
    * @generated from field: repeated mneme.v1.Lesson lessons = 1;
    */

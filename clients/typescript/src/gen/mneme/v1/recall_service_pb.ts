@@ -27,8 +27,8 @@ export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
 export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   /**
    * Scales what a memory borrows from its neighbours in the session (terms
-   * "answer" and "next", and "alone", which stands in for them), 0 to 2.
-   * Default: 1.
+   * "answer" and "next", and "alone", which stands in for them).
+   * 0 to 2. Default: 1.
    *
    * @generated from field: optional double neighbors = 1;
    */
@@ -36,34 +36,34 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
 
   /**
    * Scales what it borrows from the best memories of its session (terms
-   * "session_dense" and "session_lexical"), 0 to 2.
-   * Default: 1.
+   * "session_dense" and "session_lexical").
+   * 0 to 2. Default: 1.
    *
    * @generated from field: optional double session = 2;
    */
   session?: number;
 
   /**
-   * How much newer memories are preferred, 0 to 1. The default decides between
-   * nearly equal ones.
-   * Default: 0.02.
+   * How much newer memories are preferred. The default decides between nearly
+   * equal ones.
+   * 0 to 1. Default: 0.02.
    *
    * @generated from field: optional double recency = 3;
    */
   recency?: number;
 
   /**
-   * How much memories of higher importance are preferred, 0 to 1.
-   * Default: 0.1.
+   * How much memories of higher importance are preferred.
+   * 0 to 1. Default: 0.1.
    *
    * @generated from field: optional double importance = 4;
    */
   importance?: number;
 
   /**
-   * How far a memory is put back whose very text ranks higher already, 0 to 2.
-   * With 0 the first ten results may be ten copies of one message.
-   * Default: 0.25.
+   * How far a memory is put back whose very text ranks higher already. With 0
+   * the first ten results may be ten copies of one message.
+   * 0 to 2. Default: 0.25.
    *
    * @generated from field: optional double repeated = 5;
    */
@@ -85,8 +85,8 @@ export const RankingWeightsSchema: GenMessage<RankingWeights> = /*@__PURE__*/
  */
 export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   /**
-   * The question, or what the agent is about to do, in words. Required; up to
-   * 8,192 characters.
+   * The question, or what the agent is about to do, in words.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string query = 1;
    */
@@ -94,6 +94,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
 
   /**
    * Where to look; empty: everywhere.
+   * Up to 16 entries.
    *
    * @generated from field: repeated mneme.v1.Scope scopes = 2;
    */
@@ -101,6 +102,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -108,6 +110,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
 
   /**
    * Of this session.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 4;
    */
@@ -115,6 +118,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
 
   /**
    * Of sessions for this user.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 5;
    */
@@ -122,6 +126,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
 
   /**
    * Of this project.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 6;
    */
@@ -143,21 +148,23 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
 
   /**
    * With all of these labels: a session's (for its events), or a lesson's.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 9;
    */
   tags: string[];
 
   /**
-   * Results at most: 1 to 100.
-   * Default: 10.
+   * Results at most.
+   * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 10;
    */
   limit: number;
 
   /**
-   * Leave out results whose score is below this, 0 to 1; default 0.
+   * Leave out results whose score is below this.
+   * 0 to 1.
    *
    * @generated from field: double min_score = 11;
    */

@@ -25,31 +25,32 @@ export const file_mneme_v1_reflect_service: GenFile = /*@__PURE__*/
  */
 export type ErrorPatternsParams = Message<"mneme.v1.ErrorPatternsParams"> & {
   /**
-   * Errors of this tool only; empty: all. Up to 200 characters.
+   * Errors of this tool only; empty: all.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string tool = 1;
    */
   tool: string;
 
   /**
-   * Patterns that occur at least so often: 1 or more.
-   * Default: 1.
+   * Patterns that occur at least so often.
+   * At least 1. Default: 1.
    *
    * @generated from field: optional int32 min_count = 2;
    */
   minCount?: number;
 
   /**
-   * Calls that are looked at before an error: 1 to 5.
-   * Default: 3.
+   * Calls that are looked at before an error.
+   * 1 to 5. Default: 3.
    *
    * @generated from field: optional int32 window = 3;
    */
   window?: number;
 
   /**
-   * Examples of each pattern at most: 0 to 10.
-   * Default: 3.
+   * Examples of each pattern at most.
+   * 0 to 10. Default: 3.
    *
    * @generated from field: optional int32 examples = 4;
    */
@@ -78,24 +79,25 @@ export const ErrorPatternsParamsSchema: GenMessage<ErrorPatternsParams> = /*@__P
  */
 export type ToolSequencesParams = Message<"mneme.v1.ToolSequencesParams"> & {
   /**
-   * Tools in a sequence at least: 1 to 6.
-   * Default: 1.
+   * Tools in a sequence at least.
+   * 1 to 6. Default: 1.
    *
    * @generated from field: optional int32 min_length = 1;
    */
   minLength?: number;
 
   /**
-   * Tools in a sequence at most: 1 to 6, not less than `min_length`; default 4,
-   * or `min_length` where that is more.
+   * Tools in a sequence at most; not less than `min_length`. Left out: 4, or
+   * `min_length` where that is more.
+   * 1 to 6.
    *
    * @generated from field: optional int32 max_length = 2;
    */
   maxLength?: number;
 
   /**
-   * Sequences that occur in at least so many sessions: 2 or more.
-   * Default: 3.
+   * Sequences that occur in at least so many sessions.
+   * At least 2. Default: 3.
    *
    * @generated from field: optional int32 min_support = 3;
    */
@@ -116,7 +118,8 @@ export const ToolSequencesParamsSchema: GenMessage<ToolSequencesParams> = /*@__P
  */
 export type CostAnalysisParams = Message<"mneme.v1.CostAnalysisParams"> & {
   /**
-   * Events of this model only; empty: all. Up to 200 characters.
+   * Events of this model only; empty: all.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string model = 1;
    */
@@ -174,8 +177,8 @@ export type SessionComparisonParams = Message<"mneme.v1.SessionComparisonParams"
    */
   recent: {
     /**
-     * Those of so many days before the last event looked at: more than 0, up to
-     * 36,500.
+     * Those of so many days before the last event looked at.
+     * More than 0 and at most 36,500.
      *
      * @generated from field: double recent_days = 1;
      */
@@ -183,7 +186,8 @@ export type SessionComparisonParams = Message<"mneme.v1.SessionComparisonParams"
     case: "recentDays";
   } | {
     /**
-     * So many of the newest: 1 or more.
+     * So many of the newest.
+     * At least 1.
      *
      * @generated from field: int32 recent_sessions = 2;
      */
@@ -215,6 +219,7 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 2;
    */
@@ -235,9 +240,9 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Patterns, sequences, operations or shares of a kind at most: 1 to 100.
-   * Series over time are always whole.
-   * Default: 10.
+   * Patterns, sequences, operations or shares of a kind at most. Series over
+   * time are always whole.
+   * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 6;
    */
@@ -245,6 +250,7 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
 
   /**
    * Of sessions on this project.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 7;
    */
@@ -252,6 +258,7 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
 
   /**
    * Of sessions for this user.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 8;
    */
@@ -259,6 +266,7 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
 
   /**
    * Of sessions with all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 9;
    */

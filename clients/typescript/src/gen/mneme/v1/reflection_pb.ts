@@ -138,7 +138,8 @@ export const ReflectionSchema: GenMessage<Reflection> = /*@__PURE__*/
  */
 export type StoreReflectionRequest = Message<"mneme.v1.StoreReflectionRequest"> & {
   /**
-   * The session of the attempt. Required; it need not be stored here.
+   * The session of the attempt. It need not be stored here.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -146,56 +147,64 @@ export type StoreReflectionRequest = Message<"mneme.v1.StoreReflectionRequest"> 
 
   /**
    * The project; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
    */
   project: string;
 
   /**
-   * What was attempted. Required; up to 8,192 characters.
+   * What was attempted.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string task_description = 3;
    */
   taskDescription: string;
 
   /**
-   * Which attempt it was, up to 1,000,000; 0: counted, as one more than the session's
-   * reflections on the same task (equal but for case and white space).
+   * Which attempt it was; 0: counted, as one more than the session's reflections
+   * on the same task (equal but for case and white space).
+   * 0 to 1,000,000.
    *
    * @generated from field: int32 attempt_number = 4;
    */
   attemptNumber: number;
 
   /**
-   * How it ended. Required.
+   * How it ended.
+   * Required.
    *
    * @generated from field: mneme.v1.Outcome outcome = 5;
    */
   outcome: Outcome;
 
   /**
-   * What worked; up to 50, each up to 4,096 characters.
+   * What worked.
+   * Up to 50 entries, each up to 4,096 characters.
    *
    * @generated from field: repeated string what_worked = 6;
    */
   whatWorked: string[];
 
   /**
-   * What did not; up to 50, each up to 4,096 characters.
+   * What did not.
+   * Up to 50 entries, each up to 4,096 characters.
    *
    * @generated from field: repeated string what_did_not_work = 7;
    */
   whatDidNotWork: string[];
 
   /**
-   * What to do next time; up to 8,192 characters.
+   * What to do next time.
+   * Up to 8,192 characters.
    *
    * @generated from field: string next_strategy = 8;
    */
   nextStrategy: string;
 
   /**
-   * Labels; up to 64, each up to 100 characters.
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 9;
    */
@@ -203,20 +212,23 @@ export type StoreReflectionRequest = Message<"mneme.v1.StoreReflectionRequest"> 
 
   /**
    * The agent; may be empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 10;
    */
   agentId: string;
 
   /**
-   * Ids of whatever it is about; up to 100.
+   * Ids of whatever it is about.
+   * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string related_entity_ids = 11;
    */
   relatedEntityIds: string[];
 
   /**
-   * Reflections that the agent was shown before the attempt; up to 100.
+   * Reflections that the agent was shown before the attempt.
+   * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string applied_reflection_ids = 12;
    */
@@ -224,6 +236,7 @@ export type StoreReflectionRequest = Message<"mneme.v1.StoreReflectionRequest"> 
 
   /**
    * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string reflection_id = 13;
    */
@@ -275,6 +288,7 @@ export const StoreReflectionResponseSchema: GenMessage<StoreReflectionResponse> 
 export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
   /**
    * Of this session.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -282,6 +296,7 @@ export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
 
   /**
    * Of this project.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
    */
@@ -289,6 +304,7 @@ export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
 
   /**
    * Of this agent.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -296,6 +312,7 @@ export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
 
   /**
    * With any of these outcomes.
+   * Up to 3 entries.
    *
    * @generated from field: repeated mneme.v1.Outcome outcomes = 4;
    */
@@ -303,6 +320,7 @@ export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
 
   /**
    * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 5;
    */
@@ -330,8 +348,8 @@ export type ListReflectionsRequest = Message<"mneme.v1.ListReflectionsRequest"> 
   filter?: ReflectionFilter;
 
   /**
-   * Items a page: 1 to 1,000.
-   * Default: 50.
+   * Items a page.
+   * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -339,6 +357,7 @@ export type ListReflectionsRequest = Message<"mneme.v1.ListReflectionsRequest"> 
 
   /**
    * The next page's token, as the page before gave it.
+   * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 3;
    */
@@ -401,7 +420,8 @@ export const ListReflectionsResponseSchema: GenMessage<ListReflectionsResponse> 
  */
 export type SearchReflectionsRequest = Message<"mneme.v1.SearchReflectionsRequest"> & {
   /**
-   * The task at hand, in words. Required; up to 8,192 characters.
+   * The task at hand, in words.
+   * Required; up to 8,192 characters.
    *
    * @generated from field: string task_description = 1;
    */
@@ -415,15 +435,16 @@ export type SearchReflectionsRequest = Message<"mneme.v1.SearchReflectionsReques
   filter?: ReflectionFilter;
 
   /**
-   * Reflections at most: 1 to 100.
-   * Default: 5.
+   * Reflections at most.
+   * 1 to 100. Default: 5.
    *
    * @generated from field: int32 limit = 3;
    */
   limit: number;
 
   /**
-   * Leave out reflections whose score is below this, 0 to 1; default 0.
+   * Leave out reflections whose score is below this.
+   * 0 to 1.
    *
    * @generated from field: double min_score = 4;
    */
@@ -523,6 +544,7 @@ export const SearchReflectionsResponseSchema: GenMessage<SearchReflectionsRespon
 export type SummarizeReflectionsRequest = Message<"mneme.v1.SummarizeReflectionsRequest"> & {
   /**
    * Of this project; empty: of all.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 1;
    */
@@ -530,14 +552,15 @@ export type SummarizeReflectionsRequest = Message<"mneme.v1.SummarizeReflections
 
   /**
    * Of this session; empty: of all.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 2;
    */
   sessionId: string;
 
   /**
-   * Groups of failures and of strategies at most: 1 to 50.
-   * Default: 5.
+   * Groups of failures and of strategies at most.
+   * 1 to 50. Default: 5.
    *
    * @generated from field: int32 limit = 3;
    */
