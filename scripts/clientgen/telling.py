@@ -52,7 +52,7 @@ def repeats(rpc: Rpc) -> str:
     """Whether a request may be sent again, in words."""
     if rpc.made_ids:
         ids = " and ".join(f"`{path}`" for path in rpc.made_ids)
-        return f"Repeatable: when {ids} is given; the clients see to it."
+        return f"Repeatable: with {ids}, which the clients fill in."
     if rpc.level == MethodOptions.NO_SIDE_EFFECTS:
         return "Repeatable: yes, it changes nothing."
     return f"Repeatable: {'yes' if rpc.repeatable else 'no'}."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.json_format import ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import (
@@ -50,6 +52,16 @@ FOUND = {
     "ContextService.GetTimeline": "entries",
     "ReflectService.Reflect": "metadata",
 }
+ANSWERS = REPOSITORY / "tests/fixtures/api_answers.json"
+# What differs from run to run, or between machines, by its field.
+_OF_THE_RUN = frozenset(
+    {"disk_bytes", "path", "prefix", "replaced_path", "replaced_size_bytes", "salt", "secret"}
+    | {"size_bytes", "version"}
+)
+# What may be there or not: the embedder works on while the calls are made.
+_OF_THE_MOMENT = frozenset({"pending_count", "vector_count"})
+_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?")
+_MADE = re.compile(r"\b(?:[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{32,64})\b")
 
 
 @pytest.fixture
@@ -86,8 +98,27 @@ def test_every_rpc_has_an_example() -> None:
     assert set(EXAMPLES) == set(METHODS)
 
 
-def test_the_examples_run_in_their_order(channel: grpc.Channel) -> None:
+def masked(value: Any, field: str = "") -> Any:
+    """An answer as JSON, without what differs from run to run."""
+    if field in _OF_THE_RUN or isinstance(value, float):
+        return f"({field})"
+    if isinstance(value, dict):
+        kept = {name: inner for name, inner in value.items() if name not in _OF_THE_MOMENT}
+        return {name: masked(inner, name) for name, inner in kept.items()}
+    if isinstance(value, list):
+        return [masked(inner, field) for inner in value]
+    if isinstance(value, str):
+        return _MADE.sub("(made)", _TIME.sub("(time)", value))
+    return value
+
+
+def test_the_examples_run_in_their_order_and_are_answered_as_before(channel: grpc.Channel) -> None:
+    """The answers are kept in tests/fixtures/api_answers.json.
+
+    An answer that is meant to change is written anew with MNEME_TEST_WRITE_ANSWERS=1.
+    """
     chosen: dict[str, str] = {}
+    answers: dict[str, Any] = {}
     for name, example in EXAMPLES.items():
         text = json.dumps(example if isinstance(example, list) else [example])
         for placeholder, value in chosen.items():
@@ -96,7 +127,14 @@ def test_the_examples_run_in_their_order(channel: grpc.Channel) -> None:
         said: Any = answer(channel, name, [ParseDict(one, request()) for one in json.loads(text)])
         assert name in EMPTY or said.ByteSize(), name
         assert name not in FOUND or getattr(said, FOUND[name]), name
+        answers[name] = masked(MessageToDict(said, preserving_proto_field_name=True))
         if name == "AdminService.CreateApiKey":
             chosen["API_KEY_ID"] = said.api_key.id
         elif name == "AdminService.Backup":
             chosen["BACKUP"] = Path(said.path).name
+    if os.environ.get("MNEME_TEST_WRITE_ANSWERS"):
+        ANSWERS.write_text(json.dumps(answers, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+    kept = json.loads(ANSWERS.read_text())
+    assert set(kept) == set(answers)
+    for name, said in answers.items():
+        assert said == kept[name], name

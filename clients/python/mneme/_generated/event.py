@@ -143,7 +143,7 @@ class EventMethods(SyncCaller):
         """Starts a session, or completes one that events opened before it was
         started. Starting a session again with the same content changes nothing.
 
-        Scope: write. Repeatable: when `session_id` is given; the clients see to it.
+        Scope: write. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
         content.
 
@@ -226,7 +226,7 @@ class EventMethods(SyncCaller):
         is not known yet is opened. Sending an event again under its id is
         answered as a duplicate and changes nothing.
 
-        Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+        Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
         RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
@@ -265,7 +265,7 @@ class EventMethods(SyncCaller):
         and ["message_index"] is the place of a bad one, from 0; sending the whole
         stream again with the same ids is harmless.
 
-        Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+        Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
         much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
@@ -680,7 +680,7 @@ class AsyncEventMethods(AsyncCaller):
         """Starts a session, or completes one that events opened before it was
         started. Starting a session again with the same content changes nothing.
 
-        Scope: write. Repeatable: when `session_id` is given; the clients see to it.
+        Scope: write. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
         content.
 
@@ -763,7 +763,7 @@ class AsyncEventMethods(AsyncCaller):
         is not known yet is opened. Sending an event again under its id is
         answered as a duplicate and changes nothing.
 
-        Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+        Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
         RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
@@ -802,7 +802,7 @@ class AsyncEventMethods(AsyncCaller):
         and ["message_index"] is the place of a bad one, from 0; sending the whole
         stream again with the same ids is harmless.
 
-        Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+        Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
         much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is

@@ -184,7 +184,7 @@ class LearnMethods(SyncCaller):
     ) -> CreateLessonResponse:
         """Saves a lesson.
 
-        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         other content (the same content again is answered with what is there);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
@@ -536,8 +536,7 @@ class LearnMethods(SyncCaller):
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
-        it.
+        Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
         soon and too much waits already (nothing is stored).
@@ -851,7 +850,7 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> CreateLessonResponse:
         """Saves a lesson.
 
-        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         other content (the same content again is answered with what is there);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
@@ -1203,8 +1202,7 @@ class AsyncLearnMethods(AsyncCaller):
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
-        it.
+        Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
         soon and too much waits already (nothing is stored).

@@ -43,7 +43,7 @@ class EventServiceStub:
     """Starts a session, or completes one that events opened before it was
     started. Starting a session again with the same content changes nothing.
 
-    Scope: write. Repeatable: when `session_id` is given; the clients see to it.
+    Scope: write. Repeatable: with `session_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
     content.
     """
@@ -60,7 +60,7 @@ class EventServiceStub:
     is not known yet is opened. Sending an event again under its id is
     answered as a duplicate and changes nothing.
 
-    Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+    Scope: write. Repeatable: with `events.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
     RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
@@ -75,7 +75,7 @@ class EventServiceStub:
     and ["message_index"] is the place of a bad one, from 0; sending the whole
     stream again with the same ids is harmless.
 
-    Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+    Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
     much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
@@ -144,7 +144,7 @@ class EventServiceAsyncStub(EventServiceStub):
     """Starts a session, or completes one that events opened before it was
     started. Starting a session again with the same content changes nothing.
 
-    Scope: write. Repeatable: when `session_id` is given; the clients see to it.
+    Scope: write. Repeatable: with `session_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
     content.
     """
@@ -161,7 +161,7 @@ class EventServiceAsyncStub(EventServiceStub):
     is not known yet is opened. Sending an event again under its id is
     answered as a duplicate and changes nothing.
 
-    Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+    Scope: write. Repeatable: with `events.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
     RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
@@ -176,7 +176,7 @@ class EventServiceAsyncStub(EventServiceStub):
     and ["message_index"] is the place of a bad one, from 0; sending the whole
     stream again with the same ids is harmless.
 
-    Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+    Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
     much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
@@ -248,7 +248,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         """Starts a session, or completes one that events opened before it was
         started. Starting a session again with the same content changes nothing.
 
-        Scope: write. Repeatable: when `session_id` is given; the clients see to it.
+        Scope: write. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
         content.
         """
@@ -277,7 +277,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         is not known yet is opened. Sending an event again under its id is
         answered as a duplicate and changes nothing.
 
-        Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+        Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
         RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
@@ -298,7 +298,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         and ["message_index"] is the place of a bad one, from 0; sending the whole
         stream again with the same ids is harmless.
 
-        Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+        Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
         much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is

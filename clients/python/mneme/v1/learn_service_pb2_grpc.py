@@ -128,7 +128,7 @@ class LearnServiceServicer:
     def CreateLesson(self, request, context):
         """Saves a lesson.
 
-        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         other content (the same content again is answered with what is there);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
@@ -223,8 +223,7 @@ class LearnServiceServicer:
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
-        it.
+        Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
         soon and too much waits already (nothing is stored).

@@ -47,7 +47,7 @@ class LearnServiceStub:
     CreateLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.CreateLessonRequest, _learn_service_pb2.CreateLessonResponse]
     """Saves a lesson.
 
-    Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+    Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
     other content (the same content again is answered with what is there);
     RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
@@ -110,8 +110,7 @@ class LearnServiceStub:
     """Stores what an agent concluded from an attempt. It is found by its meaning
     when the call returns.
 
-    Scope: write. Repeatable: when `reflection_id` is given; the clients see to
-    it.
+    Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
     with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
     soon and too much waits already (nothing is stored).
@@ -167,7 +166,7 @@ class LearnServiceAsyncStub(LearnServiceStub):
     CreateLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.CreateLessonRequest, _learn_service_pb2.CreateLessonResponse]  # type: ignore[assignment]
     """Saves a lesson.
 
-    Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+    Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
     other content (the same content again is answered with what is there);
     RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
@@ -230,8 +229,7 @@ class LearnServiceAsyncStub(LearnServiceStub):
     """Stores what an agent concluded from an attempt. It is found by its meaning
     when the call returns.
 
-    Scope: write. Repeatable: when `reflection_id` is given; the clients see to
-    it.
+    Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
     with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
     soon and too much waits already (nothing is stored).
@@ -290,7 +288,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learn_service_pb2.CreateLessonResponse, _abc.Awaitable[_learn_service_pb2.CreateLessonResponse]]:
         """Saves a lesson.
 
-        Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+        Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         other content (the same content again is answered with what is there);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
@@ -401,8 +399,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Stores what an agent concluded from an attempt. It is found by its meaning
         when the call returns.
 
-        Scope: write. Repeatable: when `reflection_id` is given; the clients see to
-        it.
+        Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
         soon and too much waits already (nothing is stored).

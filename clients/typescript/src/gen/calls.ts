@@ -140,7 +140,7 @@ export const calls = {
    * Starts a session, or completes one that events opened before it was
    * started. Starting a session again with the same content changes nothing.
    *
-   * Scope: write. Repeatable: when `session_id` is given; the clients see to it.
+   * Scope: write. Repeatable: with `session_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
    * content.
    */
@@ -169,7 +169,7 @@ export const calls = {
    * is not known yet is opened. Sending an event again under its id is
    * answered as a duplicate and changes nothing.
    *
-   * Scope: write. Repeatable: when `events.id` is given; the clients see to it.
+   * Scope: write. Repeatable: with `events.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
    * RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
    * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
@@ -190,7 +190,7 @@ export const calls = {
    * and ["message_index"] is the place of a bad one, from 0; sending the whole
    * stream again with the same ids is harmless.
    *
-   * Scope: write. Repeatable: when `event.id` is given; the clients see to it.
+   * Scope: write. Repeatable: with `event.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
    * (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
    * much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
@@ -290,7 +290,7 @@ export const calls = {
   /**
    * Saves a lesson.
    *
-   * Scope: write. Repeatable: when `lesson_id` is given; the clients see to it.
+   * Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
    * other content (the same content again is answered with what is there);
    * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
@@ -402,8 +402,7 @@ export const calls = {
    * Stores what an agent concluded from an attempt. It is found by its meaning
    * when the call returns.
    *
-   * Scope: write. Repeatable: when `reflection_id` is given; the clients see to
-   * it.
+   * Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
    * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
    * soon and too much waits already (nothing is stored).
