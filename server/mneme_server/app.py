@@ -23,7 +23,7 @@ from mneme_server.local.folder import only_process_in
 from mneme_server.local.serving import LocalServing
 from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.runtime import Runtime
-from mneme_server.settings import Settings
+from mneme_server.runtime.settings import ServerSettings
 from mneme_server.stopping import Stopping
 from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
@@ -48,7 +48,7 @@ class Opened:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ServerSettings,
         *,
         progress: Callable[[str], None],
         hold: AbstractContextManager[None] | None = None,
@@ -82,7 +82,7 @@ class Application:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ServerSettings,
         local: LocalServing | None = None,
         *,
         progress: Callable[[str], None] = lambda _line: None,
@@ -227,7 +227,7 @@ def _gauges(runtime: Runtime) -> Sequence[Gauge]:
     ]
 
 
-def serve(settings: Settings, local: LocalServing | None = None) -> int:
+def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     """Serve until SIGTERM, SIGINT or SIGHUP; return the exit code.
 
     Args:
@@ -251,7 +251,9 @@ def serve(settings: Settings, local: LocalServing | None = None) -> int:
     return 0
 
 
-def reindex(settings: Settings, tenant_id: str | None, progress: Callable[[str], None]) -> int:
+def reindex(
+    settings: ServerSettings, tenant_id: str | None, progress: Callable[[str], None]
+) -> int:
     """Embed every memory again with the configured model; return the exit code.
 
     The queue is durable, so what was interrupted goes on when it is run again, or when the
@@ -294,7 +296,7 @@ def _all_tenants(catalog: Catalog) -> list[str]:
     return found
 
 
-def _server_options(settings: Settings, local: LocalServing | None) -> ServerOptions:
+def _server_options(settings: ServerSettings, local: LocalServing | None) -> ServerOptions:
     tls: Tls | Pem | None = None
     if local is not None:
         tls = Pem(local.identity.certificate, local.identity.key)

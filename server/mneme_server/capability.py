@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.runtime.runtime import Runtime
+from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.turns import TenantWorker
-from mneme_server.settings import Settings
 from mneme_server.storage.unit import Repository
 from mneme_server.transport.service import Service
 
@@ -53,11 +53,23 @@ class Host:
         offers: what is there before the first capability.
     """
 
-    def __init__(self, settings: Settings, runtime: Runtime, offers: Sequence[object] = ()) -> None:
-        self.settings = settings
+    def __init__(
+        self, settings: ServerSettings, runtime: Runtime, offers: Sequence[object] = ()
+    ) -> None:
+        self._settings = settings
         self.runtime = runtime
         self._offers: dict[type, object] = {}
         self.offer(offers)
+
+    def settings(self, kind: type[T]) -> T:
+        """Return the settings that a capability declares.
+
+        Raises:
+            LookupError: they are not among the server's.
+        """
+        if not isinstance(self._settings, kind):
+            raise LookupError(f"{kind.__name__} must be a base of mneme_server.settings.Settings")
+        return self._settings
 
     @property
     def tenants(self) -> Tenants[Any]:

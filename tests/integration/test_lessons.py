@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from support.api import Api, grpc, refused
@@ -314,6 +315,14 @@ def test_an_import_keeps_given_times_and_makes_missing_ids(api: Api) -> None:
     given.id, given.category, given.importance = lesson_id, "general", 2
     assert len(lesson_id) == 26
     assert kept == given
+
+
+def test_a_lesson_of_the_last_moment_that_is_kept_can_be_changed_and_archived(api: Api) -> None:
+    last = Timestamp(seconds=253_402_300_799, nanos=999_999_000)
+    bring_in(api, learn_pb.Lesson(id="old", title="t", content="c", updated_at=last))
+    assert update(api, "old", content="changed").updated_at == last
+    assert archive(api, "old").content == "changed"
+    assert get(api, "old").HasField("archived_at")
 
 
 def test_one_id_twice_in_an_import_is_one_lesson_or_a_conflict(api: Api) -> None:

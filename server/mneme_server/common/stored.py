@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from mneme_server.common.clock import END_US
 from mneme_server.common.errors import DataLoss
 
 T = TypeVar("T")
@@ -18,7 +19,6 @@ UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, Overf
 """What reading a damaged value raises: no UTF-8, no JSON, another type, no number of an enum."""
 
 _SHOWN = 200
-_LATEST_US = 253_402_300_800 * 1_000_000  # The year 10000.
 
 
 def damaged(kind: str, item_id: object, why: object) -> DataLoss:
@@ -78,5 +78,5 @@ def require_times(*microseconds: int | None) -> None:
     Raises:
         ValueError: one is not.
     """
-    if not all(us is None or 0 <= us < _LATEST_US for us in microseconds):
+    if not all(us is None or 0 <= us < END_US for us in microseconds):
         raise ValueError("a time is beyond all calendars")

@@ -15,6 +15,7 @@ from mneme_server.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.context.summaries import SummaryWorker
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
+from mneme_server.events.settings import SessionSettings
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.learn.reflections import Reflections
 from mneme_server.recall.search import Recall
@@ -35,7 +36,7 @@ def _build(host: Host) -> Parts:
         tenants.open,
         runtime.background_embedder,
         foreground=runtime.foreground,
-        idle_us=int(host.settings.session_idle_seconds * MICROSECONDS),
+        idle_us=int(host.settings(SessionSettings).session_idle_seconds * MICROSECONDS),
     )
     return Parts(
         services=[

@@ -10,6 +10,7 @@ from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.service import EventServicer
 from mneme_server.events.sessions import EndSession, StartSession
+from mneme_server.events.settings import SessionSettings
 from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
@@ -20,7 +21,7 @@ from mneme_server.transport.service import Service
 def _build(host: Host) -> Parts:
     runtime = host.runtime
     schedule = SummarySchedule(
-        idle_us=int(host.settings.session_idle_seconds * MICROSECONDS),
+        idle_us=int(host.settings(SessionSettings).session_idle_seconds * MICROSECONDS),
         wake=lambda tenant_id, due_us: runtime.wake(SUMMARY_JOB, tenant_id, due_us),
     )
     servicer = EventServicer(

@@ -11,6 +11,7 @@ from mneme_server.learn.reflection_metrics import Tally
 from mneme_server.learn.reflection_model import ReflectionLimits
 from mneme_server.learn.reflections import Reflections
 from mneme_server.learn.service import LearnServicer
+from mneme_server.learn.settings import ReflectionSettings
 from mneme_server.learn.store.knowledge import SqlKnowledge
 from mneme_server.learn.store.lessons import SqlLessons
 from mneme_server.learn.store.reflections import SqlCounters, SqlReflections
@@ -20,9 +21,10 @@ from mneme_server.transport.service import Service
 
 def _build(host: Host) -> Parts:
     recall, writing, tally = host.get(Recall), host.runtime.writing, Tally()
+    kept = host.settings(ReflectionSettings)
     limits = ReflectionLimits(
-        per_session=host.settings.reflections_per_session,
-        per_project=host.settings.reflections_per_project,
+        per_session=kept.reflections_per_session,
+        per_project=kept.reflections_per_project,
     )
     reflections = Reflections(host.tenants, writing, recall, limits, tally)
     servicer = LearnServicer(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mneme_server.common.clock import now_us
+from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
@@ -98,7 +98,7 @@ class Lessons:
                 after = replace(before, **changes)
                 if after.same_content(before):
                     return before
-                after = replace(after, updated_us=max(now_us(), before.updated_us + 1))
+                after = replace(after, updated_us=later_us(before.updated_us))
                 vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
                 if vectors is None:
                     memory.require_room(1)

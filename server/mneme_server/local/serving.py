@@ -17,7 +17,7 @@ from mneme_server.local import detaching
 from mneme_server.local.certificate import Identity, new_identity
 from mneme_server.local.folder import LocalFolder
 from mneme_server.local.record import State
-from mneme_server.settings import Settings
+from mneme_server.runtime.settings import ServerSettings
 
 HOST = "127.0.0.1"
 LOG = "server.log"
@@ -45,7 +45,7 @@ class LocalServing:
     """
 
     def __init__(
-        self, folder: LocalFolder, settings: Settings, report: Callable[[int], None]
+        self, folder: LocalFolder, settings: ServerSettings, report: Callable[[int], None]
     ) -> None:
         self.identity: Identity = new_identity(HOST)
         self._folder = folder
@@ -84,7 +84,7 @@ class LocalServing:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _own(settings: Settings, folder: Path, key: str) -> Settings:
+def _own(settings: ServerSettings, folder: Path, key: str) -> ServerSettings:
     own = {
         "listen": f"{HOST}:0",
         "metrics_listen": "",

@@ -8,11 +8,12 @@ from mneme_server.capability import Capability, Host, Parts
 from mneme_server.reflect.prices import read_prices
 from mneme_server.reflect.reflecting import Reflect
 from mneme_server.reflect.service import ReflectServicer
+from mneme_server.reflect.settings import AnalysisSettings
 from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
-    prices = read_prices(host.settings.model_prices)
+    prices = read_prices(host.settings(AnalysisSettings).model_prices)
     reflect = Reflect(host.tenants, prices, foreground=host.runtime.foreground)
     return Parts(
         services=[

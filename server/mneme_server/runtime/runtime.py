@@ -18,8 +18,8 @@ from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.opening import TenantOpener
 from mneme_server.runtime.registry import TenantRegistry
+from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.turns import TenantWorker
-from mneme_server.settings import Settings
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
 _QUERY_PATIENCE_S = 5.0
@@ -72,7 +72,7 @@ class Runtime:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ServerSettings,
         known: KnownTenants,
         schema: TenantSchema,
         *,
@@ -170,7 +170,7 @@ class Runtime:
             self._known.mark_clean(tenant_id)
 
 
-def _embedder(settings: Settings, progress: Callable[[str], None]) -> Embedder:
+def _embedder(settings: ServerSettings, progress: Callable[[str], None]) -> Embedder:
     key = settings.openai_api_key
     try:
         return build_embedder(

@@ -1,0 +1,197 @@
+"""The server's own settings. Capabilities declare theirs beside what reads them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from mneme_server.common.address import is_loopback, is_unix, split_host_port
+from mneme_server.common.empty import none_if_empty
+
+ENV_PREFIX = "MNEME_"
+
+_OTHER_WORKERS = 4
+
+
+def _check_listen(address: str) -> str:
+    if not is_unix(address):
+        split_host_port(address)
+    return address
+
+
+def _check_metrics_listen(address: str) -> str:
+    if address:
+        split_host_port(address)
+    return address
+
+
+OptionalPath = Annotated[Path | None, BeforeValidator(none_if_empty)]
+OptionalSecret = Annotated[SecretStr | None, BeforeValidator(none_if_empty)]
+
+
+class ServerSettings(BaseSettings):
+    """The settings of one server. Times are in seconds, sizes in bytes."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
+
+    listen: Annotated[str, AfterValidator(_check_listen)] = Field(
+        "127.0.0.1:50051",
+        description="gRPC address, host:port or unix:path; port 0 picks a free one",
+    )
+    metrics_listen: Annotated[str, AfterValidator(_check_metrics_listen)] = Field(
+        "127.0.0.1:9464",
+        description="Prometheus metrics over HTTP at /metrics, host:port; empty turns them off",
+    )
+    data_dir: Path = Field(
+        Path("mneme-data"), description="folder of the catalog and of the tenants' folders"
+    )
+    auth: Literal["required", "disabled"] = Field(
+        "required",
+        description="disabled: calls without a key act as tenant default with all scopes; only"
+        " where the server listens on loopback",
+    )
+    admin_key: OptionalSecret = Field(
+        None,
+        description="the bootstrap admin key, at least 16 characters; without it one is made at"
+        " the first start and printed once (a flag is visible to other users: prefer the variable)",
+    )
+
+    tls_cert: OptionalPath = Field(None, description="certificate chain, PEM; turns TLS on")
+    tls_key: OptionalPath = Field(None, description="the certificate's private key, PEM")
+    tls_client_ca: OptionalPath = Field(
+        None, description="certificate authority, PEM; clients must show a certificate of it"
+    )
+
+    workers: int = Field(
+        32,
+        ge=6,
+        le=1024,
+        description="threads; each serves one call at a time, and a tenant's calls get no more than"
+        " they leave free",
+    )
+    max_streams: int = Field(
+        8,
+        ge=1,
+        description="streams that stay open (WatchEvents) served at once; one tenant gets half",
+    )
+    max_uploads: int = Field(
+        8,
+        ge=1,
+        description="streams of requests (StreamEvents) served at once; one tenant gets half",
+    )
+    max_message_bytes: int = Field(
+        16 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1, description="largest message, in and out"
+    )
+    max_connection_streams: int = Field(
+        32,
+        ge=1,
+        le=65_536,
+        description="calls in flight on one connection; its client keeps the next ones back",
+    )
+    drain_seconds: float = Field(
+        10.0, ge=0, description="how long a shutdown waits for calls in flight"
+    )
+    linger_seconds: float = Field(
+        5.0,
+        ge=1,
+        description="how long the server of a local folder runs on after its last participant has"
+        " gone",
+    )
+
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="info logs every call"
+    )
+    log_format: Literal["console", "json"] = Field(
+        "console", description="console for people, json for machines; both on stderr"
+    )
+
+    embedder: str = Field(
+        "local",
+        description="local (all-MiniLM-L6-v2), sentence-transformers:NAME, openai:MODEL or"
+        " ollama:MODEL",
+    )
+    model_dir: OptionalPath = Field(
+        None,
+        description="folder of exported local models; default: the package mneme-minilm, which the"
+        " server is installed with",
+    )
+    embed_threads: int = Field(2, ge=1, description="threads that one embedding batch computes on")
+    embed_batch: int = Field(64, ge=1, le=1024, description="most texts embedded in one batch")
+    embed_queue_limit: int = Field(
+        500_000,
+        ge=1,
+        description="texts of a tenant that may wait for embedding; beyond it writes are refused"
+        " with a retry delay. The queue is a table on disk, so a long one costs no memory",
+    )
+    openai_api_key: OptionalSecret = Field(
+        default_factory=lambda: _secret_from("OPENAI_API_KEY"),
+        description="key for openai:MODEL; default: the variable OPENAI_API_KEY",
+    )
+    openai_base_url: str = Field(
+        "https://api.openai.com/v1", description="where openai:MODEL is served"
+    )
+    ollama_base_url: str = Field(
+        "http://127.0.0.1:11434", description="where ollama:MODEL is served"
+    )
+
+    max_open_tenants: int = Field(
+        64, ge=1, description="tenants whose files and indexes stay open while idle"
+    )
+    tenant_idle_seconds: float = Field(
+        300.0, gt=0, description="after this long without a call a tenant is closed"
+    )
+    exact_search_limit: int = Field(
+        20_000,
+        ge=0,
+        description="vectors of a tenant that are searched exactly; beyond it a graph (HNSW) is"
+        " built",
+    )
+
+    @property
+    def max_slow_embeddings(self) -> int:
+        """Calls that may wait for a slow embedder: a quarter of the workers that watches and
+        uploads leave. Exports and streams without a key may take a quarter each, so that another
+        is left for what needs no embedding.
+        """
+        return max(1, (self.workers - self.max_streams - self.max_uploads) // 4)
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if self.auth == "disabled" and not is_loopback(self.listen):
+            raise ValueError(
+                f"MNEME_AUTH=disabled lets everyone in and MNEME_LISTEN={self.listen} is not"
+                " loopback: listen on 127.0.0.1, ::1, localhost or unix:, or leave MNEME_AUTH at"
+                " required"
+            )
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("MNEME_TLS_CERT and MNEME_TLS_KEY go together; only one is set")
+        if self.tls_client_ca is not None and self.tls_cert is None:
+            raise ValueError("MNEME_TLS_CLIENT_CA needs MNEME_TLS_CERT and MNEME_TLS_KEY")
+        if self.max_streams + self.max_uploads + _OTHER_WORKERS > self.workers:
+            raise ValueError(
+                f"MNEME_MAX_STREAMS={self.max_streams} and MNEME_MAX_UPLOADS={self.max_uploads}"
+                f" would leave less than {_OTHER_WORKERS} of MNEME_WORKERS={self.workers}: exports,"
+                " reflection, calls that wait for the embedder and other calls need one each"
+            )
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags come in as arguments; then the environment; `load_settings` adds the file."""
+        return init_settings, env_settings
+
+
+def _secret_from(variable: str) -> SecretStr | None:
+    value = os.environ.get(variable)
+    return SecretStr(value) if value else None
