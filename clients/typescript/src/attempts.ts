@@ -41,10 +41,18 @@ export class Attempts {
   /**
    * Waits until the call may be sent again.
    *
+   * @param error why it failed
+   * @param signal gives the call up
+   * @param isPassing whether what the server refuses it for is about to pass, so that its delay is
+   *   longer than need be
    * @throws the error itself: it is final.
    */
-  async pauseAfter(error: MnemeError, signal: AbortSignal | undefined): Promise<void> {
-    const pause = this.#pauseAfter(error);
+  async pauseAfter(
+    error: MnemeError,
+    signal: AbortSignal | undefined,
+    isPassing = false,
+  ): Promise<void> {
+    const pause = this.#pauseAfter(error, isPassing);
     if (pause === undefined || performance.now() + pause >= this.#end) {
       throw error;
     }
@@ -56,7 +64,7 @@ export class Attempts {
     }
   }
 
-  #pauseAfter(error: MnemeError): number | undefined {
+  #pauseAfter(error: MnemeError, isPassing: boolean): number | undefined {
     const isRefused = error.retryAfterMs !== undefined;
     // What is refused with a delay is refused before anything was written, whatever the RPC.
     const mayRepeat =
@@ -68,7 +76,8 @@ export class Attempts {
     }
     const backoff = Math.min(FIRST_BACKOFF_MS * BACKOFF_FACTOR ** this.#used, MAX_BACKOFF_MS);
     // Callers that were refused together should not come back together.
-    return (error.retryAfterMs ?? backoff) * (1 + 0.2 * Math.random());
+    const asked = error.retryAfterMs ?? backoff;
+    return (isPassing ? Math.min(asked, backoff) : asked) * (1 + 0.2 * Math.random());
   }
 }
 

@@ -44,6 +44,9 @@ export interface Call {
 /** Items of a stream to the server. */
 export type Items<T> = Iterable<T> | AsyncIterable<T>;
 
+// How long a server may take to see that a stream was left. Until then it counts the stream.
+const LEAVING_MS = 5_000;
+
 /**
  * Makes calls: requests of plain values, deadlines, retries and typed errors.
  *
@@ -56,6 +59,7 @@ export class Caller {
   readonly #retries: number;
   readonly #timeoutMs: number | null;
   #closed = false;
+  #leftAt = Number.NEGATIVE_INFINITY;
 
   constructor(connection: Connection, retries: number, timeoutMs: number | null) {
     this.#connection = connection;
@@ -156,12 +160,16 @@ export class Caller {
       this.#apart.delete(connection);
       connection.close();
     };
+    const leave = () => {
+      this.#leftAt = performance.now();
+      free();
+    };
     // Who ends the stream may never ask for another message.
-    signal.addEventListener("abort", free, { once: true });
+    signal.addEventListener("abort", leave, { once: true });
     try {
       yield* this.#messages(connection, call, request, options, signal);
     } finally {
-      signal.removeEventListener("abort", free);
+      signal.removeEventListener("abort", leave);
       free();
     }
   }
@@ -199,9 +207,14 @@ export class Caller {
         if (arrived || request instanceof Source) {
           throw error;
         }
-        await attempts.pauseAfter(error, signal);
+        await attempts.pauseAfter(error, signal, this.#hasJustLeft(error));
       }
     }
+  }
+
+  /** Whether a stream is refused because of one that this client has only just left. */
+  #hasJustLeft(error: MnemeError): boolean {
+    return error.reason === "TOO_MANY_STREAMS" && performance.now() - this.#leftAt < LEAVING_MS;
   }
 
   #attempts(call: Call, options: CallOptions, otherwise: number | null): Attempts {

@@ -41,8 +41,20 @@ export class Stream<T> implements AsyncIterableIterator<T> {
 
   /** Ends the stream; who waits for a message is told that there are no more. */
   close(): void {
-    this.#closed = true;
-    this.#controller.abort();
+    if (!this.#closed) {
+      this.#closed = true;
+      this.#controller.abort();
+      void this.#end();
+    }
+  }
+
+  /** Reads on to the end, which is near: only there are the call's timers given up. */
+  async #end(): Promise<void> {
+    try {
+      while (!(await this.#source.next()).done) {}
+    } catch {
+      // Whoever ended the stream does not ask how it ended.
+    }
   }
 
   [Symbol.asyncIterator](): this {
