@@ -156,11 +156,10 @@ MONDAY = (
         },
     ),
     Step(
-        "The command that shows the trouble goes to the log that all agents of the repository "
-        "share.",
+        "The command that shows the trouble goes to the log that all agents of the project share.",
         "memory_log",
         {
-            "repo": "shop-api",
+            "project": "shop-api",
             "event_type": "success",
             "context": "finding out whether a payment test is flaky",
             "command": "pytest tests/test_refund.py --count 50",
@@ -208,9 +207,9 @@ TUESDAY = (
         {"projectId": "shop-api", "taskDescription": "Make test_capture reliable"},
     ),
     Step(
-        "And in one line, from all agents of the repository:",
+        "And in one line, from all agents of the project:",
         "memory_query",
-        {"query": "how to check whether a payment test is flaky", "repo": "shop-api"},
+        {"query": "how to check whether a payment test is flaky", "project": "shop-api"},
     ),
     Step(
         "The agent repairs test_capture in one attempt, and hands over again.",

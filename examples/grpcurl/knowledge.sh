@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What is known of a repository that bears on a question, in few words. (scope read)
-# usage: knowledge.sh QUERY [REPO]
+# What is known of a project that bears on a question, in few words. (scope read)
+# usage: knowledge.sh QUERY [PROJECT]
 source "$(dirname "$0")/call.sh"
-usage "$#" 1 'QUERY [REPO]'
+usage "$#" 1 'QUERY [PROJECT]'
 
-call LearnService/QueryKnowledge <<< "{\"query\": $(text "$1"), \"repo\": $(text "${2:-}")}"
+call LearnService/QueryKnowledge <<< "{\"query\": $(text "$1"), \"project\": $(text "${2:-}")}"

@@ -141,7 +141,7 @@ VALID: dict[str, Callable[[World], Message]] = {
         lambda _: reflection_pb.SummarizeReflectionsRequest()
     ),
     "mneme.v1.LearnService/LogKnowledge": lambda _: knowledge_pb.LogKnowledgeRequest(
-        repo="repo",
+        project="project",
         type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
         context="a task",
         lesson="a lesson",

@@ -88,7 +88,7 @@ def _reflect(api: Api, worked: str) -> reflection_pb2.Reflection:
 
 def _log(api: Api) -> knowledge_pb2.KnowledgeEntry:
     request = knowledge_pb2.LogKnowledgeRequest(
-        repo="r", agent_id="a", type="KNOWLEDGE_TYPE_SUCCESS", context="rye dough",
+        project="r", agent_id="a", type="KNOWLEDGE_TYPE_SUCCESS", context="rye dough",
         lesson="rest the rye dough overnight",
     )  # fmt: skip
     return api.learn.LogKnowledge(request).entry

@@ -137,7 +137,7 @@ def _reflection(name: str) -> reflection_pb.StoreReflectionRequest:
 def _entry(name: str) -> knowledge_pb.LogKnowledgeRequest:
     """Return an entry whose every id and name is this one."""
     return knowledge_pb.LogKnowledgeRequest(
-        entry_id=name, repo=name, agent_id=name, tags=[name], context=_TOPIC, lesson=name,
+        entry_id=name, project=name, agent_id=name, tags=[name], context=_TOPIC, lesson=name,
         type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
     )  # fmt: skip
 
@@ -556,7 +556,7 @@ def _(world: World) -> None:
     answer = world.ours.learn.QueryKnowledge(knowledge_pb.QueryKnowledgeRequest(query=_TOPIC))
     assert [found.entry.id for found in answer.entries] == ["mine"]
     assert OTHER not in answer.markdown
-    for field in ("repo", "tags"):
+    for field in ("project", "tags"):
         found = answered_as_absent(
             world.ours,
             "mneme.v1.LearnService/QueryKnowledge",

@@ -8,15 +8,19 @@ from typing import Any
 import grpc
 import pytest
 from mneme.v1 import knowledge_pb2 as pb
-from support.api import Api
+from support.api import Api, refused
 
 ERROR, SUCCESS, PATTERN = (
     pb.KNOWLEDGE_TYPE_ERROR, pb.KNOWLEDGE_TYPE_SUCCESS, pb.KNOWLEDGE_TYPE_PATTERN,
 )  # fmt: skip
 
 
+def rate(successes: int, tries: int) -> pb.SuccessRate:
+    return pb.SuccessRate(successes=successes, tries=tries)
+
+
 def log(api: Api, context: str, lesson: str, **fields: Any) -> pb.LogKnowledgeResponse:
-    given = {"repo": "gptcoach2", "type": ERROR} | fields
+    given = {"project": "gptcoach2", "type": ERROR} | fields
     return api.learn.LogKnowledge(pb.LogKnowledgeRequest(context=context, lesson=lesson, **given))
 
 
@@ -30,12 +34,12 @@ def fill(api: Api) -> None:
         "npm install failed with EACCES",
         "always verify ownership before npm operations",
         command="sudo chown -R $USER . && npm ci",
-        success_rate="9/10",
+        success_rate=rate(9, 10),
         tags=["npm", "permissions"],
     )
-    log(api, "node_modules corruption", "reinstall from the lock file", success_rate="7/8")
+    log(api, "node_modules corruption", "reinstall from the lock file", success_rate=rate(7, 8))
     log(api, "deploying to production", "drain the load balancer first", type=PATTERN)
-    log(api, "slow database query", "add an index on the foreign key", repo="ixcoach-api")
+    log(api, "slow database query", "add an index on the foreign key", project="ixcoach-api")
 
 
 def test_npm_error_returns_relevant_entries(api: Api) -> None:
@@ -68,7 +72,7 @@ def test_the_answer_is_the_markdown_of_the_specification(api: Api) -> None:
         "npm install → EACCES",
         "Run chown first",
         command="sudo chown -R $USER .",
-        success_rate="9/10",
+        success_rate=rate(9, 10),
         timestamp=datetime(2025, 10, 28, 4, 58, 1, tzinfo=UTC),
     )
     assert query(api, "npm permissions").markdown == (
@@ -89,8 +93,8 @@ def test_recent_entries_come_first_among_equally_relevant_ones(api: Api) -> None
 
 
 def test_one_success_out_of_one_does_not_beat_ninety_out_of_a_hundred(api: Api) -> None:
-    log(api, "npm install failed", "try this", success_rate="1/1", agent_id="lucky")
-    log(api, "npm install failed", "try this", success_rate="90/100", agent_id="proven")
+    log(api, "npm install failed", "try this", success_rate=rate(1, 1), agent_id="lucky")
+    log(api, "npm install failed", "try this", success_rate=rate(90, 100), agent_id="proven")
     found = query(api, "npm install failed").entries
     assert [one.entry.agent_id for one in found] == ["proven", "lucky"]
     assert found[0].success_lower_bound == pytest.approx(0.826, abs=0.001)
@@ -113,7 +117,7 @@ def test_an_id_that_is_taken_by_other_content_is_refused(api: Api) -> None:
 def test_repository_type_and_labels_filter(api: Api) -> None:
     fill(api)
     for fields, wanted in (
-        ({"repo": "ixcoach-api"}, {"add an index on the foreign key"}),
+        ({"project": "ixcoach-api"}, {"add an index on the foreign key"}),
         ({"type": PATTERN}, {"drain the load balancer first"}),
         ({"tags": ["npm"]}, {"always verify ownership before npm operations"}),
         ({"type": SUCCESS}, set()),
@@ -129,8 +133,29 @@ def test_a_query_without_an_answer_says_so(api: Api) -> None:
     assert answer.markdown == "No relevant memories found."
 
 
-@pytest.mark.parametrize("rate", ["2/1", "1/0", "x/y", "1", "1/1/1"])
-def test_a_success_rate_that_is_none_is_refused(api: Api, rate: str) -> None:
-    with pytest.raises(grpc.RpcError) as refused:
-        log(api, "npm install failed", "verify ownership", success_rate=rate)
-    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        (rate(2, 1), "success_rate.successes"),
+        (rate(-1, 1), "success_rate.successes"),
+        (rate(1, 0), "success_rate.tries"),
+        (rate(1, 1_000_000_000), "success_rate.tries"),
+    ],
+)
+def test_a_success_rate_that_is_none_is_refused(
+    given: pb.SuccessRate, field: str, api: Api
+) -> None:
+    with refused() as failure:
+        log(api, "npm install failed", "verify ownership", success_rate=given)
+    assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert failure.fields[field]
+
+
+def test_a_success_rate_comes_back_as_it_was_given(api: Api) -> None:
+    log(api, "npm install failed", "verify ownership", success_rate=rate(0, 7), agent_id="known")
+    log(api, "npm install failed", "verify ownership", agent_id="unknown")
+    found = {one.entry.agent_id: one for one in query(api, "npm install failed").entries}
+    assert found["known"].entry.success_rate == rate(0, 7)
+    assert found["known"].success_lower_bound == 0
+    assert not found["unknown"].entry.HasField("success_rate")
+    assert not found["unknown"].HasField("success_lower_bound")

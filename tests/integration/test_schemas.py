@@ -14,6 +14,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.admin.store import catalog
 from mneme_server.capabilities import tenant_schema
@@ -101,6 +102,22 @@ def test_what_a_released_version_stored_is_used_by_this_one(version: str, tmp_pa
         record(api, event("a new event", "declared", id="new"), wait=True)
         assert ids_of(recall(api, "a new event"))[0] == "new"
         assert verify(api).valid
+
+
+@pytest.mark.parametrize("version", [v for v in RELEASED if v >= "0003"])
+def test_the_knowledge_log_of_a_released_version_has_projects_and_fractions(
+    version: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    restore(FIXTURES / f"catalog-schema-{version}.sql", data / "catalog.db")
+    restore(FIXTURES / f"tenant-schema-{version}.sql", data / "tenants/default/mneme.db")
+    with local_server(data, admin_key=SECRET) as server:
+        _of_the_model_that_runs(data, server.application.runtime.model.model_id)
+        learn = server.keys.api(SECRET).learn
+        request = knowledge_pb.QueryKnowledgeRequest(query="npm install", project="project")
+        (found,) = learn.QueryKnowledge(request).entries
+    assert found.entry.project == "project"
+    assert found.entry.success_rate == knowledge_pb.SuccessRate(successes=9, tries=10)
 
 
 def test_the_tenants_tables_are_those_that_the_migrations_make(tmp_path: Path) -> None:

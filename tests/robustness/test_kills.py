@@ -101,7 +101,11 @@ def _teach(api: Api, ids: list[str], _rng: random.Random) -> None:
 def _log(api: Api, ids: list[str], _rng: random.Random) -> None:
     api.learn.LogKnowledge(
         knowledge_pb2.LogKnowledgeRequest(
-            repo="r", type=1, context=f"word{ids[0].replace('-', '')}", lesson="l", entry_id=ids[0]
+            project="r",
+            type=1,
+            context=f"word{ids[0].replace('-', '')}",
+            lesson="l",
+            entry_id=ids[0],
         )
     )
 

@@ -95,7 +95,7 @@ def fill(api: Api) -> None:
         )  # fmt: skip
         api.learn.LogKnowledge(
             knowledge_pb2.LogKnowledgeRequest(
-                repo="harbour", type=1, context="the deck was full", lesson="come early"
+                project="harbour", type=1, context="the deck was full", lesson="come early"
             )
         )
     api.context.Sleep(context_pb.SleepRequest(session_id="s1", progress=["booked"]))

@@ -1,4 +1,4 @@
-"""The knowledge log as files: one line of JSON per experience, one file per repository.
+"""The knowledge log as files: one line of JSON per experience, one file per project.
 
 Lines are appended whether or not a server runs, and brought to one later. The files are
 `<folder>/logs/<repo>.jsonl`, readable by people, `jq` and `grep`.
@@ -14,7 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mneme.types import SuccessRate, SuccessRateFields
 
 TYPES = ("error", "success", "pattern")
 
@@ -36,7 +39,7 @@ class LogLine:
 
 def entry_of(
     *,
-    repo: str,
+    project: str,
     event_type: str,
     context: str,
     lesson: str,
@@ -55,7 +58,7 @@ def entry_of(
     entry = {
         "timestamp": moment.isoformat(timespec="seconds").replace("+00:00", "Z"),
         "agent_id": agent_id,
-        "repo": repo,
+        "repo": project,
         "event_type": event_type.lower(),
         "context": context,
         "command": command,
@@ -127,16 +130,33 @@ class LogReader:
 def request_of(entry: dict[str, Any]) -> dict[str, Any]:
     """The fields of LogKnowledge for an entry of a log."""
     return {
-        "repo": entry["repo"],
+        "project": entry["repo"],
         "type": entry["event_type"],
         "context": entry["context"],
         "lesson": entry["lesson"],
         "agent_id": entry.get("agent_id", ""),
         "command": entry.get("command", ""),
-        "success_rate": entry.get("success_rate", ""),
+        "success_rate": rate_of(entry.get("success_rate", "")),
         "tags": entry.get("tags", []),
         "timestamp": datetime.fromisoformat(entry["timestamp"]) if "timestamp" in entry else None,
     }
+
+
+def rate_of(text: str) -> SuccessRateFields | None:
+    """The success rate that a text "X/Y" says; None for an empty one.
+
+    Raises:
+        ValueError: it says none; the message says how it is written.
+    """
+    if problem := _rate_problem(text):
+        raise ValueError(problem)
+    successes, _, tries = text.partition("/")
+    return {"successes": int(successes), "tries": int(tries)} if text else None
+
+
+def rate_text(rate: SuccessRate) -> str:
+    """A success rate as a log has it, "X/Y"; empty when it is not known."""
+    return f"{rate.successes}/{rate.tries}" if rate.tries else ""
 
 
 def problem_of(entry: Any) -> str:

@@ -194,7 +194,7 @@ test("reflections are stored, listed, searched and summarised", async () => {
 
 test("knowledge is logged and queried", async () => {
   await client.logKnowledge({
-    repo: "invoices",
+    project: "invoices",
     type: "error",
     context: "make release",
     lesson: "the tag must not exist before the release",

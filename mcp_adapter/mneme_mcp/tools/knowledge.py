@@ -1,11 +1,13 @@
-"""`memory_*`: one line of experience at a time, by repository."""
+"""`memory_*`: one line of experience at a time, by project."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from mneme import to_dict
-from pydantic import Field
+from mneme.knowledge_log import rate_of
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
@@ -14,19 +16,28 @@ from mneme_mcp.tool import Call, Reply, ToolSpec
 Kind = Literal["error", "success", "pattern"]
 
 
+def _rate(text: str) -> str:
+    rate_of(text)
+    return text
+
+
+def _as_text(rate: Any) -> Any:
+    return f"{rate['successes']}/{rate['tries']}" if isinstance(rate, Mapping) else rate
+
+
 class Entry(SnakeOutput):
     """A line of the knowledge log."""
 
     api_names = {"type": "event_type"}
 
     id: str
-    repo: str
+    project: str
     agent_id: str = ""
     event_type: Name
     context: str
     command: str = ""
     lesson: str
-    success_rate: str = ""
+    success_rate: Annotated[str, BeforeValidator(_as_text)] = ""
     tags: list[str] = []
     timestamp: str
     score: float | None = None
@@ -37,9 +48,9 @@ class LogArguments(SnakeArguments):
 
     synonyms = {"type": "event_type"}
 
-    repo: Annotated[
+    project: Annotated[
         str,
-        Field(min_length=1, description='The repository, e.g. the folder\'s name, "shop-api".'),
+        Field(min_length=1, description='The project: the repository\'s name, "shop-api".'),
     ]
     event_type: Annotated[
         Kind,
@@ -66,7 +77,9 @@ class LogArguments(SnakeArguments):
     command: Annotated[
         str, Field(description='The exact command, e.g. "sudo chown -R $USER . && npm ci".')
     ] = ""
-    success_rate: Annotated[str, Field(description='How often it worked, e.g. "9/10".')] = ""
+    success_rate: Annotated[
+        str, AfterValidator(_rate), Field(description='How often it worked, e.g. "9/10".')
+    ] = ""
     tags: Annotated[Labels, Field(description='Labels, e.g. ["npm", "permissions"].')] = []
     agent_id: Annotated[str, Field(description="Who learned it.")] = ""
     timestamp: Annotated[
@@ -85,12 +98,12 @@ async def log(call: Call, given: LogArguments) -> Reply:
     """Answer `memory_log`."""
     answer = to_dict(
         await call.client.log_knowledge(
-            given.repo,
+            given.project,
             given.event_type,
             context=given.context,
             lesson=given.lesson,
             command=given.command,
-            success_rate=given.success_rate,
+            success_rate=rate_of(given.success_rate),
             tags=given.tags,
             agent_id=given.agent_id,
             timestamp=given.timestamp,
@@ -114,7 +127,7 @@ class QueryArguments(SnakeArguments):
             description='In plain words, e.g. "npm install fails with permission error".',
         ),
     ]
-    repo: Annotated[str, Field(description="Only of this repository; empty: of all.")] = ""
+    project: Annotated[str, Field(description="Only of this project; empty: of all.")] = ""
     event_type: Annotated[
         Literal["", "error", "success", "pattern"], Word, Field(description="Only of this kind.")
     ] = ""
@@ -139,7 +152,7 @@ async def query(call: Call, given: QueryArguments) -> Reply:
     answer = to_dict(
         await call.client.query_knowledge(
             given.query,
-            repo=given.repo,
+            project=given.project,
             type=given.event_type or None,
             tags=given.tags,
             limit=given.limit,
@@ -159,14 +172,14 @@ TOOLS = (
         name="memory_log",
         title="Log experience",
         description=(
-            "Appends one line of experience to the knowledge log that all agents of a repository "
+            "Appends one line of experience to the knowledge log that all agents of a project "
             "share: what was attempted, what was learned, the command if one applies.\n"
             "Use it after an error that took more than one attempt, after finding a working "
             'solution to a known problem, or for a reusable pattern ("always check X before Y").\n'
             "Returns the entry; the same line again is answered as a duplicate.\n"
-            'Example: {"repo": "shop-api", "event_type": "error", "context": "npm install failed '
-            'with EACCES", "command": "sudo chown -R $USER . && npm ci", "lesson": "always verify '
-            'ownership before npm operations", "tags": ["npm", "permissions"]}.'
+            'Example: {"project": "shop-api", "event_type": "error", "context": "npm install '
+            'failed with EACCES", "command": "sudo chown -R $USER . && npm ci", "lesson": "always '
+            'verify ownership before npm operations", "tags": ["npm", "permissions"]}.'
         ),
         arguments=LogArguments,
         output=LogOutput,
@@ -181,7 +194,7 @@ TOOLS = (
             "query, ranked by meaning, recency and success rate.\n"
             "Use it when a command fails or before a step that others took before you.\n"
             "Returns a numbered markdown list, and the entries in structured form.\n"
-            'Example: {"query": "npm install fails with permission error", "repo": "shop-api"}.'
+            'Example: {"query": "npm install fails with permission error", "project": "shop-api"}.'
         ),
         arguments=QueryArguments,
         output=QueryOutput,

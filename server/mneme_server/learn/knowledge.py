@@ -15,7 +15,6 @@ from mneme_server.learn.knowledge_model import (
     KnowledgeEntry,
     KnowledgeType,
     markdown_of,
-    success_lower_bound,
 )
 from mneme_server.learn.ports import KnowledgeUnit
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
@@ -68,7 +67,7 @@ class Knowledge:
         tenant_id: str,
         text: str,
         *,
-        repo: str,
+        project: str,
         type_: KnowledgeType | None,
         tags: frozenset[str],
         limit: int,
@@ -85,7 +84,7 @@ class Knowledge:
                 text=text,
                 filter=DocumentFilter(
                     scopes=frozenset({Scope.KNOWLEDGE}),
-                    project=repo,
+                    project=project,
                     categories=frozenset({type_.name.lower()} if type_ else ()),
                     tags=tags,
                 ),
@@ -116,7 +115,7 @@ def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
 
 def _found(entry: KnowledgeEntry, result: Recalled, best: float, now: int) -> FoundKnowledge:
     age_days = max(0, now - entry.timestamp_us) / _DAY_US
-    bound = success_lower_bound(entry.success_rate)
+    bound = entry.success_rate.lower_bound if entry.success_rate else None
     score = (
         RELEVANCE * (result.score / best if best else 0.0)
         + RECENCY / (1 + age_days / RECENCY_DAYS)
@@ -133,7 +132,7 @@ def _document(entry: KnowledgeEntry) -> Document:
         text=entry.text,
         timestamp_us=entry.timestamp_us,
         agent_id=entry.agent_id,
-        project=entry.repo,
+        project=entry.project,
         category=entry.type.name.lower(),
         tags=entry.tags,
     )

@@ -23,17 +23,58 @@ class KnowledgeType(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SuccessRate:
+    """How often something worked: `successes` times out of `tries`, of which there is one or more.
+
+    Written as "9/10": so it is stored and shown.
+    """
+
+    successes: int
+    tries: int
+
+    @classmethod
+    def parse(cls, text: str) -> SuccessRate | None:
+        """Return the rate that a text "X/Y" says; None for an empty one.
+
+        Raises:
+            ValueError: it says none.
+        """
+        if not text:
+            return None
+        successes, tries = (int(part) for part in text.split("/"))
+        if not 0 <= successes <= tries or tries < 1:
+            raise ValueError(f"{text!r} is no success rate")
+        return cls(successes, tries)
+
+    def __str__(self) -> str:
+        return f"{self.successes}/{self.tries}"
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower end of the 95 % Wilson interval.
+
+        Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference,
+        JASA 22 (1927). It keeps 1/1 (0.21) below 90/100 (0.83).
+        """
+        z = 1.959964
+        n, p = self.tries, self.successes / self.tries
+        centre = p + z * z / (2 * n)
+        margin = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return max(0.0, centre - margin) / (1 + z * z / n)
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeEntry:
     """One line of the log. `timestamp_us` 0: not given."""
 
-    repo: str
+    project: str
     type: KnowledgeType
     context: str
     lesson: str
     id: str = ""
     agent_id: str = ""
     command: str = ""
-    success_rate: str = ""
+    success_rate: SuccessRate | None = None
     tags: tuple[str, ...] = ()
     timestamp_us: int = 0
 
@@ -46,8 +87,8 @@ class KnowledgeEntry:
     def identified(self, now: int) -> KnowledgeEntry:
         """Return the entry with an id made of what was given, and a time."""
         given: list[Json] = [
-            self.repo, self.agent_id, int(self.type), self.context, self.command, self.lesson,
-            self.success_rate, list(self.tags), self.timestamp_us,
+            self.project, self.agent_id, int(self.type), self.context, self.command, self.lesson,
+            str(self.success_rate or ""), list(self.tags), self.timestamp_us,
         ]  # fmt: skip
         digest = hashlib.sha256(canonical_json(given).encode()).hexdigest()
         return replace(self, id=self.id or digest[:32], timestamp_us=self.timestamp_us or now)
@@ -76,22 +117,6 @@ class KnowledgeAnswer:
     tokens: int
     omitted: int
     words_only: bool = False
-
-
-def success_lower_bound(rate: str) -> float | None:
-    """Return the lower end of the 95 % Wilson interval of a rate "X/Y"; None without a rate.
-
-    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference,
-    JASA 22 (1927). It keeps 1/1 (0.21) below 90/100 (0.83).
-    """
-    if not rate:
-        return None
-    wins, tries = (int(part) for part in rate.split("/"))
-    z = 1.959964
-    p = wins / tries
-    centre = p + z * z / (2 * tries)
-    margin = z * math.sqrt(p * (1 - p) / tries + z * z / (4 * tries * tries))
-    return max(0.0, centre - margin) / (1 + z * z / tries)
 
 
 _PIECE = re.compile(r"[^\W_]{1,4}|[^\s]")

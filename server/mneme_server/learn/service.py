@@ -186,7 +186,7 @@ class LearnServicer:
         answer = self._knowledge.query(
             call.tenant,
             request.query,
-            repo=request.repo,
+            project=request.project,
             type_=KnowledgeType(request.type) if request.type else None,
             tags=frozenset(request.tags),
             limit=request.limit,

@@ -26,7 +26,7 @@ from mneme_server.corpus.document import Document, Scope
 from mneme_server.events.model import EventType, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.events.store.tables import events
-from mneme_server.learn.knowledge_model import KnowledgeType
+from mneme_server.learn.knowledge_model import KnowledgeType, SuccessRate
 from mneme_server.learn.lesson_model import Importance
 from mneme_server.learn.store.tables import knowledge, lessons, reflections
 from mneme_server.recall.ports import Memory
@@ -108,7 +108,7 @@ class SqlRecalled:
 
     def _knowledge_details(self, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         columns = knowledge.c
-        query = select(columns.id, columns.repo, columns.type, columns.success_rate)
+        query = select(columns.id, columns.project, columns.type, columns.success_rate)
         return self._details(query, columns.id, source_ids, _knowledge)
 
     def _details(
@@ -171,10 +171,11 @@ def _session(row: Row[Any]) -> JsonObject:
 
 @reads("knowledge entry")
 def _knowledge(row: Row[Any]) -> JsonObject:
+    rate = SuccessRate.parse(row.success_rate)
     return {
-        "repo": row.repo,
+        "project": row.project,
         "type": KnowledgeType(row.type).name,
-        "success_rate": row.success_rate,
+        "success_rate": {"successes": rate.successes, "tries": rate.tries} if rate else None,
     }
 
 

@@ -11,8 +11,10 @@ import pytest
 from mneme.knowledge_log import LogReader, append, entry_of, request_of
 
 
-def entry(lesson: str = "verify ownership", repo: str = "gptcoach2") -> dict[str, object]:
-    return entry_of(repo=repo, event_type="error", context="npm install failed", lesson=lesson)
+def entry(lesson: str = "verify ownership", project: str = "gptcoach2") -> dict[str, object]:
+    return entry_of(
+        project=project, event_type="error", context="npm install failed", lesson=lesson
+    )
 
 
 _WRITER = """
@@ -22,7 +24,7 @@ from mneme.knowledge_log import append, entry_of
 folder, writer = Path(sys.argv[1]), sys.argv[2]
 for number in range(50):
     lesson = f"{writer}-{number}"
-    append(folder, entry_of(repo="r", event_type="error", context="c", lesson=lesson))
+    append(folder, entry_of(project="r", event_type="error", context="c", lesson=lesson))
 """
 
 
@@ -64,7 +66,7 @@ def test_a_reader_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert [line.number for line in reader.new_lines()] == [1]
     assert list(reader.new_lines()) == []
     append(tmp_path, entry("second"))
-    append(tmp_path, entry("elsewhere", repo="other"))
+    append(tmp_path, entry("elsewhere", project="other"))
     assert [(line.path.stem, line.number) for line in reader.new_lines()] == [
         ("gptcoach2", 2),
         ("other", 1),
@@ -83,17 +85,24 @@ def test_a_line_that_is_still_being_written_waits(tmp_path: Path) -> None:
 
 def test_an_entry_becomes_the_request_that_logs_it() -> None:
     fields = request_of(entry())
-    assert (fields["repo"], fields["type"], fields["lesson"]) == (
+    assert (fields["project"], fields["type"], fields["lesson"]) == (
         "gptcoach2", "error", "verify ownership",
     )  # fmt: skip
     assert fields["timestamp"].tzinfo is not None
+    assert fields["success_rate"] is None
+
+
+def test_a_success_rate_is_text_in_the_log_and_a_fraction_in_the_request() -> None:
+    logged = entry_of(project="r", event_type="error", context="c", lesson="l", success_rate="9/10")
+    assert logged["success_rate"] == "9/10"
+    assert request_of(logged)["success_rate"] == {"successes": 9, "tries": 10}
 
 
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"repo": "../evil"}, "repo"),
-        ({"repo": ""}, "repo"),
+        ({"project": "../evil"}, "repo"),
+        ({"project": ""}, "repo"),
         ({"event_type": "oops"}, "event_type"),
         ({"context": ""}, "context"),
         ({"lesson": ""}, "lesson"),
@@ -103,6 +112,6 @@ def test_an_entry_becomes_the_request_that_logs_it() -> None:
 def test_an_entry_that_cannot_be_used_is_refused_before_it_is_written(
     changed: dict[str, str], problem: str
 ) -> None:
-    values = {"repo": "r", "event_type": "error", "context": "c", "lesson": "l"} | changed
+    values = {"project": "r", "event_type": "error", "context": "c", "lesson": "l"} | changed
     with pytest.raises(ValueError, match=problem):
         entry_of(**values)

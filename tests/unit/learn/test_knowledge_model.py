@@ -9,42 +9,59 @@ from mneme_server.learn.knowledge_model import (
     FoundKnowledge,
     KnowledgeEntry,
     KnowledgeType,
+    SuccessRate,
     count_tokens,
     markdown_of,
-    success_lower_bound,
 )
 
 
 def found(context: str, lesson: str) -> FoundKnowledge:
-    entry = KnowledgeEntry("repo", KnowledgeType.ERROR, context, lesson, timestamp_us=1)
+    entry = KnowledgeEntry("project", KnowledgeType.ERROR, context, lesson, timestamp_us=1)
     return FoundKnowledge(entry, 1.0, None, None)
+
+
+def said(text: str) -> SuccessRate:
+    rate = SuccessRate.parse(text)
+    assert rate is not None
+    return rate
+
+
+@given(st.integers(1, 999_999_999).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_a_rate_is_stored_as_text_and_read_again(rate: tuple[int, int]) -> None:
+    assert said(str(SuccessRate(*rate))) == SuccessRate(*rate)
+    assert SuccessRate.parse("") is None
+
+
+@pytest.mark.parametrize("text", ["3/2", "1/0", "-1/2", "1", "x/y", "1/1/1"])
+def test_a_text_that_says_no_rate_is_damage(text: str) -> None:
+    with pytest.raises(ValueError, match=r"rate|unpack|literal"):
+        SuccessRate.parse(text)
+
+
+def test_an_entry_has_the_id_that_it_had_when_its_rate_was_text() -> None:
+    entry = KnowledgeEntry(
+        "project", KnowledgeType.ERROR, "context", "lesson", success_rate=SuccessRate(9, 10)
+    )
+    assert entry.identified(5).id == "ae4a981ec2a2a8e8fb364890fe1a0f25"
 
 
 @pytest.mark.parametrize(
     ("rate", "bound"), [("1/1", 0.2065), ("90/100", 0.8256), ("0/5", 0.0), ("5/5", 0.5655)]
 )
 def test_the_wilson_bound_is_that_of_the_textbook(rate: str, bound: float) -> None:
-    assert success_lower_bound(rate) == pytest.approx(bound, abs=1e-3)
+    assert said(rate).lower_bound == pytest.approx(bound, abs=1e-3)
 
 
 @given(st.integers(1, 1000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_the_bound_lies_below_the_rate_and_above_nothing(rate: tuple[int, int]) -> None:
     wins, tries = rate
-    bound = success_lower_bound(f"{wins}/{tries}")
-    assert bound is not None
-    assert 0 <= bound <= wins / tries + 1e-9
+    assert 0 <= SuccessRate(wins, tries).lower_bound <= wins / tries + 1e-9
 
 
 @given(st.integers(1, 500), st.integers(0, 500))
 def test_more_successes_out_of_as_many_never_lower_the_bound(tries: int, wins: int) -> None:
     wins = min(wins, tries - 1)
-    lower, higher = (
-        success_lower_bound(f"{wins}/{tries}"),
-        success_lower_bound(f"{wins + 1}/{tries}"),
-    )
-    assert lower is not None
-    assert higher is not None
-    assert lower < higher
+    assert SuccessRate(wins, tries).lower_bound < SuccessRate(wins + 1, tries).lower_bound
 
 
 @given(

@@ -89,8 +89,7 @@ def test_the_same_argument_has_the_same_name_in_every_tool(spec: Any) -> None:
     shown = {to_snake(name) for name in spec.arguments.schema_for_hosts()["properties"]}
     own = {"text", "task_description"} if not shown & {"query"} else set()  # What to keep.
     for name, others in OTHER_NAMES.items():
-        other = set() if name == "repo" else set(others)
-        assert not shown & (other - own), f"{spec.name} shows another name of {name}"
+        assert not shown & (set(others) - own), f"{spec.name} shows another name of {name}"
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
@@ -110,7 +109,7 @@ def test_the_names_of_the_documents_that_ask_for_the_tools_are_taken() -> None:
         "reflection_store": {"projectId": "project", "taskDescription": "task_description"},
         "reflection_search": {"taskDescription": "query", "outcomeFilter": "outcome_filter"},
         "reflection_summary": {"projectId": "project"},
-        "memory_log": {"repo": "repo", "event_type": "event_type"},
+        "memory_log": {"repo": "project", "event_type": "event_type"},
     }.items():
         (spec,) = (spec for spec in SPECS if spec.name == tool)
         for name, field in names.items():

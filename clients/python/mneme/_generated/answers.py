@@ -881,8 +881,8 @@ class KnowledgeEntry(Answer[knowledge_pb2.KnowledgeEntry], of=knowledge_pb2.Know
     SHA-256 of what was given, so that the same line is stored once.
     """
 
-    repo: str
-    """The repository."""
+    project: str
+    """The project: a repository's name, as a rule."""
 
     agent_id: str
     """Who learned it; may be empty."""
@@ -899,8 +899,8 @@ class KnowledgeEntry(Answer[knowledge_pb2.KnowledgeEntry], of=knowledge_pb2.Know
     lesson: str
     """What was learned."""
 
-    success_rate: str
-    """How often it worked, "X/Y"; may be empty."""
+    success_rate: SuccessRate
+    """How often it worked; unset where that is not known."""
 
     tags: list[str]
     """Labels, sorted, without repeats."""
@@ -1961,6 +1961,20 @@ class StreamEventsResponse(
     """Events that had been recorded before."""
 
 
+class SuccessRate(Answer[knowledge_pb2.SuccessRate], of=knowledge_pb2.SuccessRate):
+    """SuccessRate is how often something worked."""
+
+    successes: int
+    """Times that it worked; at most `tries`.
+    At least 0.
+    """
+
+    tries: int
+    """Times that it was tried.
+    1 to 999,999,999.
+    """
+
+
 class Suggestion(Answer[context_service_pb2.Suggestion], of=context_service_pb2.Suggestion):
     """Suggestion is a next step that the evidence points to."""
 
@@ -2394,6 +2408,7 @@ __all__ = [
     "StartSessionResponse",
     "StoreReflectionResponse",
     "StreamEventsResponse",
+    "SuccessRate",
     "Suggestion",
     "SummarizeReflectionsResponse",
     "Tenant",

@@ -330,6 +330,19 @@ class SessionComparisonParamsFields(TypedDict, total=False):
     """
 
 
+class SuccessRateFields(TypedDict, total=False):
+    """SuccessRate is how often something worked."""
+
+    successes: int
+    """Times that it worked; at most `tries`.
+    At least 0.
+    """
+    tries: int
+    """Times that it was tried.
+    1 to 999,999,999.
+    """
+
+
 class TodoFields(TypedDict, total=False):
     """Todo is something to do."""
 
@@ -373,6 +386,7 @@ __all__ = [
     "RankingWeightsFields",
     "ReflectionFilterFields",
     "SessionComparisonParamsFields",
+    "SuccessRateFields",
     "TodoFields",
     "ToolSequencesParamsFields",
 ]

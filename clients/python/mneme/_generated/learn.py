@@ -34,7 +34,12 @@ from mneme._generated.choices import (
     KnowledgeTypeChoice,
     OutcomeChoice,
 )
-from mneme._generated.fields import LessonFields, LessonFilterFields, ReflectionFilterFields
+from mneme._generated.fields import (
+    LessonFields,
+    LessonFilterFields,
+    ReflectionFilterFields,
+    SuccessRateFields,
+)
 from mneme.v1 import knowledge_pb2, learn_service_pb2, reflection_pb2
 
 _CREATE_LESSON = Rpc(
@@ -720,14 +725,14 @@ class LearnMethods(SyncCaller):
 
     def log_knowledge(
         self,
-        repo: str,
+        project: str,
         type: KnowledgeTypeChoice,
         *,
         agent_id: str | None = None,
         context: str,
         command: str | None = None,
         lesson: str,
-        success_rate: str | None = None,
+        success_rate: SuccessRateFields | knowledge_pb2.SuccessRate | None = None,
         tags: Iterable[str] | None = None,
         timestamp: datetime | None = None,
         entry_id: str | None = None,
@@ -741,14 +746,14 @@ class LearnMethods(SyncCaller):
         embedded soon and too much waits already (nothing is logged).
 
         Args:
-            repo: The repository. Required; up to 200 characters, on one line.
+            project: The project: a repository's name, as a rule. Required; up to 200
+                characters, on one line.
             type: What kind of experience it is. Required.
             agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
             context: What was being attempted. Required; up to 8,192 characters.
             command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters.
-            success_rate: How often it worked, "X/Y" with X at most Y and Y at least 1; may be
-                empty. Of the form `^([0-9]{1,9}/[0-9]{1,9})?$`.
+            success_rate: How often it worked, where that is known.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             timestamp: When it was learned; unset: now. From 1970 to 9999.
             entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id. Up to 200
@@ -761,7 +766,7 @@ class LearnMethods(SyncCaller):
         return self._unary(
             _LOG_KNOWLEDGE,
             {
-                "repo": repo,
+                "project": project,
                 "type": type,
                 "agent_id": agent_id,
                 "context": context,
@@ -779,7 +784,7 @@ class LearnMethods(SyncCaller):
         self,
         query: str,
         *,
-        repo: str | None = None,
+        project: str | None = None,
         type: KnowledgeTypeChoice | None = None,
         tags: Iterable[str] | None = None,
         limit: int | None = None,
@@ -794,7 +799,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
-            repo: Of this repository; empty: of all. Up to 200 characters, on one line.
+            project: Of this project; empty: of all. Up to 200 characters, on one line.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -812,7 +817,7 @@ class LearnMethods(SyncCaller):
             _QUERY_KNOWLEDGE,
             {
                 "query": query,
-                "repo": repo,
+                "project": project,
                 "type": type,
                 "tags": tags,
                 "limit": limit,
@@ -1386,14 +1391,14 @@ class AsyncLearnMethods(AsyncCaller):
 
     async def log_knowledge(
         self,
-        repo: str,
+        project: str,
         type: KnowledgeTypeChoice,
         *,
         agent_id: str | None = None,
         context: str,
         command: str | None = None,
         lesson: str,
-        success_rate: str | None = None,
+        success_rate: SuccessRateFields | knowledge_pb2.SuccessRate | None = None,
         tags: Iterable[str] | None = None,
         timestamp: datetime | None = None,
         entry_id: str | None = None,
@@ -1407,14 +1412,14 @@ class AsyncLearnMethods(AsyncCaller):
         embedded soon and too much waits already (nothing is logged).
 
         Args:
-            repo: The repository. Required; up to 200 characters, on one line.
+            project: The project: a repository's name, as a rule. Required; up to 200
+                characters, on one line.
             type: What kind of experience it is. Required.
             agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
             context: What was being attempted. Required; up to 8,192 characters.
             command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters.
-            success_rate: How often it worked, "X/Y" with X at most Y and Y at least 1; may be
-                empty. Of the form `^([0-9]{1,9}/[0-9]{1,9})?$`.
+            success_rate: How often it worked, where that is known.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             timestamp: When it was learned; unset: now. From 1970 to 9999.
             entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id. Up to 200
@@ -1427,7 +1432,7 @@ class AsyncLearnMethods(AsyncCaller):
         return await self._unary(
             _LOG_KNOWLEDGE,
             {
-                "repo": repo,
+                "project": project,
                 "type": type,
                 "agent_id": agent_id,
                 "context": context,
@@ -1445,7 +1450,7 @@ class AsyncLearnMethods(AsyncCaller):
         self,
         query: str,
         *,
-        repo: str | None = None,
+        project: str | None = None,
         type: KnowledgeTypeChoice | None = None,
         tags: Iterable[str] | None = None,
         limit: int | None = None,
@@ -1460,7 +1465,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             query: What is wanted, in words. Required; up to 8,192 characters.
-            repo: Of this repository; empty: of all. Up to 200 characters, on one line.
+            project: Of this project; empty: of all. Up to 200 characters, on one line.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -1478,7 +1483,7 @@ class AsyncLearnMethods(AsyncCaller):
             _QUERY_KNOWLEDGE,
             {
                 "query": query,
-                "repo": repo,
+                "project": project,
                 "type": type,
                 "tags": tags,
                 "limit": limit,

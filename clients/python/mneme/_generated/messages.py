@@ -94,6 +94,7 @@ from mneme.v1.knowledge_pb2 import (
     LogKnowledgeResponse,
     QueryKnowledgeRequest,
     QueryKnowledgeResponse,
+    SuccessRate,
 )
 from mneme.v1.learn_service_pb2 import (
     CreateLessonRequest,
@@ -326,6 +327,7 @@ __all__ = [
     "StoreReflectionResponse",
     "StreamEventsRequest",
     "StreamEventsResponse",
+    "SuccessRate",
     "Suggestion",
     "SummarizeReflectionsRequest",
     "SummarizeReflectionsResponse",

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from mneme.client import MnemeClient
     from mneme.knowledge_log import LogLine
 
-app = App(help="The knowledge log: what was learned, by repository.")
+app = App(help="The knowledge log: what was learned, by project.")
 
 _FOLLOW_S = 1.0
 _COLUMNS = (
     Column("Score", style="cyan"),
     Column("When", style="dim"),
-    Column("Repo"),
+    Column("Project"),
     Column("Success", right=True),
     Column("Lesson", flexible=True),
     Column("Context", flexible=True, style="dim"),
@@ -37,7 +37,7 @@ Folder = Annotated[
     typer.Option(
         envvar="MNEME_KNOWLEDGE_DIR",
         metavar="PATH",
-        help="Where logs/REPO.jsonl are; MNEME_KNOWLEDGE_DIR.",
+        help="Where logs/PROJECT.jsonl are; MNEME_KNOWLEDGE_DIR.",
     ),
 ]
 
@@ -50,7 +50,12 @@ def register(root: App) -> None:
 def log(
     cli: Cli,
     *,
-    repo: Annotated[str, typer.Option(metavar="NAME", help="The repository.")],
+    project: Annotated[
+        str,
+        typer.Option(
+            "--project", "--repo", metavar="NAME", help="The project, a repository's name."
+        ),
+    ],
     type_: Annotated[
         KnowledgeTypeChoice, typer.Option("--type", case_sensitive=False, help="What it is.")
     ],
@@ -62,7 +67,7 @@ def log(
     agent: Annotated[str, typer.Option(metavar="ID", help="Who learned it.")] = "",
     folder: Folder = Path("agent-knowledge"),
 ) -> None:
-    """Append what was learned to the repository's log. Needs no server.
+    """Append what was learned to the project's log. Needs no server.
 
     `mneme knowledge sync` brings the logs to a server.
     """
@@ -70,7 +75,7 @@ def log(
 
     try:
         entry = entry_of(
-            repo=repo,
+            project=project,
             event_type=type_,
             context=context,
             lesson=lesson,
@@ -90,7 +95,9 @@ def query(
     cli: Cli,
     *,
     text: Annotated[str, typer.Argument(metavar="QUERY", help="What is wanted, in words.")],
-    repo: Annotated[str | None, typer.Option(metavar="NAME", help="Of this repository.")] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", "--repo", metavar="NAME", help="Of this project.")
+    ] = None,
     type_: Annotated[
         KnowledgeTypeChoice | None,
         typer.Option("--type", case_sensitive=False, help="Of this kind."),
@@ -105,9 +112,11 @@ def query(
     ] = False,
 ) -> None:
     """Ask the knowledge log."""
+    from mneme.knowledge_log import rate_text
+
     with cli.connect() as client:
         answer = client.query_knowledge(
-            text, repo=repo, type=type_, tags=tag, limit=limit, token_budget=tokens
+            text, project=project, type=type_, tags=tag, limit=limit, token_budget=tokens
         )
     if cli.out.as_json:
         cli.out.message(answer)
@@ -122,8 +131,8 @@ def query(
                 (
                     cells.score(found.score),
                     cells.when(found.entry.timestamp)[:10],
-                    found.entry.repo,
-                    found.entry.success_rate,
+                    found.entry.project,
+                    rate_text(found.entry.success_rate),
                     cells.preview(found.entry.lesson),
                     cells.preview(found.entry.context),
                 )

@@ -23,10 +23,18 @@ KNOWLEDGE_TYPE_ERROR: KnowledgeType
 KNOWLEDGE_TYPE_SUCCESS: KnowledgeType
 KNOWLEDGE_TYPE_PATTERN: KnowledgeType
 
+class SuccessRate(_message.Message):
+    __slots__ = ("successes", "tries")
+    SUCCESSES_FIELD_NUMBER: _ClassVar[int]
+    TRIES_FIELD_NUMBER: _ClassVar[int]
+    successes: int
+    tries: int
+    def __init__(self, successes: _Optional[int] = ..., tries: _Optional[int] = ...) -> None: ...
+
 class KnowledgeEntry(_message.Message):
-    __slots__ = ("id", "repo", "agent_id", "type", "context", "command", "lesson", "success_rate", "tags", "timestamp")
+    __slots__ = ("id", "project", "agent_id", "type", "context", "command", "lesson", "success_rate", "tags", "timestamp")
     ID_FIELD_NUMBER: _ClassVar[int]
-    REPO_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
@@ -36,20 +44,20 @@ class KnowledgeEntry(_message.Message):
     TAGS_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     id: str
-    repo: str
+    project: str
     agent_id: str
     type: KnowledgeType
     context: str
     command: str
     lesson: str
-    success_rate: str
+    success_rate: SuccessRate
     tags: _containers.RepeatedScalarFieldContainer[str]
     timestamp: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., repo: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[_Union[SuccessRate, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class LogKnowledgeRequest(_message.Message):
-    __slots__ = ("repo", "agent_id", "type", "context", "command", "lesson", "success_rate", "tags", "timestamp", "entry_id")
-    REPO_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("project", "agent_id", "type", "context", "command", "lesson", "success_rate", "tags", "timestamp", "entry_id")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
@@ -59,17 +67,17 @@ class LogKnowledgeRequest(_message.Message):
     TAGS_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     ENTRY_ID_FIELD_NUMBER: _ClassVar[int]
-    repo: str
+    project: str
     agent_id: str
     type: KnowledgeType
     context: str
     command: str
     lesson: str
-    success_rate: str
+    success_rate: SuccessRate
     tags: _containers.RepeatedScalarFieldContainer[str]
     timestamp: _timestamp_pb2.Timestamp
     entry_id: str
-    def __init__(self, repo: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., entry_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, project: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[_Union[SuccessRate, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., entry_id: _Optional[str] = ...) -> None: ...
 
 class LogKnowledgeResponse(_message.Message):
     __slots__ = ("entry", "duplicate")
@@ -80,20 +88,20 @@ class LogKnowledgeResponse(_message.Message):
     def __init__(self, entry: _Optional[_Union[KnowledgeEntry, _Mapping]] = ..., duplicate: _Optional[bool] = ...) -> None: ...
 
 class QueryKnowledgeRequest(_message.Message):
-    __slots__ = ("query", "repo", "type", "tags", "limit", "token_budget")
+    __slots__ = ("query", "project", "type", "tags", "limit", "token_budget")
     QUERY_FIELD_NUMBER: _ClassVar[int]
-    REPO_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
     query: str
-    repo: str
+    project: str
     type: KnowledgeType
     tags: _containers.RepeatedScalarFieldContainer[str]
     limit: int
     token_budget: int
-    def __init__(self, query: _Optional[str] = ..., repo: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ...) -> None: ...
+    def __init__(self, query: _Optional[str] = ..., project: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., token_budget: _Optional[int] = ...) -> None: ...
 
 class FoundKnowledge(_message.Message):
     __slots__ = ("entry", "score", "similarity", "success_lower_bound")

@@ -462,7 +462,7 @@ export const calls = {
   logKnowledge: {
     method: LearnService.method.logKnowledge,
     repeatable: true,
-    required: ["repo", "type", "context", "lesson"],
+    required: ["project", "type", "context", "lesson"],
     madeIds: [],
   },
   /**

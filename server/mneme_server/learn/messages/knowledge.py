@@ -6,33 +6,29 @@ from typing import cast
 
 from mneme.v1 import knowledge_pb2 as pb
 
-from mneme_server.common.errors import InvalidArgument
 from mneme_server.common.stored import reads
 from mneme_server.learn.knowledge_model import (
     FoundKnowledge,
     KnowledgeAnswer,
     KnowledgeEntry,
     KnowledgeType,
+    SuccessRate,
 )
 from mneme_server.transport.convert.time import stored_time, to_timestamp
 
 
 def new_entry(request: pb.LogKnowledgeRequest) -> KnowledgeEntry:
-    """Return the entry that a request logs.
-
-    Raises:
-        InvalidArgument: the success rate has more successes than tries, or no tries.
-    """
-    _check_rate(request.success_rate)
+    """Return the entry that a request logs."""
+    rate = request.success_rate if request.HasField("success_rate") else None
     return KnowledgeEntry(
         id=request.entry_id,
-        repo=request.repo,
+        project=request.project,
         agent_id=request.agent_id,
         type=KnowledgeType(request.type),
         context=request.context,
         command=request.command,
         lesson=request.lesson,
-        success_rate=request.success_rate,
+        success_rate=SuccessRate(rate.successes, rate.tries) if rate else None,
         tags=tuple(sorted(set(request.tags))),
         timestamp_us=stored_time(request, "timestamp") or 0,
     )
@@ -41,15 +37,16 @@ def new_entry(request: pb.LogKnowledgeRequest) -> KnowledgeEntry:
 @reads("knowledge entry")
 def entry(stored: KnowledgeEntry) -> pb.KnowledgeEntry:
     """Return the message of an entry."""
+    rate = stored.success_rate
     return pb.KnowledgeEntry(
         id=stored.id,
-        repo=stored.repo,
+        project=stored.project,
         agent_id=stored.agent_id,
         type=cast("pb.KnowledgeType", stored.type),
         context=stored.context,
         command=stored.command,
         lesson=stored.lesson,
-        success_rate=stored.success_rate,
+        success_rate=pb.SuccessRate(successes=rate.successes, tries=rate.tries) if rate else None,
         tags=stored.tags,
         timestamp=to_timestamp(stored.timestamp_us),
     )
@@ -73,14 +70,3 @@ def _found(found: FoundKnowledge) -> pb.FoundKnowledge:
         similarity=found.similarity,
         success_lower_bound=found.success_lower_bound,
     )
-
-
-def _check_rate(rate: str) -> None:
-    if not rate:
-        return
-    wins, tries = (int(part) for part in rate.split("/"))
-    if tries < 1 or wins > tries:
-        raise InvalidArgument(
-            f"success_rate {rate!r} is no rate: of X/Y, Y must be at least 1 and X at most Y",
-            field="success_rate",
-        )

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from mneme_server.common.stored import reads
-from mneme_server.learn.knowledge_model import KnowledgeEntry, KnowledgeType
+from mneme_server.learn.knowledge_model import KnowledgeEntry, KnowledgeType, SuccessRate
 from mneme_server.learn.store.tables import knowledge
 from mneme_server.storage.rows import decode_tags, encode_tags, read_with
 
@@ -32,13 +32,13 @@ class SqlKnowledge:
             {
                 "tenant_id": self._tenant_id,
                 "id": entry.id,
-                "repo": entry.repo,
+                "project": entry.project,
                 "agent_id": entry.agent_id,
                 "type": int(entry.type),
                 "context": entry.context,
                 "command": entry.command,
                 "lesson": entry.lesson,
-                "success_rate": entry.success_rate,
+                "success_rate": str(entry.success_rate or ""),
                 "tags": encode_tags(entry.tags),
                 "timestamp": entry.timestamp_us,
             },
@@ -49,13 +49,13 @@ class SqlKnowledge:
 def _entry(row: Row[Any]) -> KnowledgeEntry:
     return KnowledgeEntry(
         id=row.id,
-        repo=row.repo,
+        project=row.project,
         agent_id=row.agent_id,
         type=KnowledgeType(row.type),
         context=row.context,
         command=row.command,
         lesson=row.lesson,
-        success_rate=row.success_rate,
+        success_rate=SuccessRate.parse(row.success_rate),
         tags=decode_tags(row.tags),
         timestamp_us=row.timestamp,
     )

@@ -139,7 +139,7 @@ knowledge = Table(
     metadata,
     tenant_key(),
     Column("id", Text, nullable=False, primary_key=True),
-    text_column("repo"),
+    text_column("project"),
     text_column("agent_id"),
     enum_column("type", KnowledgeType),
     text_column("context"),
@@ -148,6 +148,6 @@ knowledge = Table(
     text_column("success_rate"),
     json_column("tags"),
     time_column("timestamp"),
-    Index("knowledge_by_repo", "tenant_id", "repo", "timestamp"),
+    Index("knowledge_by_project", "tenant_id", "project", "timestamp"),
     info=rows_are("knowledge entry", "id"),
 )

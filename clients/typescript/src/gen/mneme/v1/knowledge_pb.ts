@@ -2,7 +2,7 @@
 // @generated from file mneme/v1/knowledge.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// The knowledge log: one line of experience at a time, by repository.
+// The knowledge log: one line of experience at a time, by project.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,7 +16,37 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/knowledge.proto.
  */
 export const file_mneme_v1_knowledge: GenFile = /*@__PURE__*/
-  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIugBCg5Lbm93bGVkZ2VFbnRyeRIKCgJpZBgBIAEoCRIMCgRyZXBvGAIgASgJEhAKCGFnZW50X2lkGAMgASgJEiUKBHR5cGUYBCABKA4yFy5tbmVtZS52MS5Lbm93bGVkZ2VUeXBlEg8KB2NvbnRleHQYBSABKAkSDwoHY29tbWFuZBgGIAEoCRIOCgZsZXNzb24YByABKAkSFAoMc3VjY2Vzc19yYXRlGAggASgJEgwKBHRhZ3MYCSADKAkSLQoJdGltZXN0YW1wGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBBAoTTG9nS25vd2xlZGdlUmVxdWVzdBItCgRyZXBvGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIxCgR0eXBlGAMgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIKukgHggEEEAEgABInCgdjb250ZXh0GAQgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEiUKB2NvbW1hbmQYBSABKAlCFLpIEXIPGIBAMgpeW15ceDAwXSokEiYKBmxlc3NvbhgGIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI3CgxzdWNjZXNzX3JhdGUYByABKAlCIbpIHnIcMhpeKFswLTldezEsOX0vWzAtOV17MSw5fSk/JBIzCgR0YWdzGAggAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEkAKCXRpbWVzdGFtcBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAEi8KCGVudHJ5X2lkGAogASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCJSChRMb2dLbm93bGVkZ2VSZXNwb25zZRInCgVlbnRyeRgBIAEoCzIYLm1uZW1lLnYxLktub3dsZWRnZUVudHJ5EhEKCWR1cGxpY2F0ZRgCIAEoCCKaAgoVUXVlcnlLbm93bGVkZ2VSZXF1ZXN0EiUKBXF1ZXJ5GAEgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEisKBHJlcG8YAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KBHR5cGUYAyABKA4yFy5tbmVtZS52MS5Lbm93bGVkZ2VUeXBlQgi6SAWCAQIQARIzCgR0YWdzGAQgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh0KBWxpbWl0GAUgASgFQg66SAYaBBhkKACK5SYBNRIoCgx0b2tlbl9idWRnZXQYBiABKAVCErpICBoGGKCNBigAiuUmAzUwMCKqAQoORm91bmRLbm93bGVkZ2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQESIAoTc3VjY2Vzc19sb3dlcl9ib3VuZBgEIAEoAUgBiAEBQg0KC19zaW1pbGFyaXR5QhYKFF9zdWNjZXNzX2xvd2VyX2JvdW5kIpUBChZRdWVyeUtub3dsZWRnZVJlc3BvbnNlEikKB2VudHJpZXMYASADKAsyGC5tbmVtZS52MS5Gb3VuZEtub3dsZWRnZRIQCghtYXJrZG93bhgCIAEoCRITCgt0b2tlbl9jb3VudBgDIAEoBRIVCg1vbWl0dGVkX2NvdW50GAQgASgFEhIKCndvcmRzX29ubHkYBSABKAgqgQEKDUtub3dsZWRnZVR5cGUSHgoaS05PV0xFREdFX1RZUEVfVU5TUEVDSUZJRUQQABIYChRLTk9XTEVER0VfVFlQRV9FUlJPUhABEhoKFktOT1dMRURHRV9UWVBFX1NVQ0NFU1MQAhIaChZLTk9XTEVER0VfVFlQRV9QQVRURVJOEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIp4BCgtTdWNjZXNzUmF0ZRIaCglzdWNjZXNzZXMYASABKAVCB7pIBBoCKAASHAoFdHJpZXMYAiABKAVCDbpIChoIGP+T69wDKAE6VbpIUhpQChNzdWNjZXNzZXMubHRlX3RyaWVzEhttdXN0IG5vdCBiZSBtb3JlIHRoYW4gdHJpZXMaHHRoaXMuc3VjY2Vzc2VzIDw9IHRoaXMudHJpZXMiggIKDktub3dsZWRnZUVudHJ5EgoKAmlkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIYWdlbnRfaWQYAyABKAkSJQoEdHlwZRgEIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGUSDwoHY29udGV4dBgFIAEoCRIPCgdjb21tYW5kGAYgASgJEg4KBmxlc3NvbhgHIAEoCRIrCgxzdWNjZXNzX3JhdGUYCCABKAsyFS5tbmVtZS52MS5TdWNjZXNzUmF0ZRIMCgR0YWdzGAkgAygJEi0KCXRpbWVzdGFtcBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi+AMKE0xvZ0tub3dsZWRnZVJlcXVlc3QSMAoHcHJvamVjdBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoEdHlwZRgDIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGVCCrpIB4IBBBABIAASJwoHY29udGV4dBgEIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIlCgdjb21tYW5kGAUgASgJQhS6SBFyDxiAQDIKXlteXHgwMF0qJBImCgZsZXNzb24YBiABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSKwoMc3VjY2Vzc19yYXRlGAcgASgLMhUubW5lbWUudjEuU3VjY2Vzc1JhdGUSMwoEdGFncxgIIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBJACgl0aW1lc3RhbXAYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABIvCghlbnRyeV9pZBgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiUgoUTG9nS25vd2xlZGdlUmVzcG9uc2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRIRCglkdXBsaWNhdGUYAiABKAginQIKFVF1ZXJ5S25vd2xlZGdlUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIuCgdwcm9qZWN0GAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCgR0eXBlGAMgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIIukgFggECEAESMwoEdGFncxgEIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIdCgVsaW1pdBgFIAEoBUIOukgGGgQYZCgAiuUmATUSKAoMdG9rZW5fYnVkZ2V0GAYgASgFQhK6SAgaBhigjQYoAIrlJgM1MDAiqgEKDkZvdW5kS25vd2xlZGdlEicKBWVudHJ5GAEgASgLMhgubW5lbWUudjEuS25vd2xlZGdlRW50cnkSDQoFc2NvcmUYAiABKAESFwoKc2ltaWxhcml0eRgDIAEoAUgAiAEBEiAKE3N1Y2Nlc3NfbG93ZXJfYm91bmQYBCABKAFIAYgBAUINCgtfc2ltaWxhcml0eUIWChRfc3VjY2Vzc19sb3dlcl9ib3VuZCKVAQoWUXVlcnlLbm93bGVkZ2VSZXNwb25zZRIpCgdlbnRyaWVzGAEgAygLMhgubW5lbWUudjEuRm91bmRLbm93bGVkZ2USEAoIbWFya2Rvd24YAiABKAkSEwoLdG9rZW5fY291bnQYAyABKAUSFQoNb21pdHRlZF9jb3VudBgEIAEoBRISCgp3b3Jkc19vbmx5GAUgASgIKoEBCg1Lbm93bGVkZ2VUeXBlEh4KGktOT1dMRURHRV9UWVBFX1VOU1BFQ0lGSUVEEAASGAoUS05PV0xFREdFX1RZUEVfRVJST1IQARIaChZLTk9XTEVER0VfVFlQRV9TVUNDRVNTEAISGgoWS05PV0xFREdFX1RZUEVfUEFUVEVSThADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
+
+/**
+ * SuccessRate is how often something worked.
+ *
+ * @generated from message mneme.v1.SuccessRate
+ */
+export type SuccessRate = Message<"mneme.v1.SuccessRate"> & {
+  /**
+   * Times that it worked; at most `tries`.
+   * At least 0.
+   *
+   * @generated from field: int32 successes = 1;
+   */
+  successes: number;
+
+  /**
+   * Times that it was tried.
+   * 1 to 999,999,999.
+   *
+   * @generated from field: int32 tries = 2;
+   */
+  tries: number;
+};
+
+/**
+ * Describes the message mneme.v1.SuccessRate.
+ * Use `create(SuccessRateSchema)` to create a new message.
+ */
+export const SuccessRateSchema: GenMessage<SuccessRate> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 0);
 
 /**
  * KnowledgeEntry is one line of the log.
@@ -33,11 +63,11 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
   id: string;
 
   /**
-   * The repository.
+   * The project: a repository's name, as a rule.
    *
-   * @generated from field: string repo = 2;
+   * @generated from field: string project = 2;
    */
-  repo: string;
+  project: string;
 
   /**
    * Who learned it; may be empty.
@@ -75,11 +105,11 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
   lesson: string;
 
   /**
-   * How often it worked, "X/Y"; may be empty.
+   * How often it worked; unset where that is not known.
    *
-   * @generated from field: string success_rate = 8;
+   * @generated from field: mneme.v1.SuccessRate success_rate = 8;
    */
-  successRate: string;
+  successRate?: SuccessRate;
 
   /**
    * Labels, sorted, without repeats.
@@ -101,7 +131,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
  * Use `create(KnowledgeEntrySchema)` to create a new message.
  */
 export const KnowledgeEntrySchema: GenMessage<KnowledgeEntry> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 0);
+  messageDesc(file_mneme_v1_knowledge, 1);
 
 /**
  * A request to log knowledge.
@@ -110,12 +140,12 @@ export const KnowledgeEntrySchema: GenMessage<KnowledgeEntry> = /*@__PURE__*/
  */
 export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
   /**
-   * The repository.
+   * The project: a repository's name, as a rule.
    * Required; up to 200 characters, on one line.
    *
-   * @generated from field: string repo = 1;
+   * @generated from field: string project = 1;
    */
-  repo: string;
+  project: string;
 
   /**
    * Who learned it; may be empty.
@@ -158,12 +188,11 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
   lesson: string;
 
   /**
-   * How often it worked, "X/Y" with X at most Y and Y at least 1; may be empty.
-   * Of the form `^([0-9]{1,9}/[0-9]{1,9})?$`.
+   * How often it worked, where that is known.
    *
-   * @generated from field: string success_rate = 7;
+   * @generated from field: mneme.v1.SuccessRate success_rate = 7;
    */
-  successRate: string;
+  successRate?: SuccessRate;
 
   /**
    * Labels.
@@ -195,7 +224,7 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
  * Use `create(LogKnowledgeRequestSchema)` to create a new message.
  */
 export const LogKnowledgeRequestSchema: GenMessage<LogKnowledgeRequest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 1);
+  messageDesc(file_mneme_v1_knowledge, 2);
 
 /**
  * The logged entry.
@@ -223,7 +252,7 @@ export type LogKnowledgeResponse = Message<"mneme.v1.LogKnowledgeResponse"> & {
  * Use `create(LogKnowledgeResponseSchema)` to create a new message.
  */
 export const LogKnowledgeResponseSchema: GenMessage<LogKnowledgeResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 2);
+  messageDesc(file_mneme_v1_knowledge, 3);
 
 /**
  * A request for knowledge.
@@ -240,12 +269,12 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
   query: string;
 
   /**
-   * Of this repository; empty: of all.
+   * Of this project; empty: of all.
    * Up to 200 characters, on one line.
    *
-   * @generated from field: string repo = 2;
+   * @generated from field: string project = 2;
    */
-  repo: string;
+  project: string;
 
   /**
    * Of this kind.
@@ -287,7 +316,7 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
  * Use `create(QueryKnowledgeRequestSchema)` to create a new message.
  */
 export const QueryKnowledgeRequestSchema: GenMessage<QueryKnowledgeRequest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 3);
+  messageDesc(file_mneme_v1_knowledge, 4);
 
 /**
  * FoundKnowledge is an entry and how well it fits.
@@ -330,7 +359,7 @@ export type FoundKnowledge = Message<"mneme.v1.FoundKnowledge"> & {
  * Use `create(FoundKnowledgeSchema)` to create a new message.
  */
 export const FoundKnowledgeSchema: GenMessage<FoundKnowledge> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 4);
+  messageDesc(file_mneme_v1_knowledge, 5);
 
 /**
  * The knowledge found.
@@ -380,7 +409,7 @@ export type QueryKnowledgeResponse = Message<"mneme.v1.QueryKnowledgeResponse"> 
  * Use `create(QueryKnowledgeResponseSchema)` to create a new message.
  */
 export const QueryKnowledgeResponseSchema: GenMessage<QueryKnowledgeResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 5);
+  messageDesc(file_mneme_v1_knowledge, 6);
 
 /**
  * KnowledgeType is what kind of experience an entry is.
