@@ -11,14 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from commands import client_methods as called_on_clients
+from commands import commands_by_method
+from parity import TYPESCRIPT, Row, rows
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from commands import client_methods as called_on_clients  # noqa: E402
-from commands import commands_by_method  # noqa: E402
-from parity import TYPESCRIPT, Row, rows  # noqa: E402
-
 ROWS = list(rows())
 
 

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from unit.client.scripted import EitherClient, ScriptedServer
-
-# The generator is a script, not a part of what is installed.
-sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
 
 
 @pytest.fixture
