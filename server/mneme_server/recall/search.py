@@ -37,7 +37,7 @@ class Mode(IntEnum):
     LEXICAL = 3
 
 
-class Outcome(Enum):
+class RecallOutcome(Enum):
     """Why the results are what they are; the names are those of `mneme.v1.RecallOutcome`."""
 
     FOUND = "found"
@@ -87,7 +87,7 @@ class Answer:
     """
 
     results: Sequence[Recalled]
-    outcome: Outcome
+    outcome: RecallOutcome
     searched_count: int
     total: int = 0
     pending_count: int = 0
@@ -134,9 +134,11 @@ class Recall:
         return partial(self.foreground.wait_outside, embedder.begin([query.text]), size)
 
     @staticmethod
-    def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> Outcome:
+    def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> RecallOutcome:
         stored = index.select(DocumentFilter(scopes=filter_.scopes))
-        return Outcome.NOTHING_MATCHES_FILTERS if stored.count else Outcome.NOTHING_STORED
+        return (
+            RecallOutcome.NOTHING_MATCHES_FILTERS if stored.count else RecallOutcome.NOTHING_STORED
+        )
 
 
 def _rank(
@@ -194,7 +196,7 @@ def _answer(
     ]
     return Answer(
         results=results,
-        outcome=Outcome.FOUND if results else Outcome.NOTHING_ABOVE_MIN_SCORE,
+        outcome=RecallOutcome.FOUND if results else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
         searched_count=selection.count,
         total=enough,
         pending_count=pending,

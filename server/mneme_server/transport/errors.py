@@ -80,7 +80,7 @@ class InvalidRequest(InvalidArgument):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Failure:
     """How a call failed: `status` travels; `code` and `reason` are also for logs and metrics."""
 
     status: Status
@@ -88,7 +88,7 @@ class Outcome:
     reason: str
 
 
-def outcome_of(error: BaseException, request_id: str) -> Outcome | None:
+def failure_of(error: BaseException, request_id: str) -> Failure | None:
     """Return what to tell the caller; None for errors that are bugs."""
     mapped = _from_embedding(error) if isinstance(error, EmbeddingError) else error
     if isinstance(error, MemoryError):
@@ -102,12 +102,12 @@ def outcome_of(error: BaseException, request_id: str) -> Outcome | None:
         details.append(BadRequest(field_violations=violations))
     if code in _RETRYABLE or mapped.retry_after_s is not None:
         details.append(_retry(mapped.retry_after_s))
-    return _outcome(code, mapped.reason.name, mapped.message, details)
+    return _failure(code, mapped.reason.name, mapped.message, details)
 
 
-def internal_outcome(error_id: str, request_id: str) -> Outcome:
+def internal_failure(error_id: str, request_id: str) -> Failure:
     """Return what a caller learns of a bug: an id that the log carries too, and nothing else."""
-    return _outcome(
+    return _failure(
         grpc.StatusCode.INTERNAL,
         INTERNAL_REASON,
         f"internal error {error_id}; the server's log has the details under this id",
@@ -162,12 +162,12 @@ def _retry(retry_after_s: float | None) -> RetryInfo:
     return info
 
 
-def _outcome(
+def _failure(
     code: grpc.StatusCode, reason: str, message: str, details: Sequence[Message]
-) -> Outcome:
+) -> Failure:
     status = Status(code=code.value[0], message=message)
     for detail in details:
         packed = Any()
         packed.Pack(detail)
         status.details.append(packed)
-    return Outcome(status, code, reason)
+    return Failure(status, code, reason)

@@ -10,7 +10,7 @@ from string import ascii_lowercase
 import pytest
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.recall.ranking import Weights
-from mneme_server.recall.search import Mode, Outcome, Recalled
+from mneme_server.recall.search import Mode, Recalled, RecallOutcome
 from unit.recall.corpus import Corpus
 
 
@@ -137,7 +137,7 @@ def test_a_query_about_nothing_stored_scores_lower_than_a_good_match(corpus: Cor
     bad = corpus.recall("quarterly revenue of the subsidiary in Peru").results[0].score
     assert good > 2 * bad
     none = corpus.recall("quarterly revenue in Peru", min_score=0.5)
-    assert (none.results, none.outcome) == ([], Outcome.NOTHING_ABOVE_MIN_SCORE)
+    assert (none.results, none.outcome) == ([], RecallOutcome.NOTHING_ABOVE_MIN_SCORE)
 
 
 def test_the_text_itself_scores_nearly_one(corpus: Corpus) -> None:
@@ -162,14 +162,14 @@ def test_neighbours_beyond_a_filter_are_not_shown(corpus: Corpus) -> None:
 
 
 def test_an_empty_answer_says_why(corpus: Corpus) -> None:
-    assert corpus.recall("shed").outcome == Outcome.NOTHING_STORED
+    assert corpus.recall("shed").outcome == RecallOutcome.NOTHING_STORED
     corpus.learn("paint the shed")
     only_events = DocumentFilter(scopes=frozenset({Scope.EVENT}))
-    assert corpus.recall("shed", filter=only_events).outcome == Outcome.NOTHING_STORED
+    assert corpus.recall("shed", filter=only_events).outcome == RecallOutcome.NOTHING_STORED
     somebody = DocumentFilter(agent_id="nobody")
-    assert corpus.recall("shed", filter=somebody).outcome == Outcome.NOTHING_MATCHES_FILTERS
+    assert corpus.recall("shed", filter=somebody).outcome == RecallOutcome.NOTHING_MATCHES_FILTERS
     nothing = corpus.recall("shed", mode=Mode.LEXICAL, min_score=0.99)
-    assert nothing.outcome == Outcome.NOTHING_ABOVE_MIN_SCORE
+    assert nothing.outcome == RecallOutcome.NOTHING_ABOVE_MIN_SCORE
 
 
 def test_words_alone_give_no_similarity_and_meaning_alone_no_terms(corpus: Corpus) -> None:

@@ -26,7 +26,7 @@ from mneme_server.context.service import ContextServicer
 from mneme_server.corpus.document import Scope
 from mneme_server.events.service import EventServicer
 from mneme_server.learn.service import LearnServicer
-from mneme_server.recall.search import Answer, Outcome, RecallQuery
+from mneme_server.recall.search import Answer, RecallOutcome, RecallQuery
 from mneme_server.recall.service import RecallServicer
 from mneme_server.reflect.params import Bucket, CostAnalysisParams
 from mneme_server.reflect.service import ReflectServicer
@@ -152,7 +152,7 @@ def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
 
     def recall(tenant_id: str, query: RecallQuery) -> Answer:
         asked.append((tenant_id, query))
-        return Answer((), Outcome.NOTHING_MATCHES_FILTERS, searched_count=7, pending_count=2)
+        return Answer((), RecallOutcome.NOTHING_MATCHES_FILTERS, searched_count=7, pending_count=2)
 
     servicer: Any = RecallServicer(recall)  # type: ignore[arg-type]
     method = recall_pb.DESCRIPTOR.services_by_name["RecallService"].methods_by_name["Recall"]

@@ -15,7 +15,7 @@ from mneme_server.common.deadline import Abandoned
 from mneme_server.common.errors import DataLoss, MnemeError
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.transport.call import Call
-from mneme_server.transport.errors import DETAILS_KEY, Outcome, internal_outcome, outcome_of
+from mneme_server.transport.errors import DETAILS_KEY, Failure, failure_of, internal_failure
 from mneme_server.transport.pipeline import Layer
 
 _log = structlog.get_logger()
@@ -45,25 +45,25 @@ def map_errors(diagnose: Diagnose = lambda _tenant: None) -> Layer:
             context = cast(grpc.ServicerContext, call.edge)
             if isinstance(error, Abandoned):
                 context.abort(call.abandoned_code, error.message)
-            outcome = _outcome_of(call, error, diagnose)
-            call.code = outcome.code
-            call.reason = outcome.reason
-            _abort(context, outcome.code, outcome.status)
+            failure = _failure_of(call, error, diagnose)
+            call.code = failure.code
+            call.reason = failure.reason
+            _abort(context, failure.code, failure.status)
 
     return mapped
 
 
-def _outcome_of(call: Call, error: BaseException, diagnose: Diagnose) -> Outcome:
+def _failure_of(call: Call, error: BaseException, diagnose: Diagnose) -> Failure:
     if isinstance(error, EmbeddingError) and error.detail:
         # Where the backend is, is no business of the tenants'.
         _log.warning("embedding failed", error=str(error), request_id=call.request_id)
     if isinstance(error, DataLoss):
         _log.warning("stored data are damaged", tenant=call.tenant_id, error=str(error))
-    outcome = outcome_of(error, call.request_id)
-    if outcome is not None:
-        return outcome
+    failure = failure_of(error, call.request_id)
+    if failure is not None:
+        return failure
     damage = diagnose(call.tenant_id) if call.tenant_id else None
-    if damage is not None and (told := outcome_of(damage, call.request_id)) is not None:
+    if damage is not None and (told := failure_of(damage, call.request_id)) is not None:
         _log.warning(
             "stored data are damaged", tenant=call.tenant_id, error=str(damage),
             method=call.method.path, exc_info=True,
@@ -77,7 +77,7 @@ def _outcome_of(call: Call, error: BaseException, diagnose: Diagnose) -> Outcome
         method=call.method.path,
         tenant=call.tenant_id,
     )
-    return internal_outcome(call.error_id, call.request_id)
+    return internal_failure(call.error_id, call.request_id)
 
 
 def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, status: Status) -> None:
