@@ -12,11 +12,12 @@ from weakref import WeakSet
 import grpc
 from google.protobuf.message import Message
 
+from mneme._core.calling import Caller, callable_of
 from mneme._core.connection import APART, Connection
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc
 from mneme._core.status import DOWN, error_of
-from mneme._core.sync import AnswerT_co, ItemT, callable_of
+from mneme._core.sync import AnswerT_co, ItemT
 from mneme.errors import ClosedError, MnemeError
 
 AnyIterable: TypeAlias = Iterable[ItemT] | AsyncIterable[ItemT]
@@ -104,7 +105,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         await self.aclose()
 
 
-class AsyncCaller:
+class AsyncCaller(Caller):
     """A channel and the four kinds of calls on it.
 
     The channel belongs to the event loop that runs when it is first used. A stream that stays open
@@ -122,12 +123,10 @@ class AsyncCaller:
         channel: grpc.aio.Channel | None = None,
         apart: Callable[[], grpc.aio.Channel] | None = None,
     ) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._opened = channel
         self._make_apart = apart or (lambda: connection.aio_channel(APART))
         self._apart: WeakSet[AsyncStream[Any]] = WeakSet()
-        self._calls: dict[str, Any] = {}
-        self._closed = False
 
     async def aclose(self) -> None:
         """Close the connections; calls and streams that are still open are cancelled."""
@@ -243,13 +242,6 @@ class AsyncCaller:
             if not token:
                 return
 
-    def _options(self, timeout: float | None) -> dict[str, Any]:
-        return {
-            "timeout": timeout,
-            "metadata": self._connection.metadata,
-            "wait_for_ready": self._connection.wait_for_ready or None,
-        }
-
     def _error_of(
         self, failure: grpc.RpcError, channel: grpc.aio.Channel | None = None
     ) -> MnemeError:
@@ -259,12 +251,6 @@ class AsyncCaller:
             return called is not None and called.get_state() in DOWN
 
         return error_of(failure, self._connection.target, is_down)
-
-    def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
-        found = self._calls.get(rpc.path)
-        if found is None:
-            found = self._calls[rpc.path] = callable_of(rpc, make)
-        return found
 
 
 # A loop holds its tasks weakly.

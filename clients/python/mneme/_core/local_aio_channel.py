@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,11 +18,11 @@ from mneme._core.local_joining import (
     SERVING,
     WATCH,
     WHOLE_SERVER,
+    Calls,
     Membership,
     Method,
+    Resending,
     Tries,
-    is_lost,
-    left_of,
     options_of,
 )
 from mneme.errors import ClosedError
@@ -47,7 +46,7 @@ class _Joined:
         return self.staying.done() or not ready
 
 
-class AsyncLocalChannel:
+class AsyncLocalChannel(Calls):
     """`LocalChannel` for asyncio: what the client uses of a `grpc.aio.Channel`."""
 
     def __init__(self, membership: Membership) -> None:
@@ -134,21 +133,10 @@ class AsyncLocalChannel:
             return grpc.ChannelConnectivity.IDLE
         return self._joined.channel.get_state(try_to_connect)
 
-    def unary_unary(self, method: str, *coders: Any, **more: Any) -> Any:
-        """One request, one answer."""
-        return _Unary(self, self._membership, Method("unary_unary", method, coders, more))
-
-    def unary_stream(self, method: str, *coders: Any, **more: Any) -> Any:
-        """One request, many answers."""
-        return _Streamed(self, self._membership, Method("unary_stream", method, coders, more))
-
-    def stream_unary(self, method: str, *coders: Any, **more: Any) -> Any:
-        """Many requests, one answer."""
-        return _Streamed(self, self._membership, Method("stream_unary", method, coders, more))
-
-    def stream_stream(self, method: str, *coders: Any, **more: Any) -> Any:
-        """Many requests, many answers."""
-        return _Streamed(self, self._membership, Method("stream_stream", method, coders, more))
+    def calls(self, method: Method) -> Any:
+        """What calls a method on the server of the moment."""
+        made = _Unary if method.kind == "unary_unary" else _Streamed
+        return made(self, self._membership, method)
 
 
 class _Apart(AsyncLocalChannel):
@@ -233,11 +221,11 @@ class _Call:
         self._method = method
 
     async def _begin(
-        self, requests: tuple[Any, ...], end: float | None, options: dict[str, Any]
+        self, requests: tuple[Any, ...], tries: Resending, options: dict[str, Any]
     ) -> Any:
         """Begin the call; return gRPC's own call."""
-        joined = await self._channel.join(left_of(end))
-        given = options_of(options, joined.record, left_of(end))
+        joined = await self._channel.join(tries.left())
+        given = options_of(options, joined.record, tries.left())
         return self._method.on(joined.channel)(*requests, **given)
 
 
@@ -245,14 +233,13 @@ class _Unary(_Call):
     """Calls with one request and one answer."""
 
     async def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
-        end = None if timeout is None else time.monotonic() + timeout
-        pauses = self._membership.pauses(self._method.path)
+        tries = Resending(self._membership, self._method.path, timeout)
         while True:
             try:
-                return await (await self._begin((request,), end, options))
+                return await (await self._begin((request,), tries, options))
             except grpc.RpcError as error:
-                pause = next(pauses, None) if is_lost(error) else None
-                if pause is None or (end is not None and time.monotonic() + pause >= end):
+                pause = tries.pause_after(error)
+                if pause is None:
                     raise
             await asyncio.sleep(pause)
 
@@ -261,8 +248,8 @@ class _Streamed(_Call):
     """Calls with a stream on either side."""
 
     def __call__(self, *requests: Any, timeout: float | None = None, **options: Any) -> _LateCall:
-        end = None if timeout is None else time.monotonic() + timeout
-        return _LateCall(lambda: self._begin(requests, end, options))
+        tries = Resending(self._membership, self._method.path, timeout)
+        return _LateCall(lambda: self._begin(requests, tries, options))
 
 
 class _LateCall:

@@ -16,11 +16,11 @@ from mneme._core.local_joining import (
     SERVING,
     WATCH,
     WHOLE_SERVER,
+    Calls,
     Membership,
     Method,
+    Resending,
     Tries,
-    is_lost,
-    left_of,
     options_of,
 )
 from mneme.errors import ClosedError
@@ -35,7 +35,7 @@ class _Joined:
     gone: threading.Event
 
 
-class LocalChannel(grpc.Channel):
+class LocalChannel(Calls, grpc.Channel):
     """Joins the folder's server, or starts it, when a call finds that there is none.
 
     May be used by many threads at once.
@@ -139,21 +139,9 @@ class LocalChannel(grpc.Channel):
         if self._joined is not None:
             self._joined.channel.unsubscribe(callback)
 
-    def unary_unary(self, method: str, *coders: Any, **more: Any) -> Any:
-        """One request, one answer."""
-        return _Call(self, self._membership, Method("unary_unary", method, coders, more))
-
-    def unary_stream(self, method: str, *coders: Any, **more: Any) -> Any:
-        """One request, many answers."""
-        return _Call(self, self._membership, Method("unary_stream", method, coders, more))
-
-    def stream_unary(self, method: str, *coders: Any, **more: Any) -> Any:
-        """Many requests, one answer."""
-        return _Call(self, self._membership, Method("stream_unary", method, coders, more))
-
-    def stream_stream(self, method: str, *coders: Any, **more: Any) -> Any:
-        """Many requests, many answers."""
-        return _Call(self, self._membership, Method("stream_stream", method, coders, more))
+    def calls(self, method: Method) -> Any:
+        """What calls a method on the server of the moment."""
+        return _Call(self, self._membership, method)
 
     def __enter__(self) -> LocalChannel:
         return self
@@ -223,15 +211,14 @@ class _Call:
         self._method = method
 
     def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
-        end = None if timeout is None else time.monotonic() + timeout
-        pauses = self._membership.pauses(self._method.path)
+        tries = Resending(self._membership, self._method.path, timeout)
         while True:
-            joined = self._channel.join(left_of(end))
-            given = options_of(options, joined.record, left_of(end))
+            joined = self._channel.join(tries.left())
+            given = options_of(options, joined.record, tries.left())
             try:
                 return self._method.on(joined.channel)(request, **given)
             except grpc.RpcError as error:
-                pause = next(pauses, None) if is_lost(error) else None
-                if pause is None or (end is not None and time.monotonic() + pause >= end):
+                pause = tries.pause_after(error)
+                if pause is None:
                     raise
             time.sleep(pause)

@@ -117,6 +117,55 @@ class Membership:
                 yield _FIRST_BACKOFF_S * _BACKOFF_FACTOR**used
 
 
+class Resending:
+    """The tries of one call: what is left of its time, and when it is sent again to a new server.
+
+    Args:
+        membership: knows what may be sent twice.
+        path: the method's path.
+        timeout: seconds for all tries together; None: no limit.
+    """
+
+    def __init__(self, membership: Membership, path: str, timeout: float | None) -> None:
+        self._pauses = membership.pauses(path)
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def left(self) -> float | None:
+        """Seconds until the end, at least 0; None without one."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def pause_after(self, error: grpc.RpcError) -> float | None:
+        """Seconds to wait before the next try; None when the error is final."""
+        pause = next(self._pauses, None) if _is_lost(error) else None
+        if pause is None or (self._end is not None and time.monotonic() + pause >= self._end):
+            return None
+        return pause
+
+
+class Calls:
+    """The four kinds of calls of a channel, each to whichever server is joined when it begins."""
+
+    def calls(self, method: Method) -> Any:
+        """What calls a method; a channel says how."""
+        raise NotImplementedError
+
+    def unary_unary(self, method: str, *coders: Any, **more: Any) -> Any:
+        """One request, one answer."""
+        return self.calls(Method("unary_unary", method, coders, more))
+
+    def unary_stream(self, method: str, *coders: Any, **more: Any) -> Any:
+        """One request, many answers."""
+        return self.calls(Method("unary_stream", method, coders, more))
+
+    def stream_unary(self, method: str, *coders: Any, **more: Any) -> Any:
+        """Many requests, one answer."""
+        return self.calls(Method("stream_unary", method, coders, more))
+
+    def stream_stream(self, method: str, *coders: Any, **more: Any) -> Any:
+        """Many requests, many answers."""
+        return self.calls(Method("stream_stream", method, coders, more))
+
+
 class Method:
     """A method of the API, for whichever channel is the present one.
 
@@ -131,7 +180,7 @@ class Method:
         self, kind: str, path: str, coders: tuple[Any, ...], more: Mapping[str, Any]
     ) -> None:
         self.path = path
-        self._kind = kind
+        self.kind = kind
         self._coders = coders
         # Registered methods belong to one channel.
         self._more = {k: v for k, v in more.items() if k != "_registered_method"}
@@ -141,7 +190,7 @@ class Method:
         """What calls it there."""
         of, made = self._made
         if of is not channel:
-            made = getattr(channel, self._kind)(self.path, *self._coders, **self._more)
+            made = getattr(channel, self.kind)(self.path, *self._coders, **self._more)
             self._made = channel, made
         return made
 
@@ -152,12 +201,7 @@ def options_of(given: Mapping[str, Any], record: Record, timeout: float | None) 
     return {**given, "timeout": timeout, "metadata": metadata}
 
 
-def left_of(end: float | None) -> float | None:
-    """Seconds until then, at least 0; None without an end."""
-    return None if end is None else max(0.0, end - time.monotonic())
-
-
-def is_lost(error: grpc.RpcError) -> bool:
+def _is_lost(error: grpc.RpcError) -> bool:
     """Whether a call failed because there was no server."""
     code: Any = getattr(error, "code", None)
     return code is not None and code() is grpc.StatusCode.UNAVAILABLE

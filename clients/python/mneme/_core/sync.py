@@ -14,6 +14,7 @@ import grpc
 from google.protobuf.message import Message
 
 from mneme._core.answers import Answer
+from mneme._core.calling import Caller, callable_of
 from mneme._core.connection import APART, Connection
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc, fields_of
@@ -83,7 +84,7 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
         self.close()
 
 
-class SyncCaller:
+class SyncCaller(Caller):
     """A channel and the four kinds of calls on it.
 
     A server takes a bounded number of calls on one connection. A stream that stays open has a
@@ -101,14 +102,12 @@ class SyncCaller:
         channel: grpc.Channel | None = None,
         apart: Callable[[], grpc.Channel] | None = None,
     ) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._channel = connection.channel() if channel is None else channel
         self._make_apart = apart or (lambda: connection.channel(APART))
         # A stream that nobody holds any more takes its channel with it.
         self._apart: WeakSet[grpc.Channel] = WeakSet()
         self._lock = threading.Lock()
-        self._calls: dict[str, Any] = {}
-        self._closed = False
 
     def close(self) -> None:
         """Close the connections; calls and streams that are still open are cancelled."""
@@ -210,24 +209,9 @@ class SyncCaller:
             if not token:
                 return
 
-    def _options(self, timeout: float | None) -> dict[str, Any]:
-        return {
-            "timeout": timeout,
-            "metadata": self._connection.metadata,
-            "wait_for_ready": self._connection.wait_for_ready or None,
-        }
-
     def _error_of(self, failure: grpc.RpcError, channel: grpc.Channel | None = None) -> MnemeError:
         called = self._channel if channel is None else channel
         return error_of(failure, self._connection.target, lambda: _is_down(called))
-
-    def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
-        if self._closed:
-            raise ClosedError
-        found = self._calls.get(rpc.path)
-        if found is None:
-            found = self._calls[rpc.path] = callable_of(rpc, make)
-        return found
 
 
 def invoke(
@@ -260,15 +244,6 @@ def invoke(
             return
         with caller._server_stream(rpc, fields, timeout) as stream:
             yield from stream
-
-
-def callable_of(rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
-    """What calls the RPC, made by a method of a channel."""
-    return make(
-        rpc.path,
-        request_serializer=rpc.request.SerializeToString,
-        response_deserializer=rpc.response.FromString,
-    )
 
 
 def _nothing() -> None:

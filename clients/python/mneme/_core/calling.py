@@ -1,0 +1,47 @@
+"""What making calls has in common for both clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mneme._core.connection import Connection
+from mneme._core.rpc import Rpc
+from mneme.errors import ClosedError
+
+
+class Caller:
+    """Knows how calls are made, and keeps what makes them.
+
+    Args:
+        connection: where the server is, and how patient to be with it.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._calls: dict[str, Any] = {}
+        self._closed = False
+
+    def _options(self, timeout: float | None) -> dict[str, Any]:
+        return {
+            "timeout": timeout,
+            "metadata": self._connection.metadata,
+            "wait_for_ready": self._connection.wait_for_ready or None,
+        }
+
+    def _callable(self, rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
+        if self._closed:
+            raise ClosedError
+        found = self._calls.get(rpc.path)
+        if found is None:
+            found = self._calls[rpc.path] = callable_of(rpc, make)
+        return found
+
+
+def callable_of(rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
+    """What calls the RPC, made by a method of a channel."""
+    return make(
+        rpc.path,
+        request_serializer=rpc.request.SerializeToString,
+        response_deserializer=rpc.response.FromString,
+    )
