@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme_server.common import deadline
+from mneme_server.corpus.live_index import CorpusChange, LiveIndex
 from mneme_server.runtime import runtime as memories
 from numpy.typing import NDArray
 from support.contexts import eventually
@@ -108,6 +110,31 @@ def test_a_batch_whose_caller_left_while_it_waited_is_not_recorded(server: Local
             leaving.result()
     record(api, event("hello again"))
     assert [one.text for one in list_events(api)] == ["hello", "hello again"]
+
+
+def test_a_batch_whose_caller_left_before_it_was_indexed_is_found_all_the_same(
+    server: LocalServer,
+) -> None:
+    api = server.keys.tenant()
+    record(api, event("hello"))
+    called = threading.Event()
+    apply = LiveIndex.apply
+
+    def apply_when_the_caller_has_left(index: LiveIndex, change: CorpusChange) -> None:
+        if change.is_large:
+            assert called.wait(WAIT_S)
+            leaving.cancel()
+            eventually(deadline.time_left, lambda left: left == 0)
+        apply(index, change)
+
+    with mock.patch.object(LiveIndex, "apply", apply_when_the_caller_has_left):
+        leaving = api.events.RecordEvents.future(batch_of(500))
+        called.set()
+        with pytest.raises(grpc.FutureCancelledError):
+            leaving.result(WAIT_S)
+        eventually(lambda: recall(api, "hello").searched_count, lambda found: found == 501)
+    with server.application.runtime.tenants.open(api.tenant_id) as memory:
+        assert not memory.index.partial
 
 
 def batch_of(count: int) -> events_pb.RecordEventsRequest:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from mneme_server.common import deadline
+from mneme_server.common import deadline, fairness
 from mneme_server.common.errors import Unavailable
 from mneme_server.runtime.foreground import PART, Foreground, Size
 
@@ -141,6 +141,38 @@ def test_many_items_are_given_up_between_parts_when_the_caller_leaves() -> None:
     assert len(made) == PART
     with foreground.computing(Size.LARGE):
         pass
+
+
+def test_what_must_be_done_is_done_to_the_end_when_the_caller_leaves() -> None:
+    foreground, done = Foreground(), list[int]()
+
+    def call() -> None:
+        deadline.enter(lambda: 0.0)
+        foreground.finish([lambda n=n: done.append(n) for n in range(5)])  # type: ignore[misc]
+
+    run_all([call])
+    assert done == [0, 1, 2, 3, 4]
+
+
+def test_large_calls_of_other_tenants_have_their_turn_between_the_steps_of_what_must_be_done() -> (
+    None
+):
+    foreground, order = Foreground(), list[str]()
+
+    def other() -> None:
+        fairness.enter("other")
+        with foreground.computing(Size.LARGE):
+            order.append("other")
+
+    def first_step() -> None:
+        waiting.start()
+        while not foreground._large.is_waited_for_by_others():
+            time.sleep(0.001)
+
+    waiting = threading.Thread(target=other)
+    foreground.finish([first_step, lambda: order.append("last step")])
+    waiting.join(LONG_S)
+    assert order == ["other", "last step"]
 
 
 def test_before_its_next_part_a_large_call_lets_the_small_ones_go_first() -> None:

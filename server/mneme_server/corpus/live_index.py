@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeAlias, TypeVar
 
 import structlog
 
@@ -18,13 +19,27 @@ from mneme_server.common.panics import is_failure
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import CorpusIndex, VectorBatch
 
+T = TypeVar("T")
+
 _log = structlog.get_logger(__name__)
 
 _FEW = 8
 """Changes that are applied while others wait; more are applied before."""
+_AT_ONCE = 128
+"""Documents that come or go in one step: a millisecond or two."""
 _STEADY_S = 60.0
 """An index that fails so soon after it was built waits longer for the next one, ever longer."""
 _LONGEST_DELAY_S = 60.0
+
+
+Steps: TypeAlias = Sequence[Callable[[], object]]
+"""Work in steps of some milliseconds each."""
+
+
+def do_at_once(steps: Steps) -> None:
+    """Do one step after the other."""
+    for step in steps:
+        step()
 
 
 @dataclass(slots=True)
@@ -36,6 +51,11 @@ class CorpusChange:
     vectors: list[VectorBatch] = field(default_factory=list)
     queued: int = 0
     """Documents that were put into the embedding queue, less those that left it."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether to apply it takes more than one step."""
+        return max(len(self.saved), len(self.removed)) > _AT_ONCE
 
 
 class ManagedIndex(CorpusIndex, Protocol):
@@ -54,6 +74,10 @@ class ManagedIndex(CorpusIndex, Protocol):
     @property
     def vector_count(self) -> int:
         """Vectors that are searched."""
+        ...
+
+    def keep_up(self) -> None:
+        """Do what the background is behind with, if it is: whoever adds much waits for it."""
         ...
 
     def on_failure(self, told: Callable[[], object]) -> None:
@@ -91,10 +115,14 @@ class LiveIndex:
     Args:
         tenant_id: the tenant, for the log.
         index: its index.
+        by_turns: does the steps of a large change, all of them, and lets others go on in between.
     """
 
-    def __init__(self, tenant_id: str, index: ManagedIndex) -> None:
+    def __init__(
+        self, tenant_id: str, index: ManagedIndex, by_turns: Callable[[Steps], None] = do_at_once
+    ) -> None:
         self._tenant_id = tenant_id
+        self._by_turns = by_turns
         self._order = threading.Lock()  # Changes and the swap, one after the other.
         self._starting = threading.Lock()  # Guards the four below; never held for long.
         self._thread: threading.Thread | None = None
@@ -119,7 +147,9 @@ class LiveIndex:
             if self._missed is not None:
                 self._missed.append(change)
             try:
-                _change(self._current, change)
+                do = self._by_turns if change.is_large else do_at_once
+                do(_steps(self._current, change))
+                self._current.keep_up()
             except BaseException as error:
                 self._current.missed(error)
 
@@ -192,22 +222,26 @@ class LiveIndex:
                 missed, self._missed = self._missed or [], []
                 if len(missed) <= _FEW:
                     for change in missed:
-                        _change(built, change)
+                        do_at_once(_steps(built, change))
                     self._use(built)
                     return
             for change in missed:
-                _change(built, change)
+                do_at_once(_steps(built, change))
+                built.keep_up()
 
 
 def _delay_s(failures: int) -> float:
     return 0.0 if not failures else min(_LONGEST_DELAY_S, 2.0 ** (failures - 1))
 
 
-def _change(index: CorpusIndex, change: CorpusChange) -> None:
-    if change.saved:
-        index.add_documents(change.saved)
-    for batch in change.vectors:
-        index.add_vectors(batch)
-    # Last, so that what was replaced is there at every moment: as it was, or as it is.
-    if change.removed:
-        index.remove(change.removed)
+def _steps(index: CorpusIndex, change: CorpusChange) -> Steps:
+    return [
+        *(partial(index.add_documents, part) for part in _parts(change.saved)),
+        *(partial(index.add_vectors, batch) for batch in change.vectors),
+        # Last, so that what was replaced is there at every moment: as it was, or as it is.
+        *(partial(index.remove, part) for part in _parts(change.removed)),
+    ]
+
+
+def _parts(items: Sequence[T]) -> Sequence[Sequence[T]]:
+    return [items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE)]

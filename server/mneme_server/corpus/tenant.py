@@ -24,7 +24,7 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.corpus.document import Document, Scope
-from mneme_server.corpus.live_index import CorpusChange, LiveIndex, ManagedIndex
+from mneme_server.corpus.live_index import CorpusChange, LiveIndex, ManagedIndex, Steps, do_at_once
 from mneme_server.corpus.ports import CorpusIndex, Matrix
 
 _log = structlog.get_logger(__name__)
@@ -158,6 +158,7 @@ class OpenTenant(Generic[U_co]):
         index: its index, caught up with the database.
         queue_limit: how many documents may wait for embedding.
         wake: called with the tenant when documents were queued.
+        by_turns: see `LiveIndex`.
     """
 
     def __init__(
@@ -168,10 +169,11 @@ class OpenTenant(Generic[U_co]):
         *,
         queue_limit: int,
         wake: Callable[[str], None],
+        by_turns: Callable[[Steps], None] = do_at_once,
     ) -> None:
         self.tenant_id = tenant_id
         self._database = database
-        self._index = LiveIndex(tenant_id, index)
+        self._index = LiveIndex(tenant_id, index, by_turns)
         self._queue_limit = queue_limit
         self._wake = wake
         self._write_lock = threading.Lock()

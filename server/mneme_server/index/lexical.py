@@ -70,8 +70,8 @@ class LexicalDamaged(Exception):
 class LexicalIndex:
     """One tenant's words. Thread-safe; searches wait for nobody.
 
-    What is added waits in memory until it is committed: by `commit`, or when much has come
-    together. Searches see it at once. tantivy works in a folder of the process (see `scratch`);
+    What is added waits in memory until it is committed: by `commit`, or by `keep_up` when much has
+    come together. Searches see it at once. tantivy works in a folder of the process (`scratch`);
     `release_writer` writes a copy. What came after the last copy is gone after a crash; the owner
     compares `holds_exactly` and `doc_ids` with the database at opening.
 
@@ -135,6 +135,9 @@ class LexicalIndex:
             if replace:
                 self._removed |= added.keys()
             self._view = self._view._replace(waiting={**self._view.waiting, **added})
+
+    def keep_up(self) -> None:
+        """Commit if so much waits that the background must be behind; whoever adds calls it."""
         if self.waiting >= self._settings.commit_after:
             self._try_to_commit()
 

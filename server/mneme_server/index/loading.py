@@ -134,6 +134,7 @@ def open_lexical(
         for start in range(0, missing.size, _REPAIR_PAGE):
             page = missing[start : start + _REPAIR_PAGE]
             lexical.add(source.documents_of(page.tolist()), replace=False)
+            lexical.keep_up()
         lexical.release_writer()
         log.info("lexical index caught up", added=missing.size)
     return lexical

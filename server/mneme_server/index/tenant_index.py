@@ -260,6 +260,10 @@ class TenantIndex:
         self._upkeep.vectors_changed(self._unsaved)
         self._upkeep.words_changed()
 
+    def keep_up(self) -> None:
+        """Commit words, here and now, when so many wait that the background must be behind."""
+        self._lexical.keep_up()
+
     def snapshot(self) -> None:
         """Write the vectors to the disk, if any changed since the last time.
 

@@ -85,7 +85,9 @@ class Foreground:
                 self._last_s = time.monotonic()
 
     @contextmanager
-    def computing(self, size: Size = Size.SMALL, cost: float = 1.0) -> Iterator[None]:
+    def computing(
+        self, size: Size = Size.SMALL, cost: float = 1.0, *, to_the_end: bool = False
+    ) -> Iterator[None]:
         """Compute for a call, once it is its turn.
 
         Nothing inside may wait for others, but through `wait_outside`, nor take another turn.
@@ -93,14 +95,16 @@ class Foreground:
         Args:
             size: SMALL for what takes a few milliseconds, LARGE for a part of what takes longer.
             cost: what the turn counts as beside those of other tenants, of the same size.
+            to_the_end: do it also when nobody waits for the call any more.
 
         Raises:
             Abandoned: nobody waits for the call any more.
         """
         with self.active():
-            self._enter(size, cost)
+            self._enter(size, cost, stay=to_the_end)
             try:
-                deadline.check()  # To go on would only prolong the jam.
+                if not to_the_end:
+                    deadline.check()  # To go on would only prolong the jam.
                 yield
             finally:
                 self._leave(size)
@@ -112,6 +116,7 @@ class Foreground:
         *,
         size: Size | None = None,
         part: int = PART,
+        to_the_end: bool = False,
     ) -> list[R]:
         """Return what `make` makes of each item, computing: a large call part by part.
 
@@ -120,18 +125,26 @@ class Foreground:
             items: what to work off.
             size: the call's; by default it is told by how many items there are.
             part: how many items are worked off before the call gives way.
+            to_the_end: work all of them off also when nobody waits for the call any more.
 
         Raises:
             Abandoned: nobody waits for the call any more.
         """
         size = size or size_of(len(items))
         made: list[R] = []
-        with self.computing(size, cost=len(items) / part):
+        with self.computing(size, cost=len(items) / part, to_the_end=to_the_end):
             for start in range(0, len(items), part):
                 if start and size is Size.LARGE:
                     self._give_way_to_others()
+                    if not to_the_end:
+                        deadline.check()
                 made += map(make, items[start : start + part])
         return made
+
+    def finish(self, steps: Sequence[Callable[[], object]]) -> None:
+        """Do what must be done whether anybody waits for it or not, in steps of some milliseconds
+        each; give way before each of them."""
+        self.each(_do, steps, size=Size.LARGE, part=1, to_the_end=True)
 
     def wait_outside(self, wait: Callable[[], T], size: Size = Size.SMALL) -> T:
         """Return what `wait` returns; inside `computing` a call of this size, let others compute
@@ -172,7 +185,6 @@ class Foreground:
         if self._large.is_waited_for_by_others():
             self._large.leave()
             self._large.enter(stay=True)
-        deadline.check()
         self._let_small_go_first()
         self._large_began_s = time.monotonic()
 
@@ -216,3 +228,7 @@ class Foreground:
             if pause <= 0:
                 return
             sleep(pause)
+
+
+def _do(step: Callable[[], object]) -> None:
+    step()

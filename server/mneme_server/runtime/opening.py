@@ -9,6 +9,7 @@ import structlog
 
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
+from mneme_server.corpus.live_index import Steps
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.tenant_index import TenantIndex
@@ -33,6 +34,7 @@ class TenantOpener:
         queue_limit: how many documents of a tenant may wait for embedding.
         opened: called with the tenant before it is opened, durably noted as having work.
         wake: called with the tenant when documents wait for embedding.
+        by_turns: see `LiveIndex`.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class TenantOpener:
         queue_limit: int,
         opened: Callable[[str], None],
         wake: Callable[[str], None],
+        by_turns: Callable[[Steps], None],
     ) -> None:
         self._root = root
         self._require = require
@@ -55,6 +58,7 @@ class TenantOpener:
         self._queue_limit = queue_limit
         self._opened = opened
         self._wake = wake
+        self._by_turns = by_turns
 
     def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
         """Open the tenant's memory; its folder is made at first.
@@ -79,7 +83,12 @@ class TenantOpener:
                 log=_log.bind(tenant=tenant_id),
             )
             memory = OpenTenant(
-                tenant_id, database, index, queue_limit=self._queue_limit, wake=self._wake
+                tenant_id,
+                database,
+                index,
+                queue_limit=self._queue_limit,
+                wake=self._wake,
+                by_turns=self._by_turns,
             )
         except BaseException:
             database.close()

@@ -106,6 +106,7 @@ class Runtime:
                     queue_limit=settings.embed_queue_limit,
                     opened=self._opened,
                     wake=self._wake,
+                    by_turns=self.foreground.finish,
                 ),
                 max_open=settings.max_open_tenants,
                 idle_seconds=settings.tenant_idle_seconds,

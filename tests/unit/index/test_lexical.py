@@ -160,7 +160,11 @@ def test_what_could_not_be_committed_keeps_waiting(
 
 def test_many_waiting_documents_are_committed_without_a_search(tmp_path: Path) -> None:
     lexical = opened(tmp_path, commit_after=10)
-    lexical.add([event(i, "word") for i in range(1, 12)])
+    lexical.add([event(i, "word") for i in range(1, 10)])
+    lexical.keep_up()
+    assert lexical.waiting == 9
+    lexical.add([event(10, "word")])
+    lexical.keep_up()
     assert lexical.waiting == 0
 
 
