@@ -50,8 +50,7 @@ class Place:
     local: bool = False
 
 
-_RETRYABLE = (AbortedError, CancelledError, DeadlineExceededError, ResourceExhaustedError,
-              UnavailableError)  # fmt: skip
+_RETRYABLE = (CancelledError, DeadlineExceededError, ResourceExhaustedError, UnavailableError)
 # Where no Mneme server gave a reason: what the adapter met instead.
 _OWN_REASONS: dict[type[MnemeError], str] = {
     UnavailableError: "SERVER_UNREACHABLE",
@@ -166,6 +165,10 @@ def _exhausted(error: MnemeError, _: Place) -> str:
     return f"{_sentence(error.message)} {_again(error)}"
 
 
+def _changed(error: MnemeError, _: Place) -> str:
+    return _sentence(error.message)
+
+
 def _late(_: MnemeError, place: Place) -> str:
     return (
         f"The server at {place.address} did not answer in time. Try again, with a narrower time "
@@ -193,7 +196,7 @@ _WORDS: dict[type[MnemeError], Callable[[MnemeError, Place], str]] = {
     NotFoundError: _missing,
     AlreadyExistsError: _missing,
     ResourceExhaustedError: _exhausted,
-    AbortedError: _exhausted,
+    AbortedError: _changed,
     DeadlineExceededError: _late,
     CancelledError: _exhausted,
     InternalError: _bug,

@@ -61,11 +61,15 @@ class Paging:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An RPC that changes the fields of a resource that a mask names."""
+    """An RPC that changes the fields of a resource that a mask names.
+
+    `etag` is the resource's field of that name, if it has one.
+    """
 
     resource: Field
     id_parameter: str
     fields: tuple[Field, ...]
+    etag: Field | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +340,10 @@ class _Reader:
                 f" fields of {message.name}"
             )
         changeable = tuple(self._field(message.fields_by_name[name]) for name in named)
-        return Update(resource, f"{resource.name}_id", changeable)
+        etag = message.fields_by_name.get("etag")
+        return Update(
+            resource, f"{resource.name}_id", changeable, self._field(etag) if etag else None
+        )
 
     def _comment(self, full_name: str) -> str:
         return self._comments.get(full_name, "")

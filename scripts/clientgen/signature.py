@@ -26,6 +26,7 @@ _WELL_KNOWN = {
     "google.protobuf.ListValue": ("Iterable[Any]", "collections.abc"),
     "google.protobuf.FieldMask": ("Iterable[str]", "collections.abc"),
 }
+_ETAG = "etag"
 _POSITIONAL = 2
 _POSITIONAL_THOUGH_OPTIONAL = frozenset(
     {f"{PACKAGE}.SleepRequest.session_id", f"{PACKAGE}.ReflectRequest.analysis"}
@@ -81,9 +82,10 @@ class Signature:
         names = [p.name for p in self._all]
         if self.update_of is not None:
             resource, id_parameter = self.update_of
-            names.remove(id_parameter)
+            given = [f"{name}," for name in names if name == _ETAG]
+            names = [name for name in names if name not in (id_parameter, _ETAG)]
             changes = ["{", *(f'    "{name}": {name},' for name in names), "},"]
-            inner = [f'"{resource}",', f"{id_parameter},", *changes]
+            inner = [f'"{resource}",', f"{id_parameter},", *changes, *given]
             return ["update_of(", *(f"    {line}" for line in inner), "),"]
         if not names:
             return ["{},"]
@@ -117,6 +119,8 @@ def signature(rpc: Rpc) -> Signature:
             rpc.update.id_parameter, "str", rpc.update.resource.comment, True, frozenset()
         )
         changes = tuple(_parameter(field, optional=True) for field in rpc.update.fields)
+        if rpc.update.etag is not None:
+            changes += (_parameter(rpc.update.etag, optional=True),)
         names = (rpc.update.resource.name, rpc.update.id_parameter)
         return Signature((id_parameter,), changes, update_of=names)
     parameters = [_parameter(field) for field in rpc.fields]

@@ -124,6 +124,9 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.LearnService/DeleteLesson": lambda w: learn_pb.DeleteLessonRequest(
         lesson_id=lesson(w.api, "to archive").id
     ),
+    "mneme.v1.LearnService/UndeleteLesson": lambda _: learn_pb.UndeleteLessonRequest(
+        lesson_id="lesson-0"
+    ),
     "mneme.v1.LearnService/ImportLessons": lambda _: learn_pb.ImportLessonsRequest(
         lessons=[learn_pb.Lesson(title="A title", content="imported")]
     ),
@@ -294,7 +297,7 @@ def _request(rpc: str, leaf: Leaf, world: World, value: Any) -> Message:
     if rpc.endswith("/Reflect") and len(leaf.steps) > 1:
         request.ClearField("analysis")  # The parameters say which it is.
     leaf.put(request, value)
-    if rpc.endswith("/UpdateLesson") and leaf.field.name != "id":
+    if rpc.endswith("/UpdateLesson") and leaf.field.name not in ("id", "etag"):
         request.update_mask.paths[:] = [leaf.field.name]
     return request
 
@@ -589,6 +592,7 @@ UNKNOWN = {
     "mneme.v1.LearnService/GetLesson": ("lesson_id", "NOT_FOUND"),
     "mneme.v1.LearnService/UpdateLesson": ("lesson.id", "NOT_FOUND"),
     "mneme.v1.LearnService/DeleteLesson": ("lesson_id", "NOT_FOUND"),
+    "mneme.v1.LearnService/UndeleteLesson": ("lesson_id", "NOT_FOUND"),
     "mneme.v1.AdminService/DeleteTenant": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/CreateApiKey": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/ListApiKeys": ("tenant_id", "NOT_FOUND"),

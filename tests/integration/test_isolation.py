@@ -456,6 +456,19 @@ def _(world: World) -> None:
     assert [found.id for found in list_lessons(world.theirs)] == [OTHER, "lesson"]
 
 
+@isolates("mneme.v1.LearnService/UndeleteLesson")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.LearnService/UndeleteLesson",
+        lambda asked: learn_pb.UndeleteLessonRequest(lesson_id=asked),
+    )
+    assert not_found(answer)
+    world.ours.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="lesson"))
+    world.ours.learn.UndeleteLesson(learn_pb.UndeleteLessonRequest(lesson_id="lesson"))
+    assert [found.id for found in list_lessons(world.ours)] == ["lesson"]
+
+
 @isolates("mneme.v1.LearnService/ImportLessons")
 def _(world: World) -> None:
     brought = [learn_pb.Lesson(id=OTHER, title="Mine", content="something else")]

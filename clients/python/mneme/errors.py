@@ -169,7 +169,7 @@ class FailedPreconditionError(MnemeError):
 
 
 class AbortedError(MnemeError):
-    """The call ran into another one; try again."""
+    """What the call is about has changed since it was read: read it again before the next try."""
 
     default_code = StatusCode.ABORTED
 

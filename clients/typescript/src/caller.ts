@@ -247,6 +247,9 @@ function requestOf(call: Call, fields: object): Message {
   return message;
 }
 
+/** What an update says of the resource beside its new values. */
+const NOT_CHANGED: ReadonlySet<string> = new Set(["id", "etag"]);
+
 function withUpdateMask(call: Call, fields: object): object {
   const given = fields as Record<string, unknown>;
   const resource = call.update === undefined ? undefined : given[call.update];
@@ -255,7 +258,9 @@ function withUpdateMask(call: Call, fields: object): object {
   }
   const schema = call.method.input.field[call.update as string]?.message;
   const paths = Object.entries(resource)
-    .filter(([name, value]) => name !== "id" && !name.startsWith("$") && value !== undefined)
+    .filter(
+      ([name, value]) => !NOT_CHANGED.has(name) && !name.startsWith("$") && value !== undefined,
+    )
     .map(([name]) => schema?.field[name]?.name ?? name);
   return { ...given, updateMask: paths };
 }

@@ -171,6 +171,20 @@ test("lessons are kept, found, changed, moved and archived", async () => {
   assert.equal((await all(client.iterLessons({ pageSize: 1 }))).length, 2);
   await client.deleteLesson({ lessonId: "copy" });
   assert.equal((await client.listLessons()).totalSize, 1n);
+  await client.undeleteLesson({ lessonId: "copy" });
+  assert.equal((await client.listLessons()).totalSize, 2n);
+});
+
+test("a lesson that has changed since it was read is not overwritten", async () => {
+  const { lesson } = await client.createLesson({ title: "Ports", content: "Ask for port 0." });
+  const { id = "", etag = "" } = lesson ?? {};
+  const { lesson: changed } = await client.updateLesson({ lesson: { id, etag, title: "A port" } });
+  assert.notEqual(changed?.etag, etag);
+  const late = client.updateLesson({ lesson: { id, etag, title: "Any port" } });
+  await assert.rejects(late, { code: "ABORTED", reason: "ETAG_MISMATCH" });
+  await assert.rejects(client.deleteLesson({ lessonId: id, etag }), { code: "ABORTED" });
+  assert.equal((await client.getLesson({ lessonId: id })).lesson?.title, "A port");
+  await client.deleteLesson({ lessonId: id, etag: changed?.etag ?? "" });
 });
 
 test("reflections are stored, listed, searched and summarised", async () => {

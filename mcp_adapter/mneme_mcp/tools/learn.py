@@ -22,6 +22,7 @@ _NEEDED = {
     "get": ("lesson_id",),
     "update": ("lesson_id",),
     "delete": ("lesson_id",),
+    "restore": ("lesson_id",),
     "search": ("query",),
 }
 
@@ -30,11 +31,12 @@ class LearnArguments(CamelArguments):
     """What to do in the notebook."""
 
     action: Annotated[
-        Literal["save", "list", "get", "update", "delete", "search"],
+        Literal["save", "list", "get", "update", "delete", "restore", "search"],
         Word,
         Field(
             description="save: title and content. search: query. list: filters only. get, update, "
-            "delete: id; update also what to change. delete archives: get still finds it."
+            "delete, restore: id; update also what to change. delete archives: get still finds it, "
+            "restore brings it back."
         ),
     ]
     lesson_id: Annotated[
@@ -70,6 +72,13 @@ class LearnArguments(CamelArguments):
     ] = None
     source_session_id: Annotated[str, Field(description="The session that taught it.")] = ""
     source_event_id: Annotated[str, Field(description="The event that taught it.")] = ""
+    etag: Annotated[
+        str,
+        Field(
+            description="update, delete, restore: the lesson's etag as you read it; refused if the "
+            "lesson has changed since."
+        ),
+    ] = ""
     include_archived: Annotated[bool, Field(description="list, search: archived ones too.")] = False
     limit: Annotated[int, Field(ge=1, le=100, description="list, search: lessons at most.")] = 10
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
@@ -139,13 +148,18 @@ async def _update(call: Call, given: LearnArguments) -> Reply:
             "agentId, project, context, sourceSessionId or sourceEventId.",
             "MISSING_REQUIRED_FIELD",
         )
-    answer = await call.client.update_lesson(given.lesson_id, **changes)
+    answer = await call.client.update_lesson(given.lesson_id, **changes, etag=given.etag)
     return _one(given, answer.lesson, "Updated lesson {0.id}: {0.title}")
 
 
 async def _delete(call: Call, given: LearnArguments) -> Reply:
-    answer = await call.client.delete_lesson(given.lesson_id)
+    answer = await call.client.delete_lesson(given.lesson_id, etag=given.etag)
     return _one(given, answer.lesson, "Archived lesson {0.id}: {0.title}")
+
+
+async def _restore(call: Call, given: LearnArguments) -> Reply:
+    answer = await call.client.undelete_lesson(given.lesson_id, etag=given.etag)
+    return _one(given, answer.lesson, "Restored lesson {0.id}: {0.title}")
 
 
 async def _list(call: Call, given: LearnArguments) -> Reply:
@@ -187,6 +201,7 @@ _ACTIONS: dict[str, Callable[[Call, LearnArguments], Awaitable[Reply]]] = {
     "get": _get,
     "update": _update,
     "delete": _delete,
+    "restore": _restore,
     "search": _search,
 }
 
@@ -196,7 +211,7 @@ TOOLS = (
         title="Keep lessons",
         description=(
             "Your notebook of lessons: short insights that should change what you do next time. "
-            "One action a call: save, list, get, update, delete (archives), search.\n"
+            "One action a call: save, list, get, update, delete (archives), restore, search.\n"
             "Use it to save a lesson when a problem took more than one attempt, when a user "
             "corrects you, or when you find a rule that holds beyond this task; and to search "
             "before work of a kind you have done before. Write what makes sense without this "

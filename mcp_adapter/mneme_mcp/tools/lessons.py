@@ -28,6 +28,7 @@ class LessonOutput(CamelOutput):
     created_at: str = ""
     updated_at: str = ""
     archived_at: str = ""
+    etag: str = ""
     score: float | None = None
 
 

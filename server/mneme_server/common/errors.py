@@ -25,6 +25,7 @@ class Reason(Enum):
     ALREADY_EXISTS = auto()
     SESSION_NOT_FOUND = auto()
     CONSTRAINT_VIOLATION = auto()
+    ETAG_MISMATCH = auto()
     RATE_LIMITED = auto()
     QUEUE_FULL = auto()
     TOO_MANY_STREAMS = auto()
@@ -104,6 +105,12 @@ class FailedPrecondition(MnemeError):
     """The state does not allow it; retrying will not help until someone changes the state."""
 
     default_reason = Reason.CONSTRAINT_VIOLATION
+
+
+class Aborted(MnemeError):
+    """What the caller read has changed since; it must read again before it decides."""
+
+    default_reason = Reason.ETAG_MISMATCH
 
 
 class ResourceExhausted(MnemeError):

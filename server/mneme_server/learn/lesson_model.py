@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import IntEnum
+
+from mneme_server.common.canonical import canonical_json
+
+_ETAG_DIGITS = 32
 
 
 class Importance(IntEnum):
@@ -40,6 +45,17 @@ class Lesson:
     def text(self) -> str:
         """What the lesson is found by."""
         return f"{self.title}: {self.content}"
+
+    @property
+    def etag(self) -> str:
+        """What tells this state of the lesson from others: 32 hexadecimal digits.
+
+        Made of what callers change and when, and of no access: reading changes nothing.
+        """
+        said = [getattr(self, name) for name in CONTENT_FIELDS]
+        times = [self.created_us, self.updated_us, self.archived_us]
+        state = canonical_json([self.id, *said, *times])
+        return hashlib.sha256(state.encode()).hexdigest()[:_ETAG_DIGITS]
 
     def same_content(self, other: Lesson) -> bool:
         """Whether it says the same, whatever its counts and times."""

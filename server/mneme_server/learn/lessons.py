@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mneme_server.common.clock import later_us, now_us
-from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound
+from mneme_server.common.errors import Aborted, AlreadyExists, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter, Scope
 from mneme_server.corpus.ports import Matrix, TextEmbedder
@@ -82,18 +82,23 @@ class Lessons:
         ]
         return found, answer
 
-    def update(self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any]) -> Lesson:
+    def update(
+        self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> Lesson:
         """Change the given fields, of those in `lesson_model.CONTENT_FIELDS`.
+
+        What others change meanwhile is kept; with an `etag` it is the reason to refuse.
 
         Raises:
             NotFound: there is no such lesson.
+            Aborted: `etag` is given and is not the lesson's any more.
             FailedPrecondition: it is archived.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as memory:
             while True:
                 with memory.read() as unit:
-                    before = _existing(unit, lesson_id)
+                    before = _existing(unit, lesson_id, etag)
                 _require_active(before)
                 after = replace(before, **changes)
                 if after.same_content(before):
@@ -103,8 +108,8 @@ class Lessons:
                 if vectors is None:
                     memory.require_room(1)
                 with memory.write() as unit:
-                    now = _existing(unit, lesson_id)
-                    if not now.same_content(before) or now.archived_us is not None:
+                    now = _existing(unit, lesson_id, etag)
+                    if now.etag != before.etag:
                         continue  # Somebody else changed it meanwhile: start from that.
                     after = replace(
                         after, access_count=now.access_count, last_accessed_us=now.last_accessed_us
@@ -114,18 +119,38 @@ class Lessons:
                     unit.documents.add([_document(after)], vectors)
                 return after
 
-    def archive(self, tenant_id: str, lesson_id: str) -> Lesson:
+    def archive(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
         """Archive the lesson; doing so again changes nothing.
 
         Raises:
             NotFound: there is no such lesson.
+            Aborted: `etag` is given and is not the lesson's any more.
         """
+        return self._set_archived(tenant_id, lesson_id, now_us(), etag)
+
+    def restore(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
+        """Bring an archived lesson back; one that is not archived stays as it is.
+
+        Raises:
+            NotFound: there is no such lesson.
+            Aborted: `etag` is given and is not the lesson's any more.
+        """
+        return self._set_archived(tenant_id, lesson_id, None, etag)
+
+    def _set_archived(
+        self, tenant_id: str, lesson_id: str, archived_us: int | None, etag: str
+    ) -> Lesson:
+        """Save since when the lesson is archived, unless it already is what is wanted.
+
+        Its document keeps its vector: nothing is embedded.
+        """
+        archived = archived_us is not None
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
-            lesson = _existing(unit, lesson_id)
-            if lesson.archived_us is None:
-                lesson = replace(lesson, archived_us=now_us())
+            lesson = _existing(unit, lesson_id, etag)
+            if archived != (lesson.archived_us is not None):
+                lesson = replace(lesson, archived_us=archived_us)
                 unit.lessons.save([lesson])
-                unit.documents.set_archived(Scope.LESSON, lesson_id, archived=True)
+                unit.documents.set_archived(Scope.LESSON, lesson_id, archived=archived)
             return lesson
 
     def import_(
@@ -215,10 +240,16 @@ def _completed(lesson: Lesson, now: int) -> Lesson:
     )
 
 
-def _existing(unit: LessonsUnit, lesson_id: str) -> Lesson:
+def _existing(unit: LessonsUnit, lesson_id: str, etag: str = "") -> Lesson:
+    """Return the lesson, which must still have this etag, if one is given."""
     lesson = unit.lessons.get_many([lesson_id]).get(lesson_id)
     if lesson is None:
         raise NotFound(f"there is no lesson {lesson_id!r}", field="lesson_id")
+    if etag and etag != lesson.etag:
+        raise Aborted(
+            f"lesson {lesson_id!r} has changed: {etag!r} is not its etag any more; read the lesson"
+            " again before you change it"
+        )
     return lesson
 
 

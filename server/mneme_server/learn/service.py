@@ -79,13 +79,22 @@ class LearnServicer:
         named = named_fields(request)
         validate(convert.changed_fields_only(request.lesson, named), prefix="lesson")
         changes = convert.lesson_changes(request.lesson, named)
-        lesson = self._lessons.update(call.tenant, request.lesson.id, changes)
+        lesson = self._lessons.update(
+            call.tenant, request.lesson.id, changes, etag=request.lesson.etag
+        )
         return pb.UpdateLessonResponse(lesson=convert.lesson(lesson))
 
     def DeleteLesson(self, request: pb.DeleteLessonRequest, call: Call) -> pb.DeleteLessonResponse:
         """Archive a lesson."""
-        lesson = self._lessons.archive(call.tenant, request.lesson_id)
+        lesson = self._lessons.archive(call.tenant, request.lesson_id, etag=request.etag)
         return pb.DeleteLessonResponse(lesson=convert.lesson(lesson))
+
+    def UndeleteLesson(
+        self, request: pb.UndeleteLessonRequest, call: Call
+    ) -> pb.UndeleteLessonResponse:
+        """Bring an archived lesson back."""
+        lesson = self._lessons.restore(call.tenant, request.lesson_id, etag=request.etag)
+        return pb.UndeleteLessonResponse(lesson=convert.lesson(lesson))
 
     def ImportLessons(
         self, request: pb.ImportLessonsRequest, call: Call

@@ -17,6 +17,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from mneme.v1 import errors_pb2
 
 from mneme_server.common.errors import (
+    Aborted,
     AlreadyExists,
     DataLoss,
     FailedPrecondition,
@@ -45,6 +46,7 @@ CODES: Mapping[type[MnemeError], grpc.StatusCode] = {
     NotFound: grpc.StatusCode.NOT_FOUND,
     AlreadyExists: grpc.StatusCode.ALREADY_EXISTS,
     FailedPrecondition: grpc.StatusCode.FAILED_PRECONDITION,
+    Aborted: grpc.StatusCode.ABORTED,
     ResourceExhausted: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
     DataLoss: grpc.StatusCode.DATA_LOSS,

@@ -354,10 +354,29 @@ async def test_a_lesson_lives_from_save_to_delete(host: Client) -> None:
     assert changed["lesson"]["content"] == "Pin them."
     await learn(action="delete", id=saved["id"])
     assert (await learn(action="get", id=saved["id"]))["lesson"]["archivedAt"]
-    left = (await learn(action="list"))["lessons"]
+    left = (await learn(action="list")).get("lessons", [])
     assert saved["id"] not in {one["id"] for one in left}
     with_archived = (await learn(action="list", includeArchived=True))["lessons"]
     assert saved["id"] in {one["id"] for one in with_archived}
+    restored = (await learn(action="restore", id=saved["id"]))["lesson"]
+    assert "archivedAt" not in restored
+    assert saved["id"] in {one["id"] for one in (await learn(action="list"))["lessons"]}
+
+
+async def test_a_lesson_that_has_changed_is_not_overwritten_with_an_old_etag(host: Client) -> None:
+    saved = await host.call_tool(
+        "agentlens_learn", {"action": "save", "title": "Ports", "content": "Ask for port 0."}
+    )
+    lesson = (saved.structured_content or {})["lesson"]
+    change = {"action": "update", "id": lesson["id"], "etag": lesson["etag"]}
+    changed = await host.call_tool("agentlens_learn", {**change, "title": "A port"})
+    assert not changed.is_error
+    late = await host.call_tool("agentlens_learn", {**change, "title": "Any port"})
+    assert late.is_error
+    error = (late.structured_content or {})["error"]
+    assert (error["code"], error["reason"]) == ("ABORTED", "ETAG_MISMATCH")
+    assert not error["retryable"]
+    assert "read the lesson again" in text_of(late)
 
 
 async def test_lists_and_objects_may_come_as_json_text(host: Client) -> None:

@@ -32,13 +32,13 @@ SHARED = {"--address", "--api-key", "--tls", "--ca", "--insecure", "--timeout", 
 
 
 def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
-    lessons = ["list", "create", "get", "update", "delete", "search", "import", "export"]
+    lessons = ["list", "create", "get", "update", "delete", "restore", "search"]
     assert {" ".join(path) for path in COMMANDS} == {
         *["call", "recall", "agents", "status", "import", "reflect", "log"],
         *["context", "sleep", "wake-up", "timeline"],
         *[f"reflections {n}" for n in ["list", "search", "store", "summary"]],
         *[f"knowledge {n}" for n in ["query", "sync"]],
-        *[f"lessons {n}" for n in lessons],
+        *[f"lessons {n}" for n in [*lessons, "import", "export"]],
         *[f"sessions {n}" for n in ["list", "search", "show", "start", "end"]],
         *[f"events {n}" for n in ["list", "record", "watch", "verify"]],
         *[f"admin tenants {n}" for n in ["list", "create", "delete"]],

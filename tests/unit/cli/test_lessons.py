@@ -16,6 +16,7 @@ from mneme.messages import (
     Lesson,
     ListLessonsResponse,
     SearchLessonsResponse,
+    UndeleteLessonResponse,
     UpdateLessonResponse,
 )
 from unit.cli.command import mneme
@@ -135,6 +136,33 @@ def test_deleting_archives(served: ScriptedServer) -> None:
     served.on("DeleteLesson", DeleteLessonResponse(lesson=LESSON))
     assert mneme("lessons", "delete", "l").out == "archived l\n"
     assert served.last("DeleteLesson").lesson_id == "l"
+
+
+def test_restoring_brings_an_archived_lesson_back(served: ScriptedServer) -> None:
+    served.on("UndeleteLesson", UndeleteLessonResponse(lesson=LESSON))
+    assert mneme("lessons", "restore", "l").out == "restored l\n"
+    assert served.last("UndeleteLesson").lesson_id == "l"
+
+
+def test_a_change_takes_an_etag_which_get_shows(served: ScriptedServer) -> None:
+    served.on("GetLesson", GetLessonResponse(lesson=Lesson(id="l", etag="e1")))
+    assert "Etag    e1" in mneme("lessons", "get", "l").out
+    for command, rpc in (("delete", "DeleteLesson"), ("restore", "UndeleteLesson")):
+        mneme("lessons", command, "l", "--etag", "e1")
+        assert served.last(rpc).etag == "e1"
+    mneme("lessons", "update", "l", "--title", "T", "--etag", "e1")
+    request = served.last("UpdateLesson")
+    assert (request.lesson.etag, list(request.update_mask.paths)) == ("e1", ["title"])
+
+
+def test_a_change_of_what_has_changed_says_so(served: ScriptedServer) -> None:
+    served.on(
+        "DeleteLesson",
+        lambda request, context: failure(context, "ABORTED", "it moved", reason="ETAG_MISMATCH"),
+    )
+    result = mneme("lessons", "delete", "l", "--etag", "e1")
+    assert result.code != 0
+    assert result.err == "mneme: it moved [ETAG_MISMATCH]\n"
 
 
 def test_a_search_shows_scores_and_contents(served: ScriptedServer) -> None:

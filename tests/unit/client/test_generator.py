@@ -11,6 +11,7 @@ import pytest
 from clientgen import description, rules
 from clientgen.description import Api, GenerationError, Rpc, describe
 from clientgen.render import write
+from clientgen.signature import signature
 from clientgen.telling import tell
 
 ROOT = Path(__file__).parents[3]
@@ -256,6 +257,15 @@ def test_an_update_takes_the_fields_that_the_mask_may_name(later: Api) -> None:
     assert update is not None
     assert update.id_parameter == "policy_id"
     assert [field.name for field in update.fields] == ["name"]
+    assert update.etag is None
+
+
+def test_an_update_of_what_has_an_etag_takes_one(tmp_path: Path) -> None:
+    etag = "message Policy {\n  // The etag.\n  string etag = 9;\n"
+    text = LATER_SERVICE.replace("message Policy {\n", etag)
+    head = signature(rpc(describe(compiled(tmp_path, text)), "LearningService", "UpdatePolicy"))
+    assert [name for name, _ in head.arguments] == ["policy_id", "name", "etag"]
+    assert head.request[-2:] == ["    etag,", "),"]
 
 
 def test_an_update_whose_mask_names_no_field_stops_the_generator(tmp_path: Path) -> None:

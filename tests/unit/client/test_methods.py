@@ -118,6 +118,16 @@ def test_an_update_changes_exactly_what_is_given(
     assert request.lesson.id == "l1"
     assert request.lesson.content == "new"
     assert list(request.update_mask.paths) == ["content", "category", "tags"]
+    assert not request.lesson.etag
+
+
+def test_an_update_with_an_etag_sends_it_and_does_not_name_it_as_changed(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    client.call("update_lesson", "l1", content="new", etag="e1")
+    request = served.last("UpdateLesson")
+    assert request.lesson.etag == "e1"
+    assert list(request.update_mask.paths) == ["content"]
 
 
 def test_an_update_of_nothing_is_refused_before_it_is_sent(
@@ -125,6 +135,8 @@ def test_an_update_of_nothing_is_refused_before_it_is_sent(
 ) -> None:
     with pytest.raises(ValueError, match="at least one field to change: title, content"):
         client.call("update_lesson", "l1")
+    with pytest.raises(ValueError, match="at least one field"):
+        client.call("update_lesson", "l1", etag="e1")
     assert served.seen == []
 
 

@@ -34,6 +34,7 @@ SCOPES = {
     "LearnService/SearchLessons": "read",
     "LearnService/UpdateLesson": "write",
     "LearnService/DeleteLesson": "write",
+    "LearnService/UndeleteLesson": "write",
     "LearnService/ImportLessons": "write",
     "LearnService/ExportLessons": "read",
     "LearnService/StoreReflection": "write",

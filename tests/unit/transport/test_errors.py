@@ -28,6 +28,7 @@ TABLE: list[tuple[MnemeError, StatusCode, str, bool]] = [
     (errors.NotFound("m"), StatusCode.NOT_FOUND, "NOT_FOUND", False),
     (errors.AlreadyExists("m"), StatusCode.ALREADY_EXISTS, "ALREADY_EXISTS", False),
     (errors.FailedPrecondition("m"), StatusCode.FAILED_PRECONDITION, "CONSTRAINT_VIOLATION", False),
+    (errors.Aborted("m"), StatusCode.ABORTED, "ETAG_MISMATCH", False),
     (errors.ResourceExhausted("m"), StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", True),
     (errors.Unavailable("m"), StatusCode.UNAVAILABLE, "TRANSACTION_FAILED", True),
     (errors.DataLoss("m"), StatusCode.DATA_LOSS, "DATA_DAMAGED", False),

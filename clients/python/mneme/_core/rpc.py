@@ -82,8 +82,12 @@ class Rpc(Generic[RequestT, AnswerT]):
         return self.build({wrapped: item} if wrapped else item)
 
 
-def update_of(resource: str, resource_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+def update_of(
+    resource: str, resource_id: str, changes: Mapping[str, Any], etag: str | None = None
+) -> dict[str, Any]:
     """The request that changes the given fields of a resource; None means unchanged.
+
+    With an etag it is refused when the resource has another by then.
 
     Raises:
         ArgumentError: nothing is given.
@@ -91,7 +95,7 @@ def update_of(resource: str, resource_id: str, changes: Mapping[str, Any]) -> di
     given = {name: value for name, value in changes.items() if value is not None}
     if not given:
         raise ArgumentError(f"give at least one field to change: {', '.join(changes)}")
-    return {resource: {"id": resource_id, **given}, "update_mask": list(given)}
+    return {resource: {"id": resource_id, "etag": etag, **given}, "update_mask": list(given)}
 
 
 def fields_of(message: Message) -> dict[str, Any]:

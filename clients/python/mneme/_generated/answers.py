@@ -984,6 +984,17 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     archived_at: datetime | None
     """When it was archived; unset unless it is."""
 
+    etag: str
+    """Stands for the lesson's content and times, without its accesses: it changes
+    when they do. The server gives it with every lesson. Given back with an
+    update, a delete or an undelete, it has the call refused (ABORTED) if the
+    lesson is not what it was; empty: whatever the lesson is by then. Clients
+    send a call again whose answer was lost. If the first one arrived, the
+    second is refused, so read the lesson before you take somebody else to have
+    changed it. Opaque: compare it with others, and do not take it apart.
+    Up to 100 characters, on one line.
+    """
+
 
 class ListAgentsResponse(
     Answer[event_service_pb2.ListAgentsResponse], of=event_service_pb2.ListAgentsResponse
@@ -2224,6 +2235,15 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
     """The range in days, from the first point to the last."""
 
 
+class UndeleteLessonResponse(
+    Answer[learn_service_pb2.UndeleteLessonResponse], of=learn_service_pb2.UndeleteLessonResponse
+):
+    """The lesson that is back."""
+
+    lesson: Lesson
+    """The lesson, without archived_at."""
+
+
 class UpdateLessonResponse(
     Answer[learn_service_pb2.UpdateLessonResponse], of=learn_service_pb2.UpdateLessonResponse
 ):
@@ -2420,6 +2440,7 @@ __all__ = [
     "ToolSequences",
     "ToolUse",
     "TrendTest",
+    "UndeleteLessonResponse",
     "UpdateLessonResponse",
     "VerifyEventsResponse",
     "WakeUpResponse",

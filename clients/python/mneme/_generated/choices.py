@@ -35,6 +35,7 @@ ErrorReasonChoice = Literal[
     "already_exists",
     "session_not_found",
     "constraint_violation",
+    "etag_mismatch",
     "rate_limited",
     "queue_full",
     "too_many_streams",

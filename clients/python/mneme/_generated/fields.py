@@ -127,6 +127,16 @@ class LessonFields(TypedDict, total=False):
     """When its content last changed."""
     archived_at: datetime
     """When it was archived; unset unless it is."""
+    etag: str
+    """Stands for the lesson's content and times, without its accesses: it changes
+    when they do. The server gives it with every lesson. Given back with an
+    update, a delete or an undelete, it has the call refused (ABORTED) if the
+    lesson is not what it was; empty: whatever the lesson is by then. Clients
+    send a call again whose answer was lost. If the first one arrived, the
+    second is refused, so read the lesson before you take somebody else to have
+    changed it. Opaque: compare it with others, and do not take it apart.
+    Up to 100 characters, on one line.
+    """
 
 
 class LessonFilterFields(TypedDict, total=False):

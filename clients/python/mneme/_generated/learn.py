@@ -26,6 +26,7 @@ from mneme._generated.answers import (
     SearchReflectionsResponse,
     StoreReflectionResponse,
     SummarizeReflectionsResponse,
+    UndeleteLessonResponse,
     UpdateLessonResponse,
 )
 from mneme._generated.choices import (
@@ -83,6 +84,13 @@ _DELETE_LESSON = Rpc(
     method="DeleteLesson",
     request=learn_service_pb2.DeleteLessonRequest,
     answer=DeleteLessonResponse,
+    repeatable=True,
+)
+_UNDELETE_LESSON = Rpc(
+    service="mneme.v1.LearnService",
+    method="UndeleteLesson",
+    request=learn_service_pb2.UndeleteLessonRequest,
+    answer=UndeleteLessonResponse,
     repeatable=True,
 )
 _IMPORT_LESSONS = Rpc(
@@ -150,6 +158,7 @@ RPCS = (
     _SEARCH_LESSONS,
     _UPDATE_LESSON,
     _DELETE_LESSON,
+    _UNDELETE_LESSON,
     _IMPORT_LESSONS,
     _EXPORT_LESSONS,
     _STORE_REFLECTION,
@@ -376,15 +385,18 @@ class LearnMethods(SyncCaller):
         context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateLessonResponse:
-        """Changes the fields of a lesson that the mask names.
+        """Changes the fields of a lesson that the mask names. With `lesson.etag` it
+        does so only if nobody has changed the lesson since that etag was read.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
+        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
+        cannot be embedded soon and too much waits already (nothing is changed).
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
@@ -406,6 +418,13 @@ class LearnMethods(SyncCaller):
                 here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
                 Up to 200 characters, on one line.
+            etag: Stands for the lesson's content and times, without its accesses: it changes
+                when they do. The server gives it with every lesson. Given back with an update,
+                a delete or an undelete, it has the call refused (ABORTED) if the lesson is not
+                what it was; empty: whatever the lesson is by then. Clients send a call again
+                whose answer was lost. If the first one arrived, the second is refused, so read
+                the lesson before you take somebody else to have changed it. Opaque: compare it
+                with others, and do not take it apart. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -428,6 +447,7 @@ class LearnMethods(SyncCaller):
                     "source_session_id": source_session_id,
                     "source_event_id": source_event_id,
                 },
+                etag,
             ),
             timeout,
         )
@@ -436,17 +456,21 @@ class LearnMethods(SyncCaller):
         self,
         lesson_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteLessonResponse:
         """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
         for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing.
+        changes nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
+            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -456,6 +480,40 @@ class LearnMethods(SyncCaller):
             _DELETE_LESSON,
             {
                 "lesson_id": lesson_id,
+                "etag": etag,
+            },
+            timeout,
+        )
+
+    def undelete_lesson(
+        self,
+        lesson_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UndeleteLessonResponse:
+        """Brings an archived lesson back: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so
+        that the call may be repeated, as DeleteLesson may.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
+
+        Args:
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
+            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
+                characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The lesson that is back.
+        """
+        return self._unary(
+            _UNDELETE_LESSON,
+            {
+                "lesson_id": lesson_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -476,8 +534,8 @@ class LearnMethods(SyncCaller):
         embedded soon and too much waits already (nothing is brought in).
 
         Args:
-            lessons: The lessons. Empty ids are made; given times and counts are kept. Required;
-                up to 500 entries.
+            lessons: The lessons. Empty ids are made; given times and counts are kept; etags are
+                not looked at. Required; up to 500 entries.
             on_conflict: What to do when an id is taken by other content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1042,15 +1100,18 @@ class AsyncLearnMethods(AsyncCaller):
         context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateLessonResponse:
-        """Changes the fields of a lesson that the mask names.
+        """Changes the fields of a lesson that the mask names. With `lesson.etag` it
+        does so only if nobody has changed the lesson since that etag was read.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
+        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
+        cannot be embedded soon and too much waits already (nothing is changed).
 
         Args:
             lesson_id: The lesson: its id (required) and the new values of the fields that the
@@ -1072,6 +1133,13 @@ class AsyncLearnMethods(AsyncCaller):
                 here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
                 Up to 200 characters, on one line.
+            etag: Stands for the lesson's content and times, without its accesses: it changes
+                when they do. The server gives it with every lesson. Given back with an update,
+                a delete or an undelete, it has the call refused (ABORTED) if the lesson is not
+                what it was; empty: whatever the lesson is by then. Clients send a call again
+                whose answer was lost. If the first one arrived, the second is refused, so read
+                the lesson before you take somebody else to have changed it. Opaque: compare it
+                with others, and do not take it apart. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1094,6 +1162,7 @@ class AsyncLearnMethods(AsyncCaller):
                     "source_session_id": source_session_id,
                     "source_event_id": source_event_id,
                 },
+                etag,
             ),
             timeout,
         )
@@ -1102,17 +1171,21 @@ class AsyncLearnMethods(AsyncCaller):
         self,
         lesson_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteLessonResponse:
         """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
         for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing.
+        changes nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
+            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1122,6 +1195,40 @@ class AsyncLearnMethods(AsyncCaller):
             _DELETE_LESSON,
             {
                 "lesson_id": lesson_id,
+                "etag": etag,
+            },
+            timeout,
+        )
+
+    async def undelete_lesson(
+        self,
+        lesson_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UndeleteLessonResponse:
+        """Brings an archived lesson back: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so
+        that the call may be repeated, as DeleteLesson may.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
+
+        Args:
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
+            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
+                characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The lesson that is back.
+        """
+        return await self._unary(
+            _UNDELETE_LESSON,
+            {
+                "lesson_id": lesson_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -1142,8 +1249,8 @@ class AsyncLearnMethods(AsyncCaller):
         embedded soon and too much waits already (nothing is brought in).
 
         Args:
-            lessons: The lessons. Empty ids are made; given times and counts are kept. Required;
-                up to 500 entries.
+            lessons: The lessons. Empty ids are made; given times and counts are kept; etags are
+                not looked at. Required; up to 500 entries.
             on_conflict: What to do when an id is taken by other content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 

@@ -115,6 +115,8 @@ from mneme.v1.learn_service_pb2 import (
     ListLessonsResponse,
     SearchLessonsRequest,
     SearchLessonsResponse,
+    UndeleteLessonRequest,
+    UndeleteLessonResponse,
     UpdateLessonRequest,
     UpdateLessonResponse,
 )
@@ -342,6 +344,8 @@ __all__ = [
     "ToolUse",
     "Trend",
     "TrendTest",
+    "UndeleteLessonRequest",
+    "UndeleteLessonResponse",
     "UpdateLessonRequest",
     "UpdateLessonResponse",
     "VerifyEventsRequest",

@@ -33,6 +33,12 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", help="A label; repeatab
 Archived = Annotated[bool, typer.Option("--archived", help="Archived lessons too.")]
 Context = Annotated[Any, typer.Option(parser=json_object, metavar="JSON", help="Free JSON.")]
 SourceSession = Annotated[str | None, typer.Option(metavar="ID", help="What taught it.")]
+Etag = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ETAG", help="Its etag as `get` shows it: refuse if it has changed since."
+    ),
+]
 SourceEvent = Annotated[str | None, typer.Option(metavar="ID", help="What taught it.")]
 
 _COLUMNS = (
@@ -154,6 +160,7 @@ def update(
     context: Context = None,
     source_session: SourceSession = None,
     source_event: SourceEvent = None,
+    etag: Etag = None,
 ) -> None:
     """Change what is given of a lesson; "" empties a field."""
     with cli.connect() as client:
@@ -170,16 +177,25 @@ def update(
             context=context,
             source_session_id=source_session,
             source_event_id=source_event,
+            etag=etag,
         )
     cli.out.done(f"updated {lesson_id}", answer.lesson)
 
 
 @app.command()
-def delete(cli: Cli, lesson_id: LessonId) -> None:
+def delete(cli: Cli, *, lesson_id: LessonId, etag: Etag = None) -> None:
     """Archive a lesson: it leaves lists and searches, and stays reachable by its id."""
     with cli.connect() as client:
-        answer = client.delete_lesson(lesson_id)
+        answer = client.delete_lesson(lesson_id, etag=etag)
     cli.out.done(f"archived {lesson_id}", answer.lesson)
+
+
+@app.command()
+def restore(cli: Cli, *, lesson_id: LessonId, etag: Etag = None) -> None:
+    """Bring an archived lesson back into lists and searches."""
+    with cli.connect() as client:
+        answer = client.undelete_lesson(lesson_id, etag=etag)
+    cli.out.done(f"restored {lesson_id}", answer.lesson)
 
 
 @app.command()
@@ -363,6 +379,7 @@ def _facts(lesson: Lesson) -> list[tuple[str, str]]:
         ("Created", cells.when(lesson.created_at)),
         ("Updated", cells.when(lesson.updated_at)),
         ("Archived", cells.when(lesson.archived_at)),
+        ("Etag", cells.preview(lesson.etag)),
     ]
 
 

@@ -19,6 +19,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_ALREADY_EXISTS: _ClassVar[ErrorReason]
     ERROR_REASON_SESSION_NOT_FOUND: _ClassVar[ErrorReason]
     ERROR_REASON_CONSTRAINT_VIOLATION: _ClassVar[ErrorReason]
+    ERROR_REASON_ETAG_MISMATCH: _ClassVar[ErrorReason]
     ERROR_REASON_RATE_LIMITED: _ClassVar[ErrorReason]
     ERROR_REASON_QUEUE_FULL: _ClassVar[ErrorReason]
     ERROR_REASON_TOO_MANY_STREAMS: _ClassVar[ErrorReason]
@@ -49,6 +50,7 @@ ERROR_REASON_NOT_FOUND: ErrorReason
 ERROR_REASON_ALREADY_EXISTS: ErrorReason
 ERROR_REASON_SESSION_NOT_FOUND: ErrorReason
 ERROR_REASON_CONSTRAINT_VIOLATION: ErrorReason
+ERROR_REASON_ETAG_MISMATCH: ErrorReason
 ERROR_REASON_RATE_LIMITED: ErrorReason
 ERROR_REASON_QUEUE_FULL: ErrorReason
 ERROR_REASON_TOO_MANY_STREAMS: ErrorReason

@@ -29,7 +29,7 @@ IMPORT_CONFLICT_SKIP: ImportConflict
 IMPORT_CONFLICT_REPLACE: ImportConflict
 
 class Lesson(_message.Message):
-    __slots__ = ("id", "title", "content", "category", "importance", "agent_id", "project", "tags", "context", "source_session_id", "source_event_id", "access_count", "last_accessed_at", "created_at", "updated_at", "archived_at")
+    __slots__ = ("id", "title", "content", "category", "importance", "agent_id", "project", "tags", "context", "source_session_id", "source_event_id", "access_count", "last_accessed_at", "created_at", "updated_at", "archived_at", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +46,7 @@ class Lesson(_message.Message):
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
     ARCHIVED_AT_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     title: str
     content: str
@@ -62,7 +63,8 @@ class Lesson(_message.Message):
     created_at: _timestamp_pb2.Timestamp
     updated_at: _timestamp_pb2.Timestamp
     archived_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., category: _Optional[str] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., context: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., source_session_id: _Optional[str] = ..., source_event_id: _Optional[str] = ..., access_count: _Optional[int] = ..., last_accessed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., archived_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., category: _Optional[str] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., context: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., source_session_id: _Optional[str] = ..., source_event_id: _Optional[str] = ..., access_count: _Optional[int] = ..., last_accessed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., archived_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class CreateLessonRequest(_message.Message):
     __slots__ = ("title", "content", "category", "importance", "agent_id", "project", "tags", "context", "source_session_id", "source_event_id", "lesson_id")
@@ -191,12 +193,28 @@ class UpdateLessonResponse(_message.Message):
     def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ...) -> None: ...
 
 class DeleteLessonRequest(_message.Message):
-    __slots__ = ("lesson_id",)
+    __slots__ = ("lesson_id", "etag")
     LESSON_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     lesson_id: str
-    def __init__(self, lesson_id: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, lesson_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeleteLessonResponse(_message.Message):
+    __slots__ = ("lesson",)
+    LESSON_FIELD_NUMBER: _ClassVar[int]
+    lesson: Lesson
+    def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ...) -> None: ...
+
+class UndeleteLessonRequest(_message.Message):
+    __slots__ = ("lesson_id", "etag")
+    LESSON_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    lesson_id: str
+    etag: str
+    def __init__(self, lesson_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
+
+class UndeleteLessonResponse(_message.Message):
     __slots__ = ("lesson",)
     LESSON_FIELD_NUMBER: _ClassVar[int]
     lesson: Lesson

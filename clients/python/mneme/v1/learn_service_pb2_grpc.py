@@ -73,6 +73,11 @@ class LearnServiceStub:
                 request_serializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonResponse.FromString,
                 _registered_method=True)
+        self.UndeleteLesson = channel.unary_unary(
+                '/mneme.v1.LearnService/UndeleteLesson',
+                request_serializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonResponse.FromString,
+                _registered_method=True)
         self.ImportLessons = channel.unary_unary(
                 '/mneme.v1.LearnService/ImportLessons',
                 request_serializer=mneme_dot_v1_dot_learn__service__pb2.ImportLessonsRequest.SerializeToString,
@@ -171,13 +176,15 @@ class LearnServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateLesson(self, request, context):
-        """Changes the fields of a lesson that the mask names.
+        """Changes the fields of a lesson that the mask names. With `lesson.etag` it
+        does so only if nobody has changed the lesson since that etag was read.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
+        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
+        cannot be embedded soon and too much waits already (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -186,10 +193,24 @@ class LearnServiceServicer:
     def DeleteLesson(self, request, context):
         """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
         for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing.
+        changes nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UndeleteLesson(self, request, context):
+        """Brings an archived lesson back: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so
+        that the call may be repeated, as DeleteLesson may.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -319,6 +340,11 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     servicer.DeleteLesson,
                     request_deserializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonResponse.SerializeToString,
+            ),
+            'UndeleteLesson': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndeleteLesson,
+                    request_deserializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonResponse.SerializeToString,
             ),
             'ImportLessons': grpc.unary_unary_rpc_method_handler(
                     servicer.ImportLessons,
@@ -530,6 +556,33 @@ class LearnService:
             '/mneme.v1.LearnService/DeleteLesson',
             mneme_dot_v1_dot_learn__service__pb2.DeleteLessonRequest.SerializeToString,
             mneme_dot_v1_dot_learn__service__pb2.DeleteLessonResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndeleteLesson(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/UndeleteLesson',
+            mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonRequest.SerializeToString,
+            mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonResponse.FromString,
             options,
             channel_credentials,
             insecure,

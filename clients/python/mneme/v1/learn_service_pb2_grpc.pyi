@@ -74,21 +74,33 @@ class LearnServiceStub:
     Errors: INVALID_ARGUMENT.
     """
     UpdateLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.UpdateLessonRequest, _learn_service_pb2.UpdateLessonResponse]
-    """Changes the fields of a lesson that the mask names.
+    """Changes the fields of a lesson that the mask names. With `lesson.etag` it
+    does so only if nobody has changed the lesson since that etag was read.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-    soon and too much waits already (nothing is changed).
+    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
+    the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
+    cannot be embedded soon and too much waits already (nothing is changed).
     """
     DeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]
     """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
     for, and stays reachable by its id and by Recall. Archiving it again
-    changes nothing.
+    changes nothing. UndeleteLesson brings it back.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given and is no longer the lesson's (nothing is changed).
+    """
+    UndeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.UndeleteLessonRequest, _learn_service_pb2.UndeleteLessonResponse]
+    """Brings an archived lesson back: ListLessons and SearchLessons find it again
+    when the call returns. A lesson that is not archived stays as it is, so
+    that the call may be repeated, as DeleteLesson may.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given and is no longer the lesson's (nothing is changed).
     """
     ImportLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]
     """Brings in lessons as ExportLessons gives them, all or none. Those that are
@@ -193,21 +205,33 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Errors: INVALID_ARGUMENT.
     """
     UpdateLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.UpdateLessonRequest, _learn_service_pb2.UpdateLessonResponse]  # type: ignore[assignment]
-    """Changes the fields of a lesson that the mask names.
+    """Changes the fields of a lesson that the mask names. With `lesson.etag` it
+    does so only if nobody has changed the lesson since that etag was read.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-    soon and too much waits already (nothing is changed).
+    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
+    the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
+    cannot be embedded soon and too much waits already (nothing is changed).
     """
     DeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]  # type: ignore[assignment]
     """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
     for, and stays reachable by its id and by Recall. Archiving it again
-    changes nothing.
+    changes nothing. UndeleteLesson brings it back.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given and is no longer the lesson's (nothing is changed).
+    """
+    UndeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.UndeleteLessonRequest, _learn_service_pb2.UndeleteLessonResponse]  # type: ignore[assignment]
+    """Brings an archived lesson back: ListLessons and SearchLessons find it again
+    when the call returns. A lesson that is not archived stays as it is, so
+    that the call may be repeated, as DeleteLesson may.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given and is no longer the lesson's (nothing is changed).
     """
     ImportLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]  # type: ignore[assignment]
     """Brings in lessons as ExportLessons gives them, all or none. Those that are
@@ -339,13 +363,15 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learn_service_pb2.UpdateLessonRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.UpdateLessonResponse, _abc.Awaitable[_learn_service_pb2.UpdateLessonResponse]]:
-        """Changes the fields of a lesson that the mask names.
+        """Changes the fields of a lesson that the mask names. With `lesson.etag` it
+        does so only if nobody has changed the lesson since that etag was read.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
+        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
+        cannot be embedded soon and too much waits already (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -356,10 +382,26 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learn_service_pb2.DeleteLessonResponse, _abc.Awaitable[_learn_service_pb2.DeleteLessonResponse]]:
         """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
         for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing.
+        changes nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
+        """
+
+    @_abc_1.abstractmethod
+    def UndeleteLesson(
+        self,
+        request: _learn_service_pb2.UndeleteLessonRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_learn_service_pb2.UndeleteLessonResponse, _abc.Awaitable[_learn_service_pb2.UndeleteLessonResponse]]:
+        """Brings an archived lesson back: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so
+        that the call may be repeated, as DeleteLesson may.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given and is no longer the lesson's (nothing is changed).
         """
 
     @_abc_1.abstractmethod

@@ -341,13 +341,15 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Changes the fields of a lesson that the mask names.
+   * Changes the fields of a lesson that the mask names. With `lesson.etag` it
+   * does so only if nobody has changed the lesson since that etag was read.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
    * cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-   * it is archived; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-   * soon and too much waits already (nothing is changed).
+   * it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
+   * the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
+   * cannot be embedded soon and too much waits already (nothing is changed).
    */
   updateLesson: {
     method: LearnService.method.updateLesson,
@@ -359,13 +361,29 @@ export const calls = {
   /**
    * Archives a lesson: it leaves ListLessons and SearchLessons unless asked
    * for, and stays reachable by its id and by Recall. Archiving it again
-   * changes nothing.
+   * changes nothing. UndeleteLesson brings it back.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given and is no longer the lesson's (nothing is changed).
    */
   deleteLesson: {
     method: LearnService.method.deleteLesson,
+    repeatable: true,
+    required: ["lessonId"],
+    madeIds: [],
+  },
+  /**
+   * Brings an archived lesson back: ListLessons and SearchLessons find it again
+   * when the call returns. A lesson that is not archived stays as it is, so
+   * that the call may be repeated, as DeleteLesson may.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given and is no longer the lesson's (nothing is changed).
+   */
+  undeleteLesson: {
+    method: LearnService.method.undeleteLesson,
     repeatable: true,
     required: ["lessonId"],
     madeIds: [],

@@ -34,6 +34,7 @@ export interface EnumNames {
     | "already_exists"
     | "session_not_found"
     | "constraint_violation"
+    | "etag_mismatch"
     | "rate_limited"
     | "queue_full"
     | "too_many_streams"

@@ -39,7 +39,10 @@ def new_lesson(request: pb.CreateLessonRequest) -> Lesson:
 
 
 def imported_lesson(message: pb.Lesson, field: str) -> Lesson:
-    """Return the lesson of a message as it was exported; `field` is its path in the request."""
+    """Return the lesson of a message as it was exported; `field` is its path in the request.
+
+    The message's etag is not looked at: a lesson's etag follows from the rest of it.
+    """
     return Lesson(
         id=message.id,
         title=message.title,
@@ -82,6 +85,7 @@ def lesson(stored: Lesson) -> pb.Lesson:
         created_at=to_timestamp(stored.created_us),
         updated_at=to_timestamp(stored.updated_us),
         archived_at=None if stored.archived_us is None else to_timestamp(stored.archived_us),
+        etag=stored.etag,
     )
 
 
@@ -128,8 +132,8 @@ def lesson_changes(message: pb.Lesson, named: Iterable[str]) -> dict[str, Any]:
 
 
 def changed_fields_only(given: pb.Lesson, named: Iterable[str]) -> pb.Lesson:
-    """Return a lesson to validate: the given values of the named fields, harmless others."""
-    message = pb.Lesson(id=given.id, title="unchanged", content="unchanged")
+    """Return a lesson to validate: id, etag and the named fields as given, harmless others."""
+    message = pb.Lesson(id=given.id, etag=given.etag, title="unchanged", content="unchanged")
     for path in named:
         message.ClearField(path)
         value = getattr(given, path)
