@@ -32,7 +32,7 @@ def records() -> tuple[str, Sequence[bytes]]:
             events=[
                 NewEvent(
                     session_id=f"s{event.session}",
-                    event_type="EVENT_TYPE_MESSAGE",
+                    event_type="message",
                     text=event.text,
                 )
                 for event, _ in zip(made, range(EVENTS), strict=False)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mneme import MnemeClient
-from mneme.messages import EventType, NewEvent
+from mneme.messages import NewEvent
 
 from benchmarks.server import ROOT, Server
 from benchmarks.texts import MadeEvent, events
@@ -49,7 +49,7 @@ def new_event(made: MadeEvent, prefix: str = "") -> NewEvent:
     event = NewEvent(
         id=f"{prefix}e{made.session}-{made.place}",
         session_id=f"{prefix}s{made.session}",
-        event_type=EventType.EVENT_TYPE_MESSAGE,
+        event_type="message",
         text=made.text,
     )
     event.timestamp.FromSeconds(made.at_s)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from clientgen.description import PACKAGE, Rpc, Service, comments_of, describe
+from clientgen.options import known_set
 from clientgen.telling import repeats, tell
 from generate import build
 from google.protobuf import descriptor_pb2
@@ -52,6 +53,9 @@ are the server's to choose: `API_KEY_ID` is `api_key.id` of what `CreateApiKey` 
 the name of the file that `Backup` wrote.
 """
 
+_KNOWN = """\
+Fields of these take any name of their form. The names listed here have a meaning for the server;
+all others are kept as they are given."""
 # Types of fields that are neither messages nor enums, as the schemas write them.
 _SCALARS = {
     value.number: value.name.removeprefix("TYPE_").lower()
@@ -74,7 +78,8 @@ class Reference:
         image = tell(image, rpcs=False)
         files = descriptor_pb2.FileDescriptorSet.FromString(image)
         own = [file for file in files.file if file.package == PACKAGE]
-        self._services = describe(image).services
+        api = describe(image)
+        self._services, self._known = api.services, api.known
         self._shared = _shared_rules(own)
         self._comments = {name: text for file in own for name, text in comments_of(file)}
         pool = self._services[0].rpcs[0].descriptor.containing_service.file.pool
@@ -108,6 +113,10 @@ class Reference:
         parts.append("## Enums")
         for full_name, enum in self._enums.items():
             parts += [f"### {enum.name}", self._comment(full_name), self._values(enum)]
+        parts += ["## Known names", _KNOWN]
+        for names_of, names in self._known.items():
+            rows = ((f"`{one.name}`", one.meaning) for one in names)
+            parts += [f"### {names_of}", _table(("name", "meaning"), rows)]
         return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
     def _contents(self) -> Iterator[str]:
@@ -118,7 +127,7 @@ class Reference:
             )
             yield f"- [{service.name}](#{_anchor(service.name)}): {calls}"
         yield "- [Ids and page tokens](#ids-and-page-tokens)"
-        yield "- [Messages](#messages) · [Enums](#enums)"
+        yield "- [Messages](#messages) · [Enums](#enums) · [Known names](#known-names)"
 
     def _rpc(self, service: Service, rpc: Rpc) -> Iterator[str]:
         method = rpc.descriptor
@@ -170,6 +179,8 @@ class Reference:
 
     def _type_name(self, field: FieldDescriptor) -> str:
         kind = field.message_type or field.enum_type
+        if known := known_set(field):
+            return f"{_SCALARS[field.type]} ([{known}](#{_anchor(known)}))"
         if kind is None:
             return _SCALARS[field.type]
         if kind.full_name in self._told_with_rpc:

@@ -41,7 +41,7 @@ def _sustained(context: Context, server: Server, clients: int, *, searchable: bo
     context.say(f"recording: clients: {clients}, {kind}")
     tenant = f"sustained-{clients}-{kind.replace(' ', '-')}"
     first = server.tenant(tenant)
-    first.record_events([NewEvent(session_id="w", event_type="EVENT_TYPE_MESSAGE", text="warm up")],
+    first.record_events([NewEvent(session_id="w", event_type="message", text="warm up")],
                         wait_indexed=True)  # fmt: skip
     share = int(context.sizes.record_s * _MOST_A_SECOND / clients)
     prepared = [_requests(share, f"c{n}-", searchable=searchable) for n in range(clients)]

@@ -12,14 +12,11 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescri
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from clientgen.limits import limits
+from clientgen.options import GenerationError, KnownName, known_names, options_of
 from clientgen.rules import METHOD_NAMES, RESERVED_METHODS, RESERVED_PARAMETERS
 
 PACKAGE = "mneme.v1"
 _NESTING_LIMIT = 6
-
-
-class GenerationError(Exception):
-    """The schemas cannot be turned into a client; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +130,9 @@ class Service:
 class Api:
     """All services, the public messages and enums by module, and what the enums hold.
 
-    `given` are the messages inside of requests, `answered` those of answers, each once; `comments`
-    are those of every element, by its full name.
+    `known` are the known names, by what they are names of. `given` are the messages inside of
+    requests, `answered` those of answers, each once; `comments` are those of every element, by
+    its full name.
     """
 
     services: tuple[Service, ...]
@@ -142,6 +140,7 @@ class Api:
     answered: tuple[Message, ...]
     types: Mapping[str, tuple[str, ...]]
     choices: Mapping[str, tuple[str, ...]]
+    known: Mapping[str, tuple[KnownName, ...]]
     comments: Mapping[str, str]
 
 
@@ -171,6 +170,7 @@ def describe(image: bytes) -> Api:
             for file in own
         },
         choices={enum.name: _choices(enum) for file in own for enum in file.enum_type},
+        known=known_names(reader.messages(own)),
         comments={name: text for file in own for name, text in comments_of(file)},
     )
 
@@ -219,6 +219,10 @@ class _Reader:
             comment=self._comment(full_name),
             rpcs=tuple(self._rpc(method) for method in descriptor.methods),
         )
+
+    def messages(self, files: Iterable[descriptor_pb2.FileDescriptorProto]) -> Iterator[Descriptor]:
+        for file in files:
+            yield from self._pool.FindFileByName(file.name).message_types_by_name.values()
 
     def message(self, descriptor: Descriptor) -> Message:
         fields = tuple(self._field(field) for field in descriptor.fields)
@@ -275,11 +279,11 @@ class _Reader:
     def _field(self, field: FieldDescriptor) -> Field:
         comment = self._comment(field.full_name)
         required = self._is_required(field)
-        return Field(field, comment, required, limits(field, self._options(field), required))
+        return Field(field, comment, required, limits(field, options_of(field), required))
 
     def _is_required(self, field: FieldDescriptor) -> bool:
         """Whether the field's rules refuse its absence."""
-        rules = self._options(field).get("field")
+        rules = options_of(field).get("field")
         if rules is None:
             return False
         text, repeated, enum = rules.string, rules.repeated, rules.enum
@@ -306,7 +310,7 @@ class _Reader:
         if depth > _NESTING_LIMIT:
             return
         for field in message.fields:
-            if self._options(field).get("made_when_empty"):
+            if options_of(field).get("made_when_empty"):
                 yield field.name
             elif field.message_type and field.message_type.full_name.startswith(PACKAGE):
                 for path in self._made_ids(field.message_type, depth + 1):
@@ -332,7 +336,7 @@ class _Reader:
         resource = resources[0]
         message = resource.descriptor.message_type
         assert message is not None
-        mask = self._options(by_name["update_mask"].descriptor).get("changeable")
+        mask = options_of(by_name["update_mask"].descriptor).get("changeable")
         named = list(mask.paths) if mask else []
         if not named or not set(named) <= set(message.fields_by_name):
             raise GenerationError(
@@ -349,15 +353,7 @@ class _Reader:
         return self._comments.get(full_name, "")
 
     def _option(self, method: MethodDescriptor, name: str) -> Any:
-        return self._options(method).get(name)
-
-    def _options(self, element: MethodDescriptor | FieldDescriptor) -> dict[str, Any]:
-        """Options by their short names, with the image's own extensions understood."""
-        plain = element.GetOptions()
-        parsed = message_factory.GetMessageClass(
-            self._pool.FindMessageTypeByName(plain.DESCRIPTOR.full_name)
-        ).FromString(plain.SerializeToString())
-        return {field.name: value for field, value in parsed.ListFields() if field.is_extension}
+        return options_of(method).get(name)
 
 
 def _value_name(message: Any, field: str) -> str:

@@ -271,12 +271,24 @@ def _messages(api: Api) -> str:
 
 def _choices(api: Api) -> str:
     """Names of enum values without the messages behind them: the command line loads fast."""
-    lines = ['"""What may be said for each enum."""', "", HEADER, "from typing import Literal"]
+    lines = [
+        '"""What may be said for each enum, and the known names."""',
+        "",
+        HEADER,
+        "from typing import Literal",
+    ]
     for enum, names in sorted(api.choices.items()):
         lines += ["", f"{enum}Choice = Literal["]
         lines += [f'{INDENT}"{name}",' for name in names]
         lines += ["]"]
-    lines += ["", f"__all__ = {[f'{enum}Choice' for enum in sorted(api.choices)]}"]
+    for names_of, known in sorted(api.known.items()):
+        lines += ["", f"{names_of}Name = Literal["]
+        lines += [f'{INDENT}"{one.name}",' for one in known]
+        lines += ["]"]
+    names = [f"{enum}Choice" for enum in api.choices] + [
+        f"{names_of}Name" for names_of in api.known
+    ]
+    lines += ["", f"__all__ = {sorted(names)}"]
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from clientgen.description import PACKAGE, Field, Rpc
+from clientgen.options import known_set
 
 SCALARS = {
     FieldDescriptor.CPPTYPE_BOOL: "bool",
@@ -188,6 +189,8 @@ def _annotation(field: FieldDescriptor) -> tuple[str, frozenset[Import]]:
 
 def _single(field: FieldDescriptor) -> tuple[str, frozenset[Import]]:
     """The type of a value of the field, and what it needs imported."""
+    if known := known_set(field):
+        return f"{known}Name | str", frozenset({("mneme._generated.choices", f"{known}Name")})
     if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
         return ("str" if field.type == FieldDescriptor.TYPE_STRING else "bytes"), frozenset()
     if field.cpp_type in SCALARS:

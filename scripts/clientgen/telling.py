@@ -8,6 +8,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from clientgen.description import PACKAGE, Rpc, describe, name_at
+from clientgen.options import known_set
 
 _WIDTH = 78
 
@@ -29,6 +30,10 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
     for field in fields:
         if field.limits:
             said.setdefault(field.descriptor.full_name, []).append(field.limits)
+    for field in fields:
+        if names := api.known.get(known_set(field.descriptor)):
+            listed = ", ".join(known.name for known in names)
+            said.setdefault(field.descriptor.full_name, []).append(f"Known: {listed}.")
     files = descriptor_pb2.FileDescriptorSet.FromString(image)
     for file in files.file:
         if file.package != PACKAGE:

@@ -732,7 +732,7 @@ def test_an_update_without_a_mask_is_refused(world: World) -> None:
 def test_json_of_32_levels_and_of_nearly_its_size_is_kept_as_it_is(world: World) -> None:
     payloads = [_nested(32), _nested_lists(31), struct(text="x" * (2**20 - 100))]
     record(world.api, *[event("", "large", payload=None) for _ in ()] or [
-        events_pb.NewEvent(session_id="large", event_type="EVENT_TYPE_CUSTOM", payload=payload)
+        events_pb.NewEvent(session_id="large", event_type="custom", payload=payload)
         for payload in payloads
     ])  # fmt: skip
     answer = world.api.events.ListEvents(events_pb.ListEventsRequest(session_id="large"))

@@ -130,7 +130,7 @@ def _event(writer: str, rng: random.Random) -> events_pb.NewEvent:
     name = f"{writer}-{next(_numbers)}"
     return event(
         _text(name, rng), f"session-{rng.randrange(SESSIONS)}",
-        rng.choice([TOOL_CALL, TOOL_ERROR, events_pb.EVENT_TYPE_MESSAGE]), id=name,
+        rng.choice([TOOL_CALL, TOOL_ERROR, "message"]), id=name,
         agent_id=f"agent-{rng.randrange(3)}", at=next(_numbers), input_tokens=rng.randrange(100),
         cost_usd=rng.randrange(8) / 8, payload={"writer": writer},
     )  # fmt: skip

@@ -183,7 +183,7 @@ def test_any_json_comes_back_as_it_was_sent(server: LocalServer, payload: dict[s
     api = _shared_tenant(server)
     sent = struct(**{}) if not payload else _struct(payload)
     (receipt,) = record(api, events_pb.NewEvent(
-        session_id="json", event_type="EVENT_TYPE_CUSTOM", payload=sent))  # fmt: skip
+        session_id="json", event_type="custom", payload=sent))  # fmt: skip
     answer = api.events.ListEvents(
         events_pb.ListEventsRequest(session_id="json", descending=True, page_size=1)
     )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme_server.events.event_types import EventType
 from support.api import Api, grpc, refused
 from support.making import (
     CUSTOM,
@@ -28,10 +29,10 @@ from support.making import (
     struct,
 )
 
-ALL_TYPES = [number for number in events_pb.EventType.values() if number]
+ALL_TYPES = list(map(str, EventType))
 ERROR, INFO = events_pb.SEVERITY_ERROR, events_pb.SEVERITY_INFO
 CRITICAL = events_pb.SEVERITY_CRITICAL
-COST = events_pb.EVENT_TYPE_COST_TRACKED
+COST = "cost_tracked"
 
 
 def start(api: Api, **fields: Any) -> events_pb.Session:
@@ -80,9 +81,9 @@ def test_the_counters_of_session_and_agent_are_the_sums_over_events_of_every_typ
 
 @pytest.mark.parametrize("kind", ALL_TYPES)
 def test_severity_is_error_for_failures_and_info_for_the_rest_unless_it_is_given(
-    kind: int, api: Api
+    kind: str, api: Api
 ) -> None:
-    failure = kind in (TOOL_ERROR, events_pb.EVENT_TYPE_ERROR)
+    failure = kind in (TOOL_ERROR, "error")
     assert one_event(api, kind=kind).severity == (ERROR if failure else INFO)
     given = one_event(api, kind=kind, severity=events_pb.SEVERITY_WARN)
     assert given.severity == events_pb.SEVERITY_WARN
@@ -168,7 +169,7 @@ def test_the_text_is_the_given_one_or_made_from_what_the_event_holds(
             {"kind": MESSAGE, "text": "words", "payload": {"role": "system"}, "searchable": True},
             True,
         ),
-        ({"kind": events_pb.EVENT_TYPE_SESSION_STARTED, "text": "words"}, False),
+        ({"kind": "session_started", "text": "words"}, False),
         ({"kind": LLM_RESPONSE, "text": "words"}, True),
         ({"kind": CUSTOM, "text": "words"}, True),
     ],
@@ -182,7 +183,7 @@ def test_what_can_be_recalled_follows_from_type_and_text_unless_it_is_said(
 
 
 def test_an_error_that_ends_a_session_has_its_words_and_is_not_recalled(api: Api) -> None:
-    ended = events_pb.EVENT_TYPE_SESSION_ENDED
+    ended = "session_ended"
     found = one_event(api, kind=ended, severity=ERROR, payload={"reason": "out of memory"})
     assert found.text == "session_ended: reason out of memory"
     assert not found.searchable
@@ -392,7 +393,7 @@ def test_ending_a_session_sets_its_status_once(api: Api) -> None:
     [(0, events_pb.SESSION_STATUS_COMPLETED), (ERROR, events_pb.SESSION_STATUS_ERROR)],
 )
 def test_an_event_that_ends_the_session_ends_it(severity: int, status: int, api: Api) -> None:
-    ending = events_pb.EVENT_TYPE_SESSION_ENDED
+    ending = "session_ended"
     record(api, event("words", at=1), event("", kind=ending, severity=severity, at=7))
     session = session_of(api, "s")
     assert (session.status, session.ended_at) == (status, at(7))

@@ -87,7 +87,5 @@ def send_batches(api: Api, sender: int, outcomes: Counter[str]) -> None:
 
 
 def record(api: Api, texts: list[str]) -> None:
-    events = [
-        pb.NewEvent(session_id="s", event_type=pb.EVENT_TYPE_MESSAGE, text=text) for text in texts
-    ]
+    events = [pb.NewEvent(session_id="s", event_type="message", text=text) for text in texts]
     api.events.RecordEvents(pb.RecordEventsRequest(events=events), timeout=120)

@@ -13,12 +13,12 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 
 from support.api import Api
 
-MESSAGE = events_pb.EVENT_TYPE_MESSAGE
-TOOL_CALL = events_pb.EVENT_TYPE_TOOL_CALL
-TOOL_ERROR = events_pb.EVENT_TYPE_TOOL_ERROR
-LLM_CALL = events_pb.EVENT_TYPE_LLM_CALL
-LLM_RESPONSE = events_pb.EVENT_TYPE_LLM_RESPONSE
-CUSTOM = events_pb.EVENT_TYPE_CUSTOM
+MESSAGE = "message"
+TOOL_CALL = "tool_call"
+TOOL_ERROR = "tool_error"
+LLM_CALL = "llm_call"
+LLM_RESPONSE = "llm_response"
+CUSTOM = "custom"
 
 
 def struct(**values: Any) -> Struct:
@@ -35,7 +35,7 @@ def at(seconds: float) -> Timestamp:
     return made
 
 
-def event(text: str = "", session: str = "s", kind: int = MESSAGE, **fields: Any) -> Any:
+def event(text: str = "", session: str = "s", kind: str = MESSAGE, **fields: Any) -> Any:
     """Return a NewEvent; `at` is seconds as for the function of that name, `payload` a mapping."""
     if "at" in fields:
         fields["timestamp"] = at(fields.pop("at"))

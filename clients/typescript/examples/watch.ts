@@ -1,6 +1,6 @@
 /** Follow what agents do, and pick up after a break where the stream stopped. */
 
-import { createMneme, EventType, MnemeError } from "@mneme/client";
+import { createMneme, MnemeError } from "@mneme/client";
 
 const mneme = createMneme();
 
@@ -26,7 +26,7 @@ while (seen < 5) {
       cursor = message.cursor;
       if (message.event) {
         seen += 1;
-        console.log(EventType[message.event.eventType], message.event.text);
+        console.log(message.event.eventType, message.event.text);
       }
       if (seen === 5) {
         break;

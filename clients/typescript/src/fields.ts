@@ -19,13 +19,22 @@ import {
   TimestampSchema,
   timestampFromDate,
 } from "@bufbuild/protobuf/wkt";
-import type { EnumNames } from "./gen/enums.js";
+import type { EnumNames, KnownNames } from "./gen/enums.js";
 import { newUlid } from "./ulid.js";
 
 /** The fields of a message as plain values; all of them may be left out. */
 export type Fields<M> = {
-  [K in Exclude<keyof M, keyof Message>]?: FieldValue<NonNullable<M[K]>> | undefined;
+  [K in Exclude<keyof M, keyof Message>]?: NamedValue<M, K, NonNullable<M[K]>> | undefined;
 };
+
+/** A field's value; where names are known, an editor completes them. */
+type NamedValue<M, K, T> = M extends { readonly $typeName: infer N extends keyof KnownNames }
+  ? K extends keyof KnownNames[N]
+    ? T extends readonly string[]
+      ? readonly KnownNames[N][K][]
+      : KnownNames[N][K]
+    : FieldValue<T>
+  : FieldValue<T>;
 
 /**
  * What a field may be given as: a Date for a time, milliseconds for a duration, field names for a

@@ -106,7 +106,7 @@ test("a session is started, filled, listed, verified and ended", async () => {
   assert.equal(first?.timestamp && api.toDate(first.timestamp).getTime(), timestamp.getTime());
   assert.equal(first?.inputTokens, 120n);
   assert.equal(failed?.duration && api.toMilliseconds(failed.duration), 3200.5);
-  assert.equal(failed?.eventType, api.EventType.TOOL_ERROR);
+  assert.equal(failed?.eventType, "tool_error");
   assert.equal((await client.getSession({ sessionId: "s1" })).session?.errorCount, 1n);
   assert.equal((await client.listSessions({ project: "invoices" })).totalSize, 1n);
   assert.equal((await client.listAgents()).agents[0]?.id, "builder");

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 from mneme import to_dict
-from mneme.types import EventTypeChoice, NewEventFields
+from mneme.types import NewEventFields
 from pydantic import Field
 
 from mneme_mcp.arguments import (
@@ -22,11 +22,6 @@ from mneme_mcp.arguments import (
 from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.text import Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
-
-Kind = Literal[
-    "tool_call", "tool_response", "tool_error", "llm_call", "llm_response", "message", "error",
-    "custom",
-]  # fmt: skip
 
 
 class SessionOutput(CamelOutput):
@@ -106,7 +101,14 @@ class LogArguments(CamelArguments):
     session_id: Annotated[
         str, Field(min_length=1, description="The session; one that is not known is opened.")
     ]
-    event_type: Annotated[Kind, Word, Field(description="What happened.")]
+    event_type: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="What happened: tool_call, tool_response, tool_error, llm_call, "
+            "llm_response, message, error, custom, or a name of your own.",
+        ),
+    ]
     text: Annotated[
         str,
         Field(
@@ -216,7 +218,7 @@ async def query(call: Call, given: QueryArguments) -> Reply:
         await call.client.list_events(
             session_id=given.session_id,
             agent_id=given.agent_id,
-            event_types=cast("list[EventTypeChoice]", given.event_types),
+            event_types=given.event_types,
             name=given.name,
             min_severity=given.min_severity or None,
             start_time=given.from_,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from mneme_server.context.model import Collected, Decision, EventDigest, Handover, Todo
 from mneme_server.context.notes import SessionNotes
 from mneme_server.context.words import cut, sentences_of, telling
-from mneme_server.events.model import EventType
+from mneme_server.events.event_types import Part, traits_of
 
 MAX_STEPS = 10
 MAX_DECISIONS = 10
@@ -193,18 +193,19 @@ class Collector:
         """Read some more events."""
         for event in events:
             payload = _object(event.payload_json)
-            if event.event_type == EventType.TOOL_CALL:
+            part = traits_of(event.event_type).part
+            if part is Part.CALL:
                 self.todos.called(event.name, payload, event.id)
                 self._called(event, payload)
-            elif event.event_type == EventType.TOOL_RESPONSE:
+            elif part is Part.ANSWER:
                 self._answered(event)
-            elif event.event_type in (EventType.TOOL_ERROR, EventType.ERROR):
+            elif part is Part.FAILURE:
                 self._asked.pop(event.call_id or event.name, None)
-            elif event.event_type == EventType.CUSTOM:
+            elif part is Part.NOTE:
                 self.todos.told(payload, event.id)
                 if event.name.lower().startswith("decision"):
                     self._decide(event.text, event.id)
-            elif event.event_type in (EventType.MESSAGE, EventType.LLM_RESPONSE):
+            elif part in (Part.TALK, Part.REPLY):
                 self._said(event, str(payload.get("role") or ""))
 
     def handover(self, notes: SessionNotes, session_id: str) -> Handover:

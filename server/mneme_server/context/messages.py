@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from mneme.v1 import context_service_pb2 as pb
-from mneme.v1 import event_service_pb2, reflection_pb2
+from mneme.v1 import reflection_pb2
 
 from mneme_server.common.stored import reads
 from mneme_server.context.model import (
@@ -189,7 +189,7 @@ def _key_events(chosen: Sequence[KeyEvent]) -> list[pb.KeyEvent]:
     return [
         pb.KeyEvent(
             event_id=event.event_id,
-            event_type=cast("event_service_pb2.EventType", event.event_type),
+            event_type=event.event_type,
             summary=event.text,
             timestamp=to_timestamp(event.timestamp_us),
         )

@@ -15,7 +15,7 @@ class EventDigest:
 
     id: str
     sequence: int
-    event_type: int
+    event_type: str
     severity: int
     timestamp_us: int
     text: str
@@ -164,7 +164,7 @@ class KeyEvent:
     """An event that tells what happened in a session."""
 
     event_id: str
-    event_type: int
+    event_type: str
     text: str
     timestamp_us: int
 

@@ -13,7 +13,8 @@ from mneme_server.context.model import EventDigest, SessionError, TouchedFile
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.words import cut, own_words, telling, words_of
 from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.events.model import ERROR_TYPES, EventType, Session, Severity
+from mneme_server.events.event_types import Part, traits_of
+from mneme_server.events.model import Session, Severity
 
 MAX_TOOL_SEQUENCE = 50
 _MAX_TEMPLATES = 200
@@ -110,13 +111,14 @@ class SessionNotes:
             self.last_us = at if self.last_us is None else max(self.last_us, at)
             if event.model:
                 self.models[event.model] += 1
-            if event.event_type in ERROR_TYPES or event.severity >= Severity.ERROR:
+            part = traits_of(event.event_type).part
+            if part is Part.FAILURE or event.severity >= Severity.ERROR:
                 self._failed(event)
-            elif event.event_type == EventType.TOOL_CALL:
+            elif part is Part.CALL:
                 self._called(event)
-            elif event.event_type in (EventType.TOOL_RESPONSE, EventType.ALERT_RESOLVED):
+            elif part in (Part.ANSWER, Part.RECOVERY):
                 self._worked[self._tool_of(event)] = event.sequence
-            elif event.event_type == EventType.MESSAGE:
+            elif part is Part.TALK:
                 self._said(event)
         user = self._speakers.get("user")
         everyone = self._speakers.get("")

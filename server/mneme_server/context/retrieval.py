@@ -18,7 +18,8 @@ from mneme_server.context.words import cut, telling, without_tokens
 from mneme_server.corpus.document import DocumentFilter, Scope
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
-from mneme_server.events.model import Event, EventType
+from mneme_server.events.event_types import Part, traits_of
+from mneme_server.events.model import Event
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.lesson_model import FoundLesson
 from mneme_server.learn.reflection_model import FoundReflection
@@ -271,7 +272,7 @@ def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[Ke
 
 def _tells(event: Event) -> bool:
     """Tell whether an event is more than a courtesy: "Yes, please" is no key event."""
-    return event.event_type != EventType.MESSAGE or bool(telling(event.text))
+    return traits_of(event.event_type).part is not Part.TALK or bool(telling(event.text))
 
 
 def _key_event(event: Event) -> KeyEvent:

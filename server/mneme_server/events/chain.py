@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import UNREADABLE
+from mneme_server.events.event_types import KNOWN
 from mneme_server.events.model import Event
 
 HASH_VERSION = 2
@@ -54,7 +55,7 @@ def commitment(event: Event) -> bytes:
             event.id,
             event.session_id,
             event.agent_id,
-            int(event.event_type),
+            event.event_type,
             int(event.severity),
             str(event.timestamp_us),
             event.text,
@@ -92,14 +93,17 @@ def event_hash(event: Event) -> str:
 
 
 def _first_hash(event: Event) -> str:
-    """Return the hash of version 1: SHA-256 over the hash before it and the content."""
+    """Return the hash of version 1: SHA-256 over the hash before it and the content.
+
+    In its time a type was a number, and only known ones were recorded.
+    """
     head = canonical_json(
         [
             event.prev_hash,
             event.id,
             event.session_id,
             event.agent_id,
-            int(event.event_type),
+            KNOWN[event.event_type].number,
             int(event.severity),
             event.timestamp_us,
             event.text,

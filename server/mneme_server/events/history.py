@@ -34,7 +34,7 @@ class Column(Enum):
     SEQUENCE = "sequence"
     """Its place in the session's chain."""
     KIND = "kind"
-    """`EventType`."""
+    """The event's type."""
     SEVERITY = "severity"
     CURSOR = "cursor"
     """Its place among all events; names it in `facts` and `payloads`."""
@@ -77,7 +77,7 @@ class EventFact(NamedTuple):
     id: str
     session_id: str
     timestamp_us: int
-    kind: int
+    kind: str
     name: str
     model: str
     text: str

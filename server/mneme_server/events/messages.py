@@ -9,11 +9,11 @@ from google.protobuf.duration_pb2 import Duration
 from mneme.v1 import event_service_pb2 as pb
 
 from mneme_server.common.stored import reads
+from mneme_server.events.event_types import type_named
 from mneme_server.events.model import (
     Agent,
     Event,
     EventFilter,
-    EventType,
     NewEvent,
     Session,
     SessionFilter,
@@ -34,7 +34,6 @@ from mneme_server.transport.convert.time import (
     to_timestamp,
 )
 
-_TYPES = {int(kind): kind for kind in EventType}
 _SEVERITIES = {int(severity): severity for severity in Severity}
 
 
@@ -44,7 +43,7 @@ def new_event(message: pb.NewEvent, field: str) -> NewEvent:
         id=message.id,
         session_id=message.session_id,
         agent_id=message.agent_id,
-        event_type=_TYPES[message.event_type],
+        event_type=type_named(message.event_type),
         severity=_SEVERITIES.get(message.severity),
         timestamp_us=stored_time(message, "timestamp", field),
         text=message.text,
@@ -77,7 +76,7 @@ def event(recorded: Event) -> pb.Event:
         id=recorded.id,
         session_id=recorded.session_id,
         agent_id=recorded.agent_id,
-        event_type=cast("pb.EventType", recorded.event_type),
+        event_type=recorded.event_type,
         severity=cast("pb.Severity", recorded.severity),
         timestamp=to_timestamp(recorded.timestamp_us),
         text=recorded.text,
@@ -187,7 +186,7 @@ def watch_filter(request: pb.WatchEventsRequest | pb.ListEventsRequest) -> Event
     return EventFilter(
         session_id=request.session_id,
         agent_id=request.agent_id,
-        event_types=tuple(_TYPES[kind] for kind in request.event_types),
+        event_types=tuple(map(type_named, request.event_types)),
         min_severity=_SEVERITIES.get(request.min_severity),
     )
 

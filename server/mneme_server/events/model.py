@@ -6,31 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from mneme_server.common.canonical import JsonObject
-
-
-class EventType(IntEnum):
-    """What happened. The numbers are stored and hashed; they are those of `mneme.v1.EventType`."""
-
-    SESSION_STARTED = 1
-    SESSION_ENDED = 2
-    TOOL_CALL = 3
-    TOOL_RESPONSE = 4
-    TOOL_ERROR = 5
-    LLM_CALL = 6
-    LLM_RESPONSE = 7
-    MESSAGE = 8
-    ERROR = 9
-    CUSTOM = 10
-    APPROVAL_REQUESTED = 11
-    APPROVAL_GRANTED = 12
-    APPROVAL_DENIED = 13
-    APPROVAL_EXPIRED = 14
-    FORM_SUBMITTED = 15
-    FORM_COMPLETED = 16
-    FORM_EXPIRED = 17
-    COST_TRACKED = 18
-    ALERT_TRIGGERED = 19
-    ALERT_RESOLVED = 20
+from mneme_server.events.event_types import ERROR_TYPES
 
 
 class Severity(IntEnum):
@@ -53,10 +29,13 @@ class SessionStatus(IntEnum):
 
 @dataclass(slots=True)
 class NewEvent:
-    """An event as a caller gives it. Empty and None fields were not given."""
+    """An event as a caller gives it. Empty and None fields were not given.
+
+    `event_type` is as `event_types.type_named` returns it.
+    """
 
     session_id: str
-    event_type: EventType
+    event_type: str
     id: str = ""
     agent_id: str = ""
     severity: Severity | None = None
@@ -87,7 +66,7 @@ class Event:
     id: str
     session_id: str
     agent_id: str
-    event_type: int
+    event_type: str
     severity: int
     timestamp_us: int
     text: str
@@ -115,9 +94,6 @@ class Event:
     def is_error(self) -> bool:
         """Whether it counts as an error of its session."""
         return self.severity >= Severity.ERROR or self.event_type in ERROR_TYPES
-
-
-ERROR_TYPES = frozenset({EventType.TOOL_ERROR, EventType.ERROR})
 
 
 @dataclass(slots=True)
@@ -193,7 +169,7 @@ class EventFilter:
 
     session_id: str = ""
     agent_id: str = ""
-    event_types: tuple[EventType, ...] = ()
+    event_types: tuple[str, ...] = ()
     min_severity: Severity | None = None
     name: str = ""
     start_us: int | None = None

@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mneme_server.common.canonical import JsonObject, canonical_json
-from mneme_server.events.model import Event, EventType, NewEvent, Severity
+from mneme_server.events.event_types import ERROR_TYPES, Part, Recalled, traits_of
+from mneme_server.events.model import Event, NewEvent, Severity
 
 MAX_DERIVED_TEXT = 4_000
 """Characters of a text made from a payload: more than an embedding model reads, enough words for
 the lexical index, and no copy of a whole result."""
 
-_TEXT_ONLY = frozenset(
-    {EventType.LLM_CALL, EventType.LLM_RESPONSE, EventType.CUSTOM, EventType.COST_TRACKED}
-)
 _BETWEEN = ", "
-_NEVER_RECALLED = frozenset({EventType.SESSION_STARTED, EventType.SESSION_ENDED})
-_ERRORS = frozenset({EventType.TOOL_ERROR, EventType.ERROR})
 
 # The limits that the API sets for the typed fields. A payload is free: what no counter can hold
 # stays there.
 _MAX_TOKENS = 1e12
 _MAX_COST_USD = 1e9
 _MAX_DURATION_MS = 315_360_000 * 1e3
-
-_LABEL = {kind: kind.name.lower() for kind in EventType}
 
 
 def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
@@ -34,7 +28,7 @@ def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
         _text_of(payload, "name", "tool_name", "toolName", "tool") if payload else ""
     )
     error = new.error or (_text_of(payload, "error", "error_message") if payload else "")
-    severity = new.severity or (Severity.ERROR if new.event_type in _ERRORS else Severity.INFO)
+    severity = new.severity or (Severity.ERROR if new.event_type in ERROR_TYPES else Severity.INFO)
     text = new.text
     searchable = new.searchable
     if searchable is None:
@@ -70,12 +64,13 @@ def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
 
 
 def _recalled_by_default(new: NewEvent, text: str, severity: Severity) -> bool:
-    if new.event_type in _NEVER_RECALLED:
+    traits = traits_of(new.event_type)
+    if traits.recalled is Recalled.NEVER:
         return False
-    if new.event_type in _TEXT_ONLY:
+    if traits.recalled is Recalled.WITH_WORDS:
         return bool(text) or severity >= Severity.ERROR
     # A system prompt opens every session with the same words; recalling it helps nobody.
-    return not (new.event_type == EventType.MESSAGE and new.payload.get("role") == "system")
+    return not (traits.part is Part.TALK and new.payload.get("role") == "system")
 
 
 def _fill_from_payload(event: Event, payload: JsonObject) -> None:
@@ -102,16 +97,16 @@ def _fill_from_payload(event: Event, payload: JsonObject) -> None:
         event.duration_us = round(milliseconds * 1_000) if milliseconds else None
 
 
-def _derived_text(kind: EventType, name: str, error: str, payload: JsonObject) -> str:
+def _derived_text(event_type: str, name: str, error: str, payload: JsonObject) -> str:
     """Return a text that names the event, its tool and what is in it; empty if nothing is."""
     body = error or _text_of(payload, "text", "content", "message", "result", "output")
     if not body and payload:
         rest = payload.get("arguments", payload.get("result", payload))
         body = _flat(rest if isinstance(rest, Mapping) else {"": rest})
-    if kind == EventType.MESSAGE:
+    if traits_of(event_type).part is Part.TALK:
         return body[:MAX_DERIVED_TEXT]
     parts = [part for part in (name, body) if part]
-    return ": ".join([_LABEL[kind], *parts])[:MAX_DERIVED_TEXT] if parts else ""
+    return ": ".join([event_type, *parts])[:MAX_DERIVED_TEXT] if parts else ""
 
 
 def _flat(value: object) -> str:

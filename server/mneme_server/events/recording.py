@@ -13,10 +13,10 @@ from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, Scope
 from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.chain import chain
+from mneme_server.events.event_types import KNOWN, EventType, Part, traits_of
 from mneme_server.events.model import (
     Agent,
     Event,
-    EventType,
     NewEvent,
     Receipt,
     Session,
@@ -165,7 +165,7 @@ class _Recording:
         if event.agent_id:
             agent = self._agent(event.agent_id, event.timestamp_us)
             agent.event_count += 1
-            agent.tool_call_count += event.event_type == EventType.TOOL_CALL
+            agent.tool_call_count += traits_of(event.event_type).part is Part.CALL
             agent.error_count += event.is_error
             agent.total_cost_usd += event.cost_usd
 
@@ -217,7 +217,7 @@ class _Recording:
             agent_id=event.agent_id,
             user_id=self._users.get(event.id, session.user_id),
             project=session.project,
-            category=EventType(event.event_type).name.lower(),
+            category=event.event_type if event.event_type in KNOWN else EventType.CUSTOM.value,
             tags=session.tags,
         )
 
@@ -228,15 +228,16 @@ def _do(step: Callable[[], object]) -> None:
 
 def count_event(session: Session, event: Event) -> None:
     """Move the session's counters by one event."""
+    part = traits_of(event.event_type).part
     session.event_count += 1
-    session.tool_call_count += event.event_type == EventType.TOOL_CALL
-    session.llm_call_count += event.event_type == EventType.LLM_CALL
+    session.tool_call_count += part is Part.CALL
+    session.llm_call_count += part is Part.MODEL_CALL
     session.error_count += event.is_error
     session.total_cost_usd += event.cost_usd
     session.total_input_tokens = counted(session.total_input_tokens + event.input_tokens)
     session.total_output_tokens = counted(session.total_output_tokens + event.output_tokens)
     session.last_event_us = max(session.last_event_us or 0, event.timestamp_us)
-    if event.event_type == EventType.SESSION_ENDED and session.status == SessionStatus.ACTIVE:
+    if part is Part.END and session.status == SessionStatus.ACTIVE:
         session.status = SessionStatus.ERROR if event.is_error else SessionStatus.COMPLETED
         session.ended_us = event.timestamp_us
 

@@ -23,7 +23,7 @@ from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads
 from mneme_server.context.store.tables import session_summaries
 from mneme_server.corpus.document import Document, Scope
-from mneme_server.events.model import EventType, Severity
+from mneme_server.events.model import Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.events.store.tables import events
 from mneme_server.learn.knowledge_model import KnowledgeType, SuccessRate
@@ -180,12 +180,12 @@ def _knowledge(row: Row[Any]) -> JsonObject:
 
 
 def _event_details(
-    event_type: int | None, name: str | None, severity: int | None, sequence: int | None
+    event_type: str | None, name: str | None, severity: int | None, sequence: int | None
 ) -> JsonObject:
     if event_type is None or severity is None:  # The event is gone, its document not yet.
         return {}
     return {
-        "event_type": EventType(event_type).name,
+        "event_type": event_type,
         "name": name,
         "severity": Severity(severity).name,
         "sequence": sequence,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.events.event_types import CALL_ANSWERS, Part, playing
 from mneme_server.events.history import Column
-from mneme_server.events.model import EventType
 from mneme_server.reflect.history import NONE, Array, History, Ints, kind_is
 
 NEEDED = (Column.NAME, Column.CALL)
@@ -52,8 +52,8 @@ def find_calls(history: History) -> Calls:
     that answers no call stands for a call that was not recorded.
     """
     is_error = history.is_error
-    is_call = kind_is(history, EventType.TOOL_CALL)
-    answers = is_error & kind_is(history, EventType.TOOL_ERROR, EventType.TOOL_RESPONSE)
+    is_call = kind_is(history, *playing(Part.CALL))
+    answers = is_error & kind_is(history, *CALL_ANSWERS)
     failures = np.flatnonzero(answers | (is_error & is_call))
     recorded = np.flatnonzero(is_call)
     answered = _answered(history, recorded, failures)

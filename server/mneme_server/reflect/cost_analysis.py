@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.events.event_types import Part, playing
 from mneme_server.events.history import Column, EventFact, HistoryReader
-from mneme_server.events.model import EventType
 from mneme_server.reflect.buckets import Buckets, Series, buckets_over, mean_by, trend_tests
 from mneme_server.reflect.history import Array, History, Ints, kind_is
 from mneme_server.reflect.model import (
@@ -95,7 +95,7 @@ def _spent(history: History, model: str, prices: PriceTable) -> _Spent:
         asked = [i for i, name in enumerate(history.models) if name == model]
         is_asked = np.isin(history[Column.MODEL], asked)
     # A session that books its costs in events of their own has paid for its tokens there.
-    booked = kind_is(history, EventType.COST_TRACKED) & (recorded > 0)
+    booked = kind_is(history, *playing(Part.COST)) & (recorded > 0)
     books = np.zeros(len(history.sessions), bool)
     books[history.session[booked]] = True
     free = is_asked & (recorded == 0) & ((tokens[0] > 0) | (tokens[1] > 0))
@@ -234,8 +234,7 @@ def _most_expensive(
 
 
 def _description(fact: EventFact) -> str:
-    kind = EventType(fact.kind).name.lower()
-    parts = [" ".join(part for part in (kind, fact.name) if part)]
+    parts = [" ".join(part for part in (fact.kind, fact.name) if part)]
     if fact.input_tokens or fact.output_tokens:
         parts.append(f"{fact.input_tokens:,} tokens read, {fact.output_tokens:,} written")
     text = " ".join(fact.text.split())

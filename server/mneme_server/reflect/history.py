@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.masking import NO_MESSAGE, template_of
+from mneme_server.events.event_types import ERROR_TYPES
 from mneme_server.events.history import Column, HistoryFilter, HistoryReader, SessionRow
-from mneme_server.events.model import ERROR_TYPES, EventType, Severity
+from mneme_server.events.model import Severity
 from mneme_server.events.outcome import outcome_of
 from mneme_server.reflect.grouping import MAX_GROUPED, group
 from mneme_server.reflect.model import EVIDENCE
@@ -39,7 +40,6 @@ _BASE = (
 _NUMBERS: dict[Column, Any] = {
     Column.TIME: np.int64,
     Column.SEQUENCE: np.int32,
-    Column.KIND: np.int8,
     Column.SEVERITY: np.int8,
     Column.CURSOR: np.int64,
     Column.COST: np.float64,
@@ -47,7 +47,7 @@ _NUMBERS: dict[Column, Any] = {
     Column.OUTPUT_TOKENS: np.int64,
     Column.DURATION: np.int64,
 }
-_CODED = (Column.AGENT, Column.NAME, Column.MODEL)
+_CODED = (Column.KIND, Column.AGENT, Column.NAME, Column.MODEL)
 _MEMORY_OF_MESSAGES = 20_000
 _NEVER = np.iinfo(np.int64).max
 
@@ -103,14 +103,15 @@ class History:
     """Events (n,), by session, time and place in the chain; only the columns that were asked for
     are filled.
 
-    `session` counts in `sessions`; agent, name and model in the lists of their texts; the message
-    is a number in `templates`, `NONE` for events that are no errors; the call is a hash of the
-    call's id, 0 for none.
+    `session` counts in `sessions`; kind, agent, name and model in the lists of their texts; the
+    message is a number in `templates`, `NONE` for events that are no errors; the call is a hash of
+    the call's id, 0 for none.
     """
 
     sessions: Sessions
     session: Array
     columns: dict[Column, Array]
+    kinds: list[str]
     agents: list[str]
     names: list[str]
     models: list[str]
@@ -127,8 +128,7 @@ class History:
     @property
     def is_error(self) -> NDArray[np.bool_]:
         """Which events count as errors (n,)."""
-        kinds = np.isin(self[Column.KIND], [int(kind) for kind in ERROR_TYPES])
-        return kinds | (self[Column.SEVERITY] >= int(Severity.ERROR))
+        return kind_is(self, *ERROR_TYPES) | (self[Column.SEVERITY] >= int(Severity.ERROR))
 
 
 def load(
@@ -177,6 +177,7 @@ class _Loader:
             sessions=sessions,
             session=session[by_session],
             columns={},
+            kinds=self._codes[Column.KIND].texts,
             agents=self._codes[Column.AGENT].texts,
             names=self._codes[Column.NAME].texts,
             models=self._codes[Column.MODEL].texts,
@@ -348,6 +349,8 @@ class _Templates(dict[str | None, int]):
             )
 
 
-def kind_is(history: History, *kinds: EventType) -> NDArray[np.bool_]:
+def kind_is(history: History, *kinds: str) -> NDArray[np.bool_]:
     """Return which events are of these kinds (n,)."""
-    return np.isin(history[Column.KIND], [int(kind) for kind in kinds])
+    asked = np.array([kind in kinds for kind in history.kinds], bool)
+    found: NDArray[np.bool_] = asked[history[Column.KIND]]
+    return found

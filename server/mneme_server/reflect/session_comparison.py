@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.events.event_types import Part, playing
 from mneme_server.events.history import Column
-from mneme_server.events.model import EventType
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.buckets import DAY_US
 from mneme_server.reflect.compared import SIGNIFICANT
@@ -160,7 +160,7 @@ def _measures(history: History) -> Iterator[_Measure]:
         latency = total(timed, history[Column.DURATION]) / 1000.0 / timed_count
     yield _Measure("mean_latency_ms", np.where(timed_count > 0, latency, np.nan), False)
     yield _Measure("seconds_per_session", _lengths(history, events), None)
-    called = total(kind_is(history, EventType.TOOL_CALL))
+    called = total(kind_is(history, *playing(Part.CALL)))
     yield _Measure(
         "tool_calls_per_session", told(called) if called.any() else called * np.nan, None
     )

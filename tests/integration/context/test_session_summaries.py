@@ -36,7 +36,7 @@ def test_given_a_session_ends_with_status_completed_then_a_summary_record_is_cre
 
 
 def test_a_session_that_ends_with_an_event_gets_a_summary(api: Api) -> None:
-    ended = events_pb.EVENT_TYPE_SESSION_ENDED
+    ended = "session_ended"
     record(api, event("the bank was called", "s"), event("", "s", ended))
     assert "the bank was called" in summarised(api, "s")["s"]
 

@@ -9,7 +9,7 @@ from support.api import Api, grpc, refused
 from support.contexts import end, sleep, summaries, summarised, wake_up
 from support.making import CUSTOM, TOOL_CALL, TOOL_ERROR, event, record, session_of
 
-TOOL_RESPONSE = events_pb.EVENT_TYPE_TOOL_RESPONSE
+TOOL_RESPONSE = "tool_response"
 
 
 def _start(api: Api, session: str, project: str = "shop", **fields: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import grpc
 import pytest
 from mneme.v1 import auth_pb2
-from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import reflect_service_pb2 as pb
 from support.api import Api, refused
 from support.making import LLM_RESPONSE, at, event, record
@@ -144,7 +143,7 @@ def test_the_limit_cuts_lists_but_not_counts(api: Api) -> None:
 
 def test_loops_are_found_in_stored_arguments(api: Api) -> None:
     calls = [
-        event("", "s", events_pb.EVENT_TYPE_TOOL_CALL, name="fetch", at=step,
+        event("", "s", "tool_call", name="fetch", at=step,
               payload={"arguments": {"url": "x", "deep": {"b": 1, "a": 2}}, "call_id": f"c{step}"})
         for step in range(4)
     ]  # fmt: skip
@@ -155,16 +154,16 @@ def test_loops_are_found_in_stored_arguments(api: Api) -> None:
 
 
 def test_messages_that_only_the_payload_holds_are_read_without_their_label(api: Api) -> None:
-    kind = events_pb.EVENT_TYPE_TOOL_ERROR
+    kind = "tool_error"
     record(api, event("", "s", kind, name="pay", payload={"message": "card 4421486 refused"}, at=0))
-    record(api, event("", "s", events_pb.EVENT_TYPE_ERROR, payload={"message": "out of memory"}))
+    record(api, event("", "s", "error", payload={"message": "out of memory"}))
     templates = {p.template for p in reflect(api, ERRORS).error_patterns.patterns}
     assert templates == {"card <num> refused", "out of memory"}
 
 
 def test_of_a_long_message_the_beginning_and_the_end_are_read(api: Api) -> None:
     trace = "Traceback (most recent call last):\n" + "  File x\n" * 5_000 + "ValueError: no luck"
-    record(api, event("", "s", events_pb.EVENT_TYPE_ERROR, error=trace))
+    record(api, event("", "s", "error", error=trace))
     assert reflect(api, ERRORS).error_patterns.patterns[0].template == "ValueError: no luck"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mneme.importing.rehearsal import Rehearsal
-from mneme.messages import EventType, NewEvent, RecordEventsResponse
+from mneme.messages import NewEvent, RecordEventsResponse
 
 
 class Kept(Rehearsal):
@@ -26,8 +26,7 @@ class Kept(Rehearsal):
         return found
 
     def of(self, kind: str) -> list[NewEvent]:
-        number = EventType.Value(f"EVENT_TYPE_{kind.upper()}")
-        return [event for event in self.events if event.event_type == number]
+        return [event for event in self.events if event.event_type == kind]
 
     def start_session(self, **fields: Any) -> None:
         self.started.setdefault(fields["session_id"], fields)

@@ -12,7 +12,6 @@ from mneme._core.rpc import Rpc
 from mneme._generated.services import RPCS
 from mneme.cli.call.rpcs import find, title
 from mneme.messages import (
-    EventType,
     ListSessionsResponse,
     RecallResponse,
     Scope,
@@ -117,12 +116,12 @@ def test_nested_fields_free_json_and_durations_are_set_by_their_paths(
     result = mneme(
         *("call", "StreamEvents", "event.session_id=s", "event.payload.path=a.py"),
         *("event.payload.lines:=[1, 2]", "event.duration=1.5m"),
-        stdin='{"event_type": "tool-call"}\n\n{"event": {"eventType": "EVENT_TYPE_MESSAGE"}}\n',
+        stdin='{"event_type": "tool-call"}\n\n{"event": {"eventType": "message"}}\n',
     )
     assert result.code == 0, result.err
     first, second = (request.event for request in served.last("StreamEvents"))
-    assert first.event_type == EventType.EVENT_TYPE_TOOL_CALL
-    assert second.event_type == EventType.EVENT_TYPE_MESSAGE
+    assert first.event_type == "tool_call"
+    assert second.event_type == "message"
     for event in (first, second):
         assert event.id
         assert event.session_id == "s"

@@ -7,7 +7,6 @@ from mneme.messages import (
     BrokenChain,
     Event,
     EventReceipt,
-    EventType,
     ListEventsResponse,
     RecordEventsResponse,
     Severity,
@@ -20,7 +19,7 @@ from unit.client.scripted import ScriptedServer, failure
 EVENT = Event(
     id="e1",
     session_id="s1",
-    event_type=EventType.EVENT_TYPE_TOOL_ERROR,
+    event_type="tool_error",
     name="pytest",
     error="2 failed",
 )
@@ -37,8 +36,8 @@ def test_events_are_listed_with_every_filter(served: ScriptedServer) -> None:
     request = served.last("ListEvents")
     assert (request.session_id, request.agent_id, request.name) == ("s1", "a", "pytest")
     assert list(request.event_types) == [
-        EventType.EVENT_TYPE_TOOL_ERROR,
-        EventType.EVENT_TYPE_MESSAGE,
+        "tool_error",
+        "message",
     ]
     assert request.min_severity == Severity.SEVERITY_WARN
     assert request.descending
@@ -75,7 +74,7 @@ def test_one_event_is_recorded_with_every_field(served: ScriptedServer) -> None:
     event = request.events[0]
     assert request.wait_indexed
     assert (event.id, event.session_id, event.agent_id) == ("e9", "s", "a")
-    assert event.event_type == EventType.EVENT_TYPE_LLM_RESPONSE
+    assert event.event_type == "llm_response"
     assert event.severity == Severity.SEVERITY_CRITICAL
     assert event.timestamp.ToJsonString() == "2026-03-01T11:00:00Z"
     assert event.payload.fields["p"].list_value.values[0].number_value == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mneme import to_dict, to_json
-from mneme.messages import EventType, RecordEventsResponse
+from mneme.messages import RecordEventsResponse
 from unit.cli.command import mneme
 from unit.cli.memory import Memory
 from unit.client.scripted import ScriptedServer, failure
@@ -114,7 +114,7 @@ def test_a_role_that_nobody_knows_is_kept_and_counted_and_drops_nothing_else(
     assert result.err == "not known, kept as it is: 1 role 'wizard'\n"
     said, kept = memory.events.values()
     assert said.text == "x"
-    assert kept.event_type == EventType.EVENT_TYPE_CUSTOM
+    assert kept.event_type == "custom"
     assert to_dict(kept.payload) == {"raw": wizard}
 
 
@@ -274,7 +274,7 @@ def test_a_published_benchmark_s_transcripts_come_in_as_an_independent_count_say
     result = mneme("import", str(file))
     assert result.code == 0
     assert len(memory.sessions) == len(records) == 200
-    names = (EventType.Name(e.event_type) for e in memory.events.values())
+    names = (e.event_type for e in memory.events.values())
     assert Counter(name.removeprefix("EVENT_TYPE_") for name in names) == expected
     rewards = Counter(status.rpartition("_")[2] for status in memory.ended.values())
     assert rewards == {

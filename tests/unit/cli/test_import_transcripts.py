@@ -16,7 +16,7 @@ from mneme.importing.plan import CUT, REPLACED, Defaults, Planned, UnusableError
 from mneme.importing.readers.chat import messages_of, plan_transcript
 from mneme.importing.reading import Place, Record
 from mneme.importing.run import Importer
-from mneme.messages import EventType, NewEvent
+from mneme.messages import NewEvent
 from unit.cli.kept import Kept
 
 
@@ -34,7 +34,7 @@ def event(*messages: Any) -> NewEvent:
 
 
 def kinds(planned: list[NewEvent]) -> list[str]:
-    return [EventType.Name(e.event_type).removeprefix("EVENT_TYPE_").lower() for e in planned]
+    return [e.event_type.removeprefix("EVENT_TYPE_").lower() for e in planned]
 
 
 def call(name: str, arguments: Any, call_id: str = "c1") -> dict[str, Any]:

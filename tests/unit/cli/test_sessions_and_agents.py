@@ -5,7 +5,6 @@ from mneme.messages import (
     Agent,
     EndSessionResponse,
     Event,
-    EventType,
     GetSessionResponse,
     ListAgentsResponse,
     ListEventsResponse,
@@ -60,7 +59,7 @@ def test_sessions_as_json_are_one_a_line(served: ScriptedServer) -> None:
 
 def test_a_session_is_shown_with_its_facts_and_first_events(served: ScriptedServer) -> None:
     served.on("GetSession", GetSessionResponse(session=SESSION))
-    event = Event(event_type=EventType.EVENT_TYPE_TOOL_ERROR, name="pytest", text="2 failed")
+    event = Event(event_type="tool_error", name="pytest", text="2 failed")
     served.on("ListEvents", ListEventsResponse(events=[event] * 5))
     result = mneme("sessions", "show", "task-1", "--events", "2")
     assert "Tool calls  12" in result.out

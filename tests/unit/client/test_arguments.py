@@ -16,8 +16,6 @@ from mneme._core.rpc import Rpc
 from mneme._generated import event as event_methods
 from mneme._generated import learn as learn_methods
 from mneme.messages import (
-    EventType,
-    ListEventsRequest,
     NewEvent,
     RankingWeights,
     RecallRequest,
@@ -140,10 +138,10 @@ def test_free_json_comes_back_as_it_went_in(value: dict[str, Any]) -> None:
     assert to_dict(received.payload) == value
 
 
-@given(st.lists(st.sampled_from(list(EventType.values())[1:]), max_size=5))
+@given(st.lists(st.sampled_from(list(Scope.values())[1:]), max_size=5))
 def test_enum_lists_keep_their_order(numbers: list[int]) -> None:
-    names = [EventType.Name(number) for number in numbers]
-    assert list(filled(ListEventsRequest(), event_types=names).event_types) == numbers
+    names = [Scope.Name(number) for number in numbers]
+    assert list(filled(RecallRequest(), scopes=names).scopes) == numbers
 
 
 def _rpc(method: str) -> Rpc[Any, Any]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from clientgen import description, rules
-from clientgen.description import Api, GenerationError, Rpc, describe
+from clientgen.description import Api, Rpc, describe
+from clientgen.options import GenerationError
 from clientgen.render import write
 from clientgen.signature import signature
 from clientgen.telling import tell

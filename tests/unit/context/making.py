@@ -15,7 +15,8 @@ from mneme_server.context.model import (
 )
 from mneme_server.context.notes import SessionNotes
 from mneme_server.context.summaries import summarize
-from mneme_server.events.model import EventType, Session, SessionStatus, Severity
+from mneme_server.events.event_types import EventType
+from mneme_server.events.model import Session, SessionStatus, Severity
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

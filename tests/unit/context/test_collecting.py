@@ -11,7 +11,7 @@ from mneme_server.context.collecting import Collector
 from mneme_server.context.handover import LISTS
 from mneme_server.context.model import Decision, Handover
 from mneme_server.context.notes import SessionNotes
-from mneme_server.events.model import EventType
+from mneme_server.events.event_types import EventType
 from unit.context.making import Log
 
 

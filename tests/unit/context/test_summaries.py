@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.events.model import EventType, Severity
+from mneme_server.events.event_types import EventType
+from mneme_server.events.model import Severity
 from mneme_server.events.outcome import Outcome
 from unit.context.making import Log, handover, summary_of
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.events import normalize as events
-from mneme_server.events.model import EventType, NewEvent
+from mneme_server.events.event_types import EventType
+from mneme_server.events.model import NewEvent
 from mneme_server.events.normalize import MAX_DERIVED_TEXT, normalize
 
 

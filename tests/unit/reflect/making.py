@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mneme_server.events.model import EventType, SessionStatus
+from mneme_server.events.event_types import EventType
+from mneme_server.events.model import SessionStatus
 from unit.reflect.record import DAY, Record
 
 TOOLS = ("search", "book", "pay", "refund", "think", "mail")

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mneme_server.events.event_types import EventType
 from mneme_server.events.history import Column, EventFact, HistoryFilter, SessionRow
-from mneme_server.events.model import EventType, SessionStatus, Severity
+from mneme_server.events.model import SessionStatus, Severity
 from mneme_server.reflect.history import History, load
 
 HOUR = 3_600.0
@@ -21,7 +22,7 @@ class Kept:
     """One event."""
 
     session: str
-    kind: int
+    kind: str
     time: int
     sequence: int
     cursor: int

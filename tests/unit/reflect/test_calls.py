@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from mneme_server.events.model import EventType, Severity
+from mneme_server.events.event_types import EventType
+from mneme_server.events.model import Severity
 from mneme_server.reflect.calls import NEEDED, Calls, find_calls, grams_of
 from mneme_server.reflect.history import NONE, History
 from unit.reflect.record import Record

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mneme_server.events.model import EventType
+from mneme_server.events.event_types import EventType
 from mneme_server.reflect.cost_analysis import NEEDED, cost_analysis
 from mneme_server.reflect.model import CostAnalysis, Findings, Trend
 from mneme_server.reflect.params import Bucket, CostAnalysisParams

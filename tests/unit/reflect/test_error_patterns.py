@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.events.model import EventType
+from mneme_server.events.event_types import EventType
 from mneme_server.reflect.error_patterns import NEEDED, error_patterns
 from mneme_server.reflect.model import ErrorPatterns, Findings
 from mneme_server.reflect.params import Baseline, ErrorPatternsParams

@@ -7,8 +7,8 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mneme_server.events.event_types import EventType
 from mneme_server.events.history import HistoryFilter
-from mneme_server.events.model import EventType
 from mneme_server.reflect.model import AnalysisReport
 from mneme_server.reflect.reflecting import Reflect
 from unit.reflect.record import DAY, Record

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.events.model import EventType, SessionStatus
+from mneme_server.events.event_types import EventType
+from mneme_server.events.model import SessionStatus
 from mneme_server.reflect.buckets import MAX_BUCKETS, buckets_over
 from mneme_server.reflect.model import Findings, PerformanceTrends, Trend
 from mneme_server.reflect.params import Bucket, PerformanceTrendsParams

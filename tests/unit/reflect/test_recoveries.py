@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mneme_server.events.model import EventType
+from mneme_server.events.event_types import EventType
 from mneme_server.reflect.error_patterns import NEEDED, error_patterns
 from mneme_server.reflect.model import ErrorPattern, ErrorPatterns, Findings
 from mneme_server.reflect.params import ErrorPatternsParams

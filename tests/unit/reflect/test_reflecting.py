@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument, ResourceExhausted
+from mneme_server.events.event_types import EventType
 from mneme_server.events.history import HistoryFilter
-from mneme_server.events.model import EventType
 from mneme_server.reflect.model import Analysis
 from mneme_server.reflect.params import (
     Bucket,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.events.model import EventType
+from mneme_server.events.event_types import EventType
 from mneme_server.reflect.model import Comparison, Findings, SessionComparison, Trend
 from mneme_server.reflect.params import SessionComparisonParams
 from mneme_server.reflect.session_comparison import NEEDED, session_comparison

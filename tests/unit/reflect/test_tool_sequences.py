@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.events.model import EventType, SessionStatus
+from mneme_server.events.event_types import EventType
+from mneme_server.events.model import SessionStatus
 from mneme_server.reflect.model import Findings, ToolSequences
 from mneme_server.reflect.params import ToolSequencesParams
 from mneme_server.reflect.tool_loops import arguments_of

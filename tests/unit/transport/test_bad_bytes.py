@@ -21,7 +21,7 @@ REQUEST_TYPE = pb.DESCRIPTOR.message_types_by_name["RecordEventsRequest"]
 
 
 def _events(*texts: str) -> bytes:
-    events = [pb.NewEvent(session_id="s", event_type="EVENT_TYPE_MESSAGE", text=t) for t in texts]
+    events = [pb.NewEvent(session_id="s", event_type="message", text=t) for t in texts]
     return pb.RecordEventsRequest(events=events).SerializeToString()
 
 
@@ -88,9 +88,7 @@ def test_invalid_utf8_within_a_struct_is_found_too(client: Client) -> None:
 
 
 def test_a_bad_message_in_a_stream_is_refused_with_its_place(edge: Edge, client: Client) -> None:
-    good = pb.StreamEventsRequest(
-        event=pb.NewEvent(session_id="s", event_type="EVENT_TYPE_MESSAGE", text="x")
-    )
+    good = pb.StreamEventsRequest(event=pb.NewEvent(session_id="s", event_type="message", text="x"))
     bad = good.SerializeToString().replace(b"s", b"\xff", 1)
     refusal = client.refusal("EventService/StreamEvents", iter([good, good, bad]))
     assert refusal.code is grpc.StatusCode.INVALID_ARGUMENT

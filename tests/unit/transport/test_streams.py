@@ -24,9 +24,7 @@ STREAM = "EventService/StreamEvents"
 EXPORT = "LearnService/ExportLessons"
 GET = "EventService/GetSession"
 REQUEST = pb.GetSessionRequest(session_id="s")
-EVENT = pb.StreamEventsRequest(
-    event=pb.NewEvent(session_id="s", event_type="EVENT_TYPE_MESSAGE", text="x")
-)
+EVENT = pb.StreamEventsRequest(event=pb.NewEvent(session_id="s", event_type="message", text="x"))
 
 
 class Watching:

@@ -55,7 +55,7 @@ from unit.transport.edge import Client, Edge, all_methods
             "EventService/RecordEvents",
             events.RecordEventsRequest(
                 events=[
-                    events.NewEvent(session_id="s", event_type="EVENT_TYPE_MESSAGE"),
+                    events.NewEvent(session_id="s", event_type="message"),
                     events.NewEvent(id="a\0b"),
                 ]
             ),

@@ -16,9 +16,7 @@ from unit.transport.edge import Client, Edge
 GET = "EventService/GetSession"
 STREAM = "EventService/StreamEvents"
 REQUEST = pb.GetSessionRequest(session_id="s")
-EVENT = pb.StreamEventsRequest(
-    event=pb.NewEvent(session_id="s", event_type="EVENT_TYPE_MESSAGE", text="x")
-)
+EVENT = pb.StreamEventsRequest(event=pb.NewEvent(session_id="s", event_type="message", text="x"))
 
 
 @pytest.mark.parametrize(("path", "request_"), [(GET, REQUEST), (STREAM, EVENT)])

@@ -9,7 +9,7 @@ from typing import Any
 from mneme._core.answers import Answer
 from mneme._generated.choices import (
     AnalysisChoice,
-    EventTypeChoice,
+    EventTypeName,
     HandoverListChoice,
     ImportanceChoice,
     KeyScopeChoice,
@@ -515,8 +515,10 @@ class Event(Answer[event_service_pb2.Event], of=event_service_pb2.Event):
     agent_id: str
     """Who acted; may be empty."""
 
-    event_type: EventTypeChoice | None
-    """What happened."""
+    event_type: EventTypeName | str
+    """What happened (see NewEvent). A name that this version of the client has not
+    heard of is one like any other.
+    """
 
     severity: SeverityChoice | None
     """How bad it is."""
@@ -863,7 +865,7 @@ class KeyEvent(Answer[context_service_pb2.KeyEvent], of=context_service_pb2.KeyE
     event_id: str
     """The event."""
 
-    event_type: EventTypeChoice | None
+    event_type: EventTypeName | str
     """What happened."""
 
     summary: str
@@ -1827,15 +1829,15 @@ class Session(Answer[event_service_pb2.Session], of=event_service_pb2.Session):
     """Events recorded."""
 
     tool_call_count: int
-    """TOOL_CALL events."""
+    """tool_call events."""
 
     error_count: int
-    """Events of type TOOL_ERROR or ERROR, or of severity ERROR or CRITICAL; each
+    """Events of type tool_error or error, or of severity ERROR or CRITICAL; each
     event counts once.
     """
 
     llm_call_count: int
-    """LLM_CALL events."""
+    """llm_call events."""
 
     total_cost_usd: float
     """Sum of the events' cost_usd, in US dollars."""

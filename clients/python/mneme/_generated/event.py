@@ -25,7 +25,7 @@ from mneme._generated.answers import (
     VerifyEventsResponse,
     WatchEventsResponse,
 )
-from mneme._generated.choices import EventTypeChoice, SessionStatusChoice, SeverityChoice
+from mneme._generated.choices import EventTypeName, SessionStatusChoice, SeverityChoice
 from mneme._generated.fields import NewEventFields
 from mneme.v1 import event_service_pb2
 
@@ -418,7 +418,7 @@ class EventMethods(SyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventTypeChoice] | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         name: str | None = None,
         start_time: datetime | None = None,
@@ -438,9 +438,14 @@ class EventMethods(SyncCaller):
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            event_types: Of any of these types. Up to 32 entries.
+            event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
+                characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
+                session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
+                message, error, custom, approval_requested, approval_granted, approval_denied,
+                approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
+                alert_triggered, alert_resolved.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+            name: With this name (a tool's, for tool_* events). Up to 200 characters, on one
                 line.
             start_time: At or after.
             end_time: Before.
@@ -475,7 +480,7 @@ class EventMethods(SyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventTypeChoice] | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         name: str | None = None,
         start_time: datetime | None = None,
@@ -496,9 +501,14 @@ class EventMethods(SyncCaller):
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            event_types: Of any of these types. Up to 32 entries.
+            event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
+                characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
+                session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
+                message, error, custom, approval_requested, approval_granted, approval_denied,
+                approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
+                alert_triggered, alert_resolved.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+            name: With this name (a tool's, for tool_* events). Up to 200 characters, on one
                 line.
             start_time: At or after.
             end_time: Before.
@@ -586,7 +596,7 @@ class EventMethods(SyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventTypeChoice] | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         after_cursor: str | None = None,
         timeout: float | None = None,
@@ -603,7 +613,12 @@ class EventMethods(SyncCaller):
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            event_types: Of any of these types. Up to 32 entries.
+            event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
+                characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
+                session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
+                message, error, custom, approval_requested, approval_granted, approval_denied,
+                approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
+                alert_triggered, alert_resolved.
             min_severity: At least this severe.
             after_cursor: Start after this cursor, as a watched event carried it; empty: with
                 what is recorded from now on; "0": with the first event ever recorded. Up to 20
@@ -955,7 +970,7 @@ class AsyncEventMethods(AsyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventTypeChoice] | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         name: str | None = None,
         start_time: datetime | None = None,
@@ -975,9 +990,14 @@ class AsyncEventMethods(AsyncCaller):
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            event_types: Of any of these types. Up to 32 entries.
+            event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
+                characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
+                session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
+                message, error, custom, approval_requested, approval_granted, approval_denied,
+                approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
+                alert_triggered, alert_resolved.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+            name: With this name (a tool's, for tool_* events). Up to 200 characters, on one
                 line.
             start_time: At or after.
             end_time: Before.
@@ -1012,7 +1032,7 @@ class AsyncEventMethods(AsyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventTypeChoice] | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         name: str | None = None,
         start_time: datetime | None = None,
@@ -1033,9 +1053,14 @@ class AsyncEventMethods(AsyncCaller):
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            event_types: Of any of these types. Up to 32 entries.
+            event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
+                characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
+                session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
+                message, error, custom, approval_requested, approval_granted, approval_denied,
+                approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
+                alert_triggered, alert_resolved.
             min_severity: At least this severe.
-            name: With this name (a tool's, for TOOL_* events). Up to 200 characters, on one
+            name: With this name (a tool's, for tool_* events). Up to 200 characters, on one
                 line.
             start_time: At or after.
             end_time: Before.
@@ -1123,7 +1148,7 @@ class AsyncEventMethods(AsyncCaller):
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
-        event_types: Iterable[EventTypeChoice] | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         after_cursor: str | None = None,
         timeout: float | None = None,
@@ -1140,7 +1165,12 @@ class AsyncEventMethods(AsyncCaller):
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            event_types: Of any of these types. Up to 32 entries.
+            event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
+                characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
+                session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
+                message, error, custom, approval_requested, approval_granted, approval_denied,
+                approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
+                alert_triggered, alert_resolved.
             min_severity: At least this severe.
             after_cursor: Start after this cursor, as a watched event carried it; empty: with
                 what is recorded from now on; "0": with the first event ever recorded. Up to 20

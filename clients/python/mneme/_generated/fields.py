@@ -10,7 +10,7 @@ from typing import Any, Required, TypedDict
 from mneme._generated.choices import (
     BaselineChoice,
     BucketChoice,
-    EventTypeChoice,
+    EventTypeName,
     ImportanceChoice,
     OutcomeChoice,
     SeverityChoice,
@@ -195,12 +195,22 @@ class NewEventFields(TypedDict, total=False):
     """Who acted; empty: the session's agent.
     Up to 200 characters, on one line.
     """
-    event_type: Required[EventTypeChoice]
-    """What happened.
-    Required.
+    event_type: Required[EventTypeName | str]
+    """What happened. From the known names Mneme draws its conclusions: which
+    counters of the session the event moves, and whether it can be recalled.
+    Any other name is kept as it is given, so that another framework's events
+    keep their type ("on_tool_end", "gen_ai.user.message", "PreToolUse"); such
+    an event is recalled as a custom one is, and counts as an error by its
+    severity alone. Case matters, but a known name means the same in any case
+    and is kept in lower case.
+    Required; up to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`.
+    Known: session_started, session_ended, tool_call, tool_response, tool_error,
+    llm_call, llm_response, message, error, custom, approval_requested,
+    approval_granted, approval_denied, approval_expired, form_submitted,
+    form_completed, form_expired, cost_tracked, alert_triggered, alert_resolved.
     """
     severity: SeverityChoice
-    """How bad it is; by default ERROR for TOOL_ERROR and ERROR, else INFO."""
+    """How bad it is; by default ERROR for tool_error and error, else INFO."""
     timestamp: datetime
     """When it happened; unset: when the server records it.
     From 1970 to 9999.
@@ -222,19 +232,19 @@ class NewEventFields(TypedDict, total=False):
     about, and its session's when that has none.
     """
     name: str
-    """The tool's name (TOOL_*), or what happened (CUSTOM).
+    """The tool's name (tool_*), or what happened (custom).
     Up to 200 characters, on one line.
     """
     call_id: str
-    """Joins a TOOL_CALL with its TOOL_RESPONSE or TOOL_ERROR.
+    """Joins a tool_call with its tool_response or tool_error.
     Up to 200 characters, on one line.
     """
     error: str
-    """The error's message (TOOL_ERROR, ERROR).
+    """The error's message (tool_error, error). Up to 65,536 characters.
     Up to 65,536 characters.
     """
     model: str
-    """The model (LLM_*).
+    """The model (llm_*).
     Up to 200 characters, on one line.
     """
     input_tokens: int
@@ -254,7 +264,7 @@ class NewEventFields(TypedDict, total=False):
     At least 0 and less than 315,360,000 seconds.
     """
     searchable: bool
-    """Whether it can be recalled; unset: by its type and text (see EventType;
+    """Whether it can be recalled; unset: by its type and text (see event_type;
     messages whose payload has role "system" are not). False keeps it out of
     the indexes.
     """

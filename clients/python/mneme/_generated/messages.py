@@ -62,7 +62,6 @@ from mneme.v1.event_service_pb2 import (
     EndSessionResponse,
     Event,
     EventReceipt,
-    EventType,
     GetSessionRequest,
     GetSessionResponse,
     ListAgentsRequest,
@@ -120,7 +119,7 @@ from mneme.v1.learn_service_pb2 import (
     UpdateLessonRequest,
     UpdateLessonResponse,
 )
-from mneme.v1.options_pb2 import CallError
+from mneme.v1.options_pb2 import CallError, KnownName, KnownNames
 from mneme.v1.recall_service_pb2 import (
     RankingWeights,
     RecallMode,
@@ -225,7 +224,6 @@ __all__ = [
     "ErrorReason",
     "Event",
     "EventReceipt",
-    "EventType",
     "ExportLessonsRequest",
     "ExportLessonsResponse",
     "FoundKnowledge",
@@ -254,6 +252,8 @@ __all__ = [
     "KeyScope",
     "KnowledgeEntry",
     "KnowledgeType",
+    "KnownName",
+    "KnownNames",
     "Lesson",
     "LessonFilter",
     "ListAgentsRequest",

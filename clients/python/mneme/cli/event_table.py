@@ -24,7 +24,7 @@ def event_row(event: Event) -> list[str]:
     """The cells of `EVENT_COLUMNS`."""
     return [
         cells.when(event.timestamp),
-        cells.name(event.event_type),
+        event.event_type,
         cells.preview(event.name),
         cells.preview(event.session_id),
         cells.preview(event.id),

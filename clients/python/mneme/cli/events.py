@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from mneme._generated.choices import EventTypeChoice, SeverityChoice
+from mneme._generated.choices import SeverityChoice
 from mneme.cli import cells, exits
 from mneme.cli.app import App, Cli
 from mneme.cli.event_table import EVENT_COLUMNS, event_row
 from mneme.cli.options import Agent, Limit, MinSeverity, Session, Types, first, page_size
 from mneme.cli.output import Column
 from mneme.cli.times import From, To, parse_start
-from mneme.cli.values import json_object, seconds
+from mneme.cli.values import event_type, json_object, seconds
 from mneme.cli.watching import watch
 
 if TYPE_CHECKING:
@@ -73,7 +73,15 @@ def record(
     cli: Cli,
     *,
     session: Annotated[str, typer.Option(metavar="ID", help="The session it belongs to.")],
-    type_: Annotated[EventTypeChoice, typer.Option("--type", case_sensitive=False)],
+    type_: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            parser=event_type,
+            metavar="TYPE",
+            help="What happened: message, tool_call, tool_error, … or any other name.",
+        ),
+    ],
     text: Annotated[str | None, typer.Option(help="What to remember it by.")] = None,
     name: Annotated[str | None, typer.Option(help="The tool's name, or what happened.")] = None,
     error: Annotated[str | None, typer.Option(help="The error's message.")] = None,

@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from mneme._generated.choices import EventTypeChoice, SeverityChoice
+from mneme._generated.choices import SeverityChoice
 from mneme.cli.output import Output
-from mneme.cli.values import one_of
+from mneme.cli.values import event_type
 
 ItemT = TypeVar("ItemT")
 
@@ -27,9 +27,9 @@ Types = Annotated[
     list[Any] | None,
     typer.Option(
         "--type",
-        parser=one_of(EventTypeChoice),
+        parser=event_type,
         metavar="TYPE",
-        help="Of this type: message, tool_call, tool_error, …; repeatable.",
+        help="Of this type: message, tool_call, tool_error, … or any other; repeatable.",
     ),
 ]
 MinSeverity = Annotated[

@@ -106,7 +106,7 @@ def _source(result: RecallResult) -> str:
     """The kind of memory, and of event: "event tool_error"."""
     kind = cells.name(result.source_type)
     detail = str(result.metadata.get("event_type", ""))
-    return cells.preview(f"{kind} {detail.removeprefix('EVENT_TYPE_').lower()}", 40)
+    return cells.preview(f"{kind} {detail}", 40)
 
 
 def _remark(cli: Cli, answer: RecallResponse) -> None:

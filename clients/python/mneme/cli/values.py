@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import typer
 
-from mneme._generated.choices import ScopeChoice
+from mneme._generated.choices import EventTypeName, ScopeChoice
 
 
 def not_json(error: json.JSONDecodeError) -> str:
@@ -46,6 +46,13 @@ def one_of(choices: Any) -> Callable[[str], Any]:
         return name
 
     return parse
+
+
+def event_type(text: str) -> str:
+    """An event's type: a known one in any case, with hyphens too, or any other as it is."""
+    name = text.strip()
+    folded = name.lower().replace("-", "_")
+    return folded if folded in get_args(EventTypeName) else name
 
 
 def scope(text: str) -> ScopeChoice:

@@ -72,7 +72,7 @@ def _show(cli: Cli, message: WatchEventsResponse) -> None:
         cli.out.message(message)
     else:
         event = message.event
-        kind = cells.name(event.event_type)
+        kind = event.event_type
         text = cells.preview(event.text or event.error, 200)
         name = f" {cells.preview(event.name)}" if event.name else ""
         session = cells.preview(event.session_id)

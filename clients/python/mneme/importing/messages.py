@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 from mneme._core.json_values import MAX_EXACT_INTEGER
+from mneme._generated.choices import EventTypeName
 from mneme.importing.outcomes import tool_error
 from mneme.importing.plan import clean, clip, label, tidy
 from mneme.importing.wording import tool_text
@@ -63,6 +65,18 @@ def events_of(
         yield common | raw("message", message, f"role {role!r}", notes, kept)
 
 
+_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,127}")
+_KNOWN = frozenset(get_args(EventTypeName))
+
+
+def own_type(name: str) -> str:
+    """The type of an event of another framework: its own name, when it can be one.
+
+    A name that Mneme knows would say more than the other framework means by it.
+    """
+    return name if _TYPE.fullmatch(name) and name.lower() not in _KNOWN else "custom"
+
+
 def raw(
     name: str, value: Any, what: str | None, notes: Counter[str], kept: Counter[str]
 ) -> dict[str, Any]:
@@ -78,7 +92,7 @@ def raw(
     if what is not None:
         kept[what] += 1
     return {
-        "event_type": "custom",
+        "event_type": own_type(name),
         "name": label(name, notes),
         "payload": {"raw": tidy(value, notes)},
         "searchable": False,

@@ -18,7 +18,6 @@ from mneme.errors import (
 from mneme.importing.plan import REPEATED, Planned
 from mneme.importing.reading import Broken
 from mneme.messages import (
-    EventType,
     Lesson,
     NewEvent,
 )
@@ -88,8 +87,7 @@ class FileReport:
             self.sessions.add(planned.start["session_id"])
         for event in planned.events:
             self.sessions.add(event.session_id)
-            name = EventType.Name(event.event_type)
-            self.events[name.removeprefix("EVENT_TYPE_").lower()] += 1
+            self.events[event.event_type] += 1
         self.lessons += len(planned.lessons)
         self.kept += planned.kept
 

@@ -57,10 +57,10 @@ class KeyEvent(_message.Message):
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     event_id: str
-    event_type: _event_service_pb2.EventType
+    event_type: str
     summary: str
     timestamp: _timestamp_pb2.Timestamp
-    def __init__(self, event_id: _Optional[str] = ..., event_type: _Optional[_Union[_event_service_pb2.EventType, str]] = ..., summary: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, event_id: _Optional[str] = ..., event_type: _Optional[str] = ..., summary: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class GetContextRequest(_message.Message):
     __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit")

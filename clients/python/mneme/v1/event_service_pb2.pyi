@@ -14,30 +14,6 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class EventType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    EVENT_TYPE_UNSPECIFIED: _ClassVar[EventType]
-    EVENT_TYPE_SESSION_STARTED: _ClassVar[EventType]
-    EVENT_TYPE_SESSION_ENDED: _ClassVar[EventType]
-    EVENT_TYPE_TOOL_CALL: _ClassVar[EventType]
-    EVENT_TYPE_TOOL_RESPONSE: _ClassVar[EventType]
-    EVENT_TYPE_TOOL_ERROR: _ClassVar[EventType]
-    EVENT_TYPE_LLM_CALL: _ClassVar[EventType]
-    EVENT_TYPE_LLM_RESPONSE: _ClassVar[EventType]
-    EVENT_TYPE_MESSAGE: _ClassVar[EventType]
-    EVENT_TYPE_ERROR: _ClassVar[EventType]
-    EVENT_TYPE_CUSTOM: _ClassVar[EventType]
-    EVENT_TYPE_APPROVAL_REQUESTED: _ClassVar[EventType]
-    EVENT_TYPE_APPROVAL_GRANTED: _ClassVar[EventType]
-    EVENT_TYPE_APPROVAL_DENIED: _ClassVar[EventType]
-    EVENT_TYPE_APPROVAL_EXPIRED: _ClassVar[EventType]
-    EVENT_TYPE_FORM_SUBMITTED: _ClassVar[EventType]
-    EVENT_TYPE_FORM_COMPLETED: _ClassVar[EventType]
-    EVENT_TYPE_FORM_EXPIRED: _ClassVar[EventType]
-    EVENT_TYPE_COST_TRACKED: _ClassVar[EventType]
-    EVENT_TYPE_ALERT_TRIGGERED: _ClassVar[EventType]
-    EVENT_TYPE_ALERT_RESOLVED: _ClassVar[EventType]
-
 class Severity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     SEVERITY_UNSPECIFIED: _ClassVar[Severity]
@@ -53,27 +29,6 @@ class SessionStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SESSION_STATUS_ACTIVE: _ClassVar[SessionStatus]
     SESSION_STATUS_COMPLETED: _ClassVar[SessionStatus]
     SESSION_STATUS_ERROR: _ClassVar[SessionStatus]
-EVENT_TYPE_UNSPECIFIED: EventType
-EVENT_TYPE_SESSION_STARTED: EventType
-EVENT_TYPE_SESSION_ENDED: EventType
-EVENT_TYPE_TOOL_CALL: EventType
-EVENT_TYPE_TOOL_RESPONSE: EventType
-EVENT_TYPE_TOOL_ERROR: EventType
-EVENT_TYPE_LLM_CALL: EventType
-EVENT_TYPE_LLM_RESPONSE: EventType
-EVENT_TYPE_MESSAGE: EventType
-EVENT_TYPE_ERROR: EventType
-EVENT_TYPE_CUSTOM: EventType
-EVENT_TYPE_APPROVAL_REQUESTED: EventType
-EVENT_TYPE_APPROVAL_GRANTED: EventType
-EVENT_TYPE_APPROVAL_DENIED: EventType
-EVENT_TYPE_APPROVAL_EXPIRED: EventType
-EVENT_TYPE_FORM_SUBMITTED: EventType
-EVENT_TYPE_FORM_COMPLETED: EventType
-EVENT_TYPE_FORM_EXPIRED: EventType
-EVENT_TYPE_COST_TRACKED: EventType
-EVENT_TYPE_ALERT_TRIGGERED: EventType
-EVENT_TYPE_ALERT_RESOLVED: EventType
 SEVERITY_UNSPECIFIED: Severity
 SEVERITY_DEBUG: Severity
 SEVERITY_INFO: Severity
@@ -172,7 +127,7 @@ class NewEvent(_message.Message):
     id: str
     session_id: str
     agent_id: str
-    event_type: EventType
+    event_type: str
     severity: Severity
     timestamp: _timestamp_pb2.Timestamp
     text: str
@@ -187,7 +142,7 @@ class NewEvent(_message.Message):
     cost_usd: float
     duration: _duration_pb2.Duration
     searchable: bool
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[_Union[EventType, str]] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[str] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ...) -> None: ...
 
 class Event(_message.Message):
     __slots__ = ("id", "session_id", "agent_id", "event_type", "severity", "timestamp", "text", "payload", "metadata", "name", "call_id", "error", "model", "input_tokens", "output_tokens", "cost_usd", "duration", "searchable", "sequence", "recorded_at", "prev_hash", "hash", "hash_version", "salt", "commitment")
@@ -219,7 +174,7 @@ class Event(_message.Message):
     id: str
     session_id: str
     agent_id: str
-    event_type: EventType
+    event_type: str
     severity: Severity
     timestamp: _timestamp_pb2.Timestamp
     text: str
@@ -241,7 +196,7 @@ class Event(_message.Message):
     hash_version: int
     salt: bytes
     commitment: str
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[_Union[EventType, str]] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ..., sequence: _Optional[int] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., prev_hash: _Optional[str] = ..., hash: _Optional[str] = ..., hash_version: _Optional[int] = ..., salt: _Optional[bytes] = ..., commitment: _Optional[str] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[str] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ..., sequence: _Optional[int] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., prev_hash: _Optional[str] = ..., hash: _Optional[str] = ..., hash_version: _Optional[int] = ..., salt: _Optional[bytes] = ..., commitment: _Optional[str] = ...) -> None: ...
 
 class StartSessionRequest(_message.Message):
     __slots__ = ("session_id", "agent_id", "agent_name", "user_id", "project", "tags", "metadata", "started_at")
@@ -387,7 +342,7 @@ class ListEventsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     agent_id: str
-    event_types: _containers.RepeatedScalarFieldContainer[EventType]
+    event_types: _containers.RepeatedScalarFieldContainer[str]
     min_severity: Severity
     name: str
     start_time: _timestamp_pb2.Timestamp
@@ -395,7 +350,7 @@ class ListEventsRequest(_message.Message):
     descending: bool
     page_size: int
     page_token: str
-    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[_Union[EventType, str]]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., name: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., descending: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., name: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., descending: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListEventsResponse(_message.Message):
     __slots__ = ("events", "next_page_token")
@@ -430,10 +385,10 @@ class WatchEventsRequest(_message.Message):
     AFTER_CURSOR_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     agent_id: str
-    event_types: _containers.RepeatedScalarFieldContainer[EventType]
+    event_types: _containers.RepeatedScalarFieldContainer[str]
     min_severity: Severity
     after_cursor: str
-    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[_Union[EventType, str]]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., after_cursor: _Optional[str] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., after_cursor: _Optional[str] = ...) -> None: ...
 
 class WatchEventsResponse(_message.Message):
     __slots__ = ("event", "cursor")

@@ -29,7 +29,7 @@ from mneme.v1 import auth_pb2 as mneme_dot_v1_dot_auth__pb2
 from mneme.v1 import errors_pb2 as mneme_dot_v1_dot_errors__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16mneme/v1/options.proto\x12\x08mneme.v1\x1a google/protobuf/descriptor.proto\x1a google/protobuf/field_mask.proto\x1a\x15google/rpc/code.proto\x1a\x13mneme/v1/auth.proto\x1a\x15mneme/v1/errors.proto\"t\n\tCallError\x12$\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x10.google.rpc.CodeR\x04\x63ode\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x15.mneme.v1.ErrorReasonR\x06reason\x12\x12\n\x04when\x18\x03 \x01(\tR\x04when:[\n\x0erequired_scope\x12\x1e.google.protobuf.MethodOptions\x18\xc7\xec\x04 \x01(\x0e\x32\x12.mneme.v1.KeyScopeR\rrequiredScope:?\n\nlong_lived\x12\x1e.google.protobuf.MethodOptions\x18\xc8\xec\x04 \x01(\x08R\tlongLived:M\n\x06\x65rrors\x12\x1e.google.protobuf.MethodOptions\x18\xc9\xec\x04 \x03(\x0b\x32\x13.mneme.v1.CallErrorR\x06\x65rrors:D\n\rdefault_value\x12\x1d.google.protobuf.FieldOptions\x18\xd1\xec\x04 \x01(\tR\x0c\x64\x65\x66\x61ultValue:[\n\nchangeable\x12\x1d.google.protobuf.FieldOptions\x18\xd2\xec\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nchangeable:G\n\x0fmade_when_empty\x12\x1d.google.protobuf.FieldOptions\x18\xd3\xec\x04 \x01(\x08R\rmadeWhenEmptyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16mneme/v1/options.proto\x12\x08mneme.v1\x1a google/protobuf/descriptor.proto\x1a google/protobuf/field_mask.proto\x1a\x15google/rpc/code.proto\x1a\x13mneme/v1/auth.proto\x1a\x15mneme/v1/errors.proto\"t\n\tCallError\x12$\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x10.google.rpc.CodeR\x04\x63ode\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x15.mneme.v1.ErrorReasonR\x06reason\x12\x12\n\x04when\x18\x03 \x01(\tR\x04when\"9\n\tKnownName\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07meaning\x18\x02 \x01(\tR\x07meaning\"I\n\nKnownNames\x12\x10\n\x03set\x18\x01 \x01(\tR\x03set\x12)\n\x05names\x18\x02 \x03(\x0b\x32\x13.mneme.v1.KnownNameR\x05names:[\n\x0erequired_scope\x12\x1e.google.protobuf.MethodOptions\x18\xc7\xec\x04 \x01(\x0e\x32\x12.mneme.v1.KeyScopeR\rrequiredScope:?\n\nlong_lived\x12\x1e.google.protobuf.MethodOptions\x18\xc8\xec\x04 \x01(\x08R\tlongLived:M\n\x06\x65rrors\x12\x1e.google.protobuf.MethodOptions\x18\xc9\xec\x04 \x03(\x0b\x32\x13.mneme.v1.CallErrorR\x06\x65rrors:D\n\rdefault_value\x12\x1d.google.protobuf.FieldOptions\x18\xd1\xec\x04 \x01(\tR\x0c\x64\x65\x66\x61ultValue:[\n\nchangeable\x12\x1d.google.protobuf.FieldOptions\x18\xd2\xec\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nchangeable:G\n\x0fmade_when_empty\x12\x1d.google.protobuf.FieldOptions\x18\xd3\xec\x04 \x01(\x08R\rmadeWhenEmpty:K\n\x05known\x12\x1d.google.protobuf.FieldOptions\x18\xda\xec\x04 \x01(\x0b\x32\x14.mneme.v1.KnownNamesR\x05knownb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,4 +38,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CALLERROR']._serialized_start=171
   _globals['_CALLERROR']._serialized_end=287
+  _globals['_KNOWNNAME']._serialized_start=289
+  _globals['_KNOWNNAME']._serialized_end=346
+  _globals['_KNOWNNAMES']._serialized_start=348
+  _globals['_KNOWNNAMES']._serialized_end=421
 # @@protoc_insertion_point(module_scope)

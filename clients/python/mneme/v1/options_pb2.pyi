@@ -3,8 +3,10 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.rpc import code_pb2 as _code_pb2
 from mneme.v1 import auth_pb2 as _auth_pb2
 from mneme.v1 import errors_pb2 as _errors_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -20,6 +22,8 @@ CHANGEABLE_FIELD_NUMBER: _ClassVar[int]
 changeable: _descriptor.FieldDescriptor
 MADE_WHEN_EMPTY_FIELD_NUMBER: _ClassVar[int]
 made_when_empty: _descriptor.FieldDescriptor
+KNOWN_FIELD_NUMBER: _ClassVar[int]
+known: _descriptor.FieldDescriptor
 
 class CallError(_message.Message):
     __slots__ = ("code", "reason", "when")
@@ -30,3 +34,19 @@ class CallError(_message.Message):
     reason: _errors_pb2.ErrorReason
     when: str
     def __init__(self, code: _Optional[_Union[_code_pb2.Code, str]] = ..., reason: _Optional[_Union[_errors_pb2.ErrorReason, str]] = ..., when: _Optional[str] = ...) -> None: ...
+
+class KnownName(_message.Message):
+    __slots__ = ("name", "meaning")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MEANING_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    meaning: str
+    def __init__(self, name: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
+
+class KnownNames(_message.Message):
+    __slots__ = ("set", "names")
+    SET_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    set: str
+    names: _containers.RepeatedCompositeFieldContainer[KnownName]
+    def __init__(self, set: _Optional[str] = ..., names: _Optional[_Iterable[_Union[KnownName, _Mapping]]] = ...) -> None: ...

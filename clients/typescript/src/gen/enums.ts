@@ -4,7 +4,7 @@ import type { KeyScope } from "./mneme/v1/auth_pb.js";
 import type { Importance } from "./mneme/v1/common_pb.js";
 import type { HandoverList } from "./mneme/v1/context_service_pb.js";
 import type { ErrorReason } from "./mneme/v1/errors_pb.js";
-import type { EventType, SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
+import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
 import type { RecallMode, RecallOutcome, Scope } from "./mneme/v1/recall_service_pb.js";
@@ -59,29 +59,6 @@ export interface EnumNames {
     | "normal"
     | "high"
     | "critical"
-  ];
-  EventType: [
-    EventType,
-    | "session_started"
-    | "session_ended"
-    | "tool_call"
-    | "tool_response"
-    | "tool_error"
-    | "llm_call"
-    | "llm_response"
-    | "message"
-    | "error"
-    | "custom"
-    | "approval_requested"
-    | "approval_granted"
-    | "approval_denied"
-    | "approval_expired"
-    | "form_submitted"
-    | "form_completed"
-    | "form_expired"
-    | "cost_tracked"
-    | "alert_triggered"
-    | "alert_resolved"
   ];
   Severity: [
     Severity,
@@ -170,4 +147,35 @@ export interface EnumNames {
     | "day"
     | "week"
   ];
+}
+
+/** What is known of EventType; any other name may be given, too. */
+export type EventTypeName =
+  | "session_started"
+  | "session_ended"
+  | "tool_call"
+  | "tool_response"
+  | "tool_error"
+  | "llm_call"
+  | "llm_response"
+  | "message"
+  | "error"
+  | "custom"
+  | "approval_requested"
+  | "approval_granted"
+  | "approval_denied"
+  | "approval_expired"
+  | "form_submitted"
+  | "form_completed"
+  | "form_expired"
+  | "cost_tracked"
+  | "alert_triggered"
+  | "alert_resolved"
+  | (string & {});
+
+/** The fields that take known names, by their messages. */
+export interface KnownNames {
+  "mneme.v1.NewEvent": { eventType: EventTypeName };
+  "mneme.v1.ListEventsRequest": { eventTypes: EventTypeName };
+  "mneme.v1.WatchEventsRequest": { eventTypes: EventTypeName };
 }

@@ -30,7 +30,8 @@ from mneme_server.context.model import (
     TouchedFile,
 )
 from mneme_server.context.store.tables import session_summaries, summary_queue
-from mneme_server.events.model import ERROR_TYPES, Event, EventType, Session, Severity
+from mneme_server.events.event_types import ERROR_TYPES, Part, playing
+from mneme_server.events.model import Event, Session, Severity
 from mneme_server.events.outcome import Outcome
 from mneme_server.events.store.records import event_of, session_of
 from mneme_server.events.store.tables import events, sessions
@@ -41,10 +42,8 @@ from mneme_server.storage.tables import documents
 _MAX_PAYLOAD = 65_536
 """Characters of a payload that a summary looks into."""
 _TEXT_CHARS = 2_000
-_WITH_PAYLOAD = (
-    int(EventType.TOOL_CALL), int(EventType.MESSAGE), int(EventType.LLM_RESPONSE),
-    int(EventType.CUSTOM),
-)  # fmt: skip
+_TOLD_BY_PAYLOAD = (Part.CALL, Part.TALK, Part.REPLY, Part.NOTE)
+_WITHOUT_PAYLOAD = sorted(playing(*(part for part in Part if part not in _TOLD_BY_PAYLOAD)))
 
 
 class SqlSummaries:
@@ -73,7 +72,7 @@ class SqlSummaries:
         self._connection.execute(upsert(session_summaries, keep=("created_at",)), rows)
 
     def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
-        wanted = events.c.event_type.in_(_WITH_PAYLOAD) & (
+        wanted = events.c.event_type.not_in(_WITHOUT_PAYLOAD) & (
             func.length(events.c.payload) <= _MAX_PAYLOAD
         )
         query = (
@@ -111,7 +110,7 @@ class SqlSummaries:
 
     def errors_of(self, session_ids: Collection[str], limit: int) -> dict[str, list[Event]]:
         is_error = or_(
-            events.c.event_type.in_([int(kind) for kind in ERROR_TYPES]),
+            events.c.event_type.in_(sorted(ERROR_TYPES)),
             events.c.severity >= int(Severity.ERROR),
         )
         found: dict[str, list[Event]] = {}

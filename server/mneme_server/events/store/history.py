@@ -17,8 +17,9 @@ from sqlalchemy import (
     select,
 )
 
+from mneme_server.events.event_types import ERROR_TYPES
 from mneme_server.events.history import Column, EventFact, HistoryFilter, SessionRow
-from mneme_server.events.model import ERROR_TYPES, EventType, Severity
+from mneme_server.events.model import Severity
 from mneme_server.events.store.tables import events, session_tags, sessions
 from mneme_server.storage.rows import chunks, decode_tags, equal_where_given
 
@@ -29,7 +30,7 @@ _SHOWN = 2_000
 _PAYLOADS_AT_ONCE = 200
 
 _is_error: ColumnElement[bool] = or_(
-    events.c.event_type.in_([int(kind) for kind in sorted(ERROR_TYPES)]),
+    events.c.event_type.in_(sorted(ERROR_TYPES)),
     events.c.severity >= int(Severity.ERROR),
 )
 
@@ -38,10 +39,7 @@ def _message() -> ColumnElement[str]:
     """The error's message, or the text that was derived from the payload; of a long one its
     beginning and its end."""
     # What `normalize` puts before a text that it derives is no part of the message.
-    label: ColumnElement[str] = case(
-        *((events.c.event_type == int(kind), kind.name.lower() + ": ") for kind in EventType),
-        else_="",
-    )
+    label: ColumnElement[str] = events.c.event_type + ": "
     named: ColumnElement[str] = case(
         (events.c.name != "", label + events.c.name + ": "), else_=label
     )

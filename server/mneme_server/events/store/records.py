@@ -20,11 +20,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import Insert, insert
 
 from mneme_server.common.stored import reads, require_enum, require_times
+from mneme_server.events.event_types import require_name
 from mneme_server.events.model import (
     Agent,
     Event,
     EventFilter,
-    EventType,
     Session,
     SessionFilter,
     SessionStatus,
@@ -43,7 +43,6 @@ from mneme_server.storage.rows import (
     upsert,
 )
 
-_TYPES = frozenset(map(int, EventType))
 _SEVERITIES = frozenset(map(int, Severity))
 
 
@@ -204,7 +203,7 @@ class SqlEvents:
         conditions: list[ColumnElement[bool]] = [tenant == self._tenant_id]
         conditions += equal_where_given(columns, filter_, ("session_id", "agent_id", "name"))
         if filter_.event_types:
-            conditions.append(columns.event_type.in_([int(kind) for kind in filter_.event_types]))
+            conditions.append(columns.event_type.in_(filter_.event_types))
         if filter_.min_severity is not None:
             conditions.append(columns.severity >= int(filter_.min_severity))
             if filter_.min_severity >= Severity.ERROR:  # In the words of the partial index.
@@ -310,7 +309,7 @@ def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
 @reads("event")
 def event_of(row: Row[Any]) -> Event:
     """Return the event of a row."""
-    require_enum(_TYPES, row.event_type, "its type")
+    require_name(row.event_type)
     require_enum(_SEVERITIES, row.severity, "its severity")
     require_times(row.timestamp, row.recorded_at)
     return Event(
@@ -350,7 +349,7 @@ def _event_row(event: Event, tenant_id: str) -> dict[str, Any]:
         "session_id": event.session_id,
         "sequence": event.sequence,
         "agent_id": event.agent_id,
-        "event_type": int(event.event_type),
+        "event_type": event.event_type,
         "severity": int(event.severity),
         "timestamp": event.timestamp_us,
         "text": event.text,

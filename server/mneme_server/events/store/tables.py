@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from mneme_server.events.model import EventType, SessionStatus, Severity
+from mneme_server.events.model import SessionStatus, Severity
 from mneme_server.storage.schema import (
     enum_column,
     int64_column,
@@ -101,7 +101,7 @@ events = Table(
     text_column("session_id"),
     int64_column("sequence"),
     text_column("agent_id"),
-    enum_column("event_type", EventType),
+    text_column("event_type"),
     enum_column("severity", Severity),
     time_column("timestamp"),
     text_column("text"),

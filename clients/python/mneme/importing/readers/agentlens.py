@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from mneme.importing.messages import parse_time, raw
+from mneme.importing.messages import own_type, parse_time, raw
 from mneme.importing.plan import (
     MAX_TAG,
     Planned,
@@ -137,7 +137,7 @@ class AgentLens(Reader):
             "timestamp": parse_time(event.get("timestamp")),
             "metadata": tidy(metadata, planned.notes) if isinstance(metadata, Mapping) else None,
             "payload": tidy(payload, planned.notes),
-            "event_type": kind if kind in _TYPES else "custom",
+            "event_type": kind if kind in _TYPES else own_type(str(kind)),
             "name": label(payload.get("toolName") or payload.get("type") or "", planned.notes),
             "call_id": label(payload.get("callId") or "", planned.notes),
         }

@@ -18,6 +18,8 @@ from mneme.importing.source import Source
 from mneme.messages import Event, NewEvent, Session, SessionStatus
 from mneme.plain import from_dict
 
+_ENUM = "EVENT_TYPE_"
+"""What types began with while they were an enum."""
 _EVENT_KEYS = ("event_type", "eventType")
 _SESSION_KEYS = ("started_at", "startedAt", "status", "head_hash", "headHash")
 _ENDED = (SessionStatus.SESSION_STATUS_COMPLETED, SessionStatus.SESSION_STATUS_ERROR)
@@ -94,6 +96,8 @@ class NativeReader:
                 setattr(new, field.name, content)
         if "searchable" in value:
             new.searchable = event.searchable
+        if new.event_type.startswith(_ENUM):
+            new.event_type = new.event_type.removeprefix(_ENUM).lower()
         if not new.session_id:
             raise UnusableError("session_id: an event belongs to a session")
         if not new.id:

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/event_service.proto.
  */
 export const file_mneme_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKPBAoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIQCghhZ2VudF9pZBgCIAEoCRISCgphZ2VudF9uYW1lGAMgASgJEg8KB3VzZXJfaWQYBCABKAkSDwoHcHJvamVjdBgFIAEoCRIMCgR0YWdzGAYgAygJEikKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBInCgZzdGF0dXMYCCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzEi4KCnN0YXJ0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X2V2ZW50X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtldmVudF9jb3VudBgMIAEoAxIXCg90b29sX2NhbGxfY291bnQYDSABKAMSEwoLZXJyb3JfY291bnQYDiABKAMSFgoObGxtX2NhbGxfY291bnQYDyABKAMSFgoOdG90YWxfY29zdF91c2QYECABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGBEgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYEiABKAMSEQoJaGVhZF9oYXNoGBMgASgJIvgBCgVBZ2VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjEKDWZpcnN0X3NlZW5fYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3Rfc2Vlbl9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgFIAEoAxITCgtldmVudF9jb3VudBgGIAEoAxIXCg90b29sX2NhbGxfY291bnQYByABKAMSEwoLZXJyb3JfY291bnQYCCABKAMSFgoOdG90YWxfY29zdF91c2QYCSABKAEi0gYKCE5ld0V2ZW50Ei0KAmlkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESMwoKc2Vzc2lvbl9pZBgCIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoKZXZlbnRfdHlwZRgEIAEoDjITLm1uZW1lLnYxLkV2ZW50VHlwZUIKukgHggEEEAEgABIuCghzZXZlcml0eRgFIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Qgi6SAWCAQIQARJACgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABIjCgR0ZXh0GAcgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSKAoHcGF5bG9hZBgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EisKBG5hbWUYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB2NhbGxfaWQYCyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKBWVycm9yGAwgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSLAoFbW9kZWwYDSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKDGlucHV0X3Rva2VucxgOIAEoA0IOukgLIgkYgKCUpY0dKAASJQoNb3V0cHV0X3Rva2VucxgPIAEoA0IOukgLIgkYgKCUpY0dKAASKwoIY29zdF91c2QYECABKAFCGbpIFhIUGQAAAABlzc1BKQAAAAAAAAAAQAESPQoIZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CELpIDaoBChoGCICGsJYBMgASFwoKc2VhcmNoYWJsZRgSIAEoCEgAiAEBQg0KC19zZWFyY2hhYmxlIvMECgVFdmVudBIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGFnZW50X2lkGAMgASgJEicKCmV2ZW50X3R5cGUYBCABKA4yEy5tbmVtZS52MS5FdmVudFR5cGUSJAoIc2V2ZXJpdHkYBSABKA4yEi5tbmVtZS52MS5TZXZlcml0eRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHRleHQYByABKAkSKAoHcGF5bG9hZBgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EgwKBG5hbWUYCiABKAkSDwoHY2FsbF9pZBgLIAEoCRINCgVlcnJvchgMIAEoCRINCgVtb2RlbBgNIAEoCRIUCgxpbnB1dF90b2tlbnMYDiABKAMSFQoNb3V0cHV0X3Rva2VucxgPIAEoAxIQCghjb3N0X3VzZBgQIAEoARIrCghkdXJhdGlvbhgRIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhISCgpzZWFyY2hhYmxlGBIgASgIEhAKCHNlcXVlbmNlGBMgASgDEi8KC3JlY29yZGVkX2F0GBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmV2X2hhc2gYFSABKAkSDAoEaGFzaBgWIAEoCRIUCgxoYXNoX3ZlcnNpb24YFyABKAUSDAoEc2FsdBgYIAEoDBISCgpjb21taXRtZW50GBkgASgJIrMDChNTdGFydFNlc3Npb25SZXF1ZXN0EjUKCnNlc3Npb25faWQYASABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokmOUmARIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoKYWdlbnRfbmFtZRgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgEIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgFIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgGIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSQQoKc3RhcnRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAIjoKFFN0YXJ0U2Vzc2lvblJlc3BvbnNlEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uIs0BChFFbmRTZXNzaW9uUmVxdWVzdBIzCgpzZXNzaW9uX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEkIKBnN0YXR1cxgCIAEoDjIXLm1uZW1lLnYxLlNlc3Npb25TdGF0dXNCGbpICYIBBhgAGAIYA4rlJglDT01QTEVURUQSPwoIZW5kZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyACI4ChJFbmRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24iXAoTUmVjb3JkRXZlbnRzUmVxdWVzdBIvCgZldmVudHMYASADKAsyEi5tbmVtZS52MS5OZXdFdmVudEILukgIkgEFCAEQ6AcSFAoMd2FpdF9pbmRleGVkGAIgASgIIk0KDEV2ZW50UmVjZWlwdBIKCgJpZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoAxIMCgRoYXNoGAMgASgJEhEKCWR1cGxpY2F0ZRgEIAEoCCJxChRSZWNvcmRFdmVudHNSZXNwb25zZRIoCghyZWNlaXB0cxgBIAMoCzIWLm1uZW1lLnYxLkV2ZW50UmVjZWlwdBIWCg5yZWNvcmRlZF9jb3VudBgCIAEoBRIXCg9kdXBsaWNhdGVfY291bnQYAyABKAUiQAoTU3RyZWFtRXZlbnRzUmVxdWVzdBIpCgVldmVudBgBIAEoCzISLm1uZW1lLnYxLk5ld0V2ZW50Qga6SAPIAQEiRwoUU3RyZWFtRXZlbnRzUmVzcG9uc2USFgoOcmVjb3JkZWRfY291bnQYASABKAMSFwoPZHVwbGljYXRlX2NvdW50GAIgASgDIkgKEUdldFNlc3Npb25SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOAoSR2V0U2Vzc2lvblJlc3BvbnNlEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uIq8DChNMaXN0U2Vzc2lvbnNSZXF1ZXN0Ei8KCGFnZW50X2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgd1c2VyX2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIxCgZzdGF0dXMYBCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzQgi6SAWCAQIQARIzCgR0YWdzGAUgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCglwYWdlX3NpemUYCCABKAVCELpIBxoFGOgHKACK5SYCNTASHAoKcGFnZV90b2tlbhgJIAEoCUIIukgFcgMY0A8iaAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5tbmVtZS52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIssDChFMaXN0RXZlbnRzUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSOwoLZXZlbnRfdHlwZXMYAyADKA4yEy5tbmVtZS52MS5FdmVudFR5cGVCEbpIDpIBCxAgIgeCAQQQASAAEjIKDG1pbl9zZXZlcml0eRgEIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Qgi6SAWCAQIQARIrCgRuYW1lGAUgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZGVzY2VuZGluZxgIIAEoCBIkCglwYWdlX3NpemUYCSABKAVCEbpIBxoFGOgHKACK5SYDMTAwEhwKCnBhZ2VfdG9rZW4YCiABKAlCCLpIBXIDGNAPIk4KEkxpc3RFdmVudHNSZXNwb25zZRIfCgZldmVudHMYASADKAsyDy5tbmVtZS52MS5FdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVgoRTGlzdEFnZW50c1JlcXVlc3QSIwoJcGFnZV9zaXplGAEgASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIk4KEkxpc3RBZ2VudHNSZXNwb25zZRIfCgZhZ2VudHMYASADKAsyDy5tbmVtZS52MS5BZ2VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkikgIKEldhdGNoRXZlbnRzUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSOwoLZXZlbnRfdHlwZXMYAyADKA4yEy5tbmVtZS52MS5FdmVudFR5cGVCEbpIDpIBCxAgIgeCAQQQASAAEjIKDG1pbl9zZXZlcml0eRgEIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Qgi6SAWCAQIQARInCgxhZnRlcl9jdXJzb3IYBSABKAlCEbpIDnIMGBQyCF5bMC05XSokIkUKE1dhdGNoRXZlbnRzUmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy5tbmVtZS52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkiSAoTVmVyaWZ5RXZlbnRzUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCJVCgtCcm9rZW5DaGFpbhISCgpzZXNzaW9uX2lkGAEgASgJEhAKCGV2ZW50X2lkGAIgASgJEhAKCHNlcXVlbmNlGAMgASgDEg4KBnJlYXNvbhgEIAEoCSKnAQoUVmVyaWZ5RXZlbnRzUmVzcG9uc2USDQoFdmFsaWQYASABKAgSGAoQc2Vzc2lvbnNfY2hlY2tlZBgCIAEoAxIWCg5ldmVudHNfY2hlY2tlZBgDIAEoAxIlCgZicm9rZW4YBCADKAsyFS5tbmVtZS52MS5Ccm9rZW5DaGFpbhIUCgxicm9rZW5fY291bnQYBSABKAMSEQoJaGVhZF9oYXNoGAYgASgJKu8ECglFdmVudFR5cGUSGgoWRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEh4KGkVWRU5UX1RZUEVfU0VTU0lPTl9TVEFSVEVEEAESHAoYRVZFTlRfVFlQRV9TRVNTSU9OX0VOREVEEAISGAoURVZFTlRfVFlQRV9UT09MX0NBTEwQAxIcChhFVkVOVF9UWVBFX1RPT0xfUkVTUE9OU0UQBBIZChVFVkVOVF9UWVBFX1RPT0xfRVJST1IQBRIXChNFVkVOVF9UWVBFX0xMTV9DQUxMEAYSGwoXRVZFTlRfVFlQRV9MTE1fUkVTUE9OU0UQBxIWChJFVkVOVF9UWVBFX01FU1NBR0UQCBIUChBFVkVOVF9UWVBFX0VSUk9SEAkSFQoRRVZFTlRfVFlQRV9DVVNUT00QChIhCh1FVkVOVF9UWVBFX0FQUFJPVkFMX1JFUVVFU1RFRBALEh8KG0VWRU5UX1RZUEVfQVBQUk9WQUxfR1JBTlRFRBAMEh4KGkVWRU5UX1RZUEVfQVBQUk9WQUxfREVOSUVEEA0SHwobRVZFTlRfVFlQRV9BUFBST1ZBTF9FWFBJUkVEEA4SHQoZRVZFTlRfVFlQRV9GT1JNX1NVQk1JVFRFRBAPEh0KGUVWRU5UX1RZUEVfRk9STV9DT01QTEVURUQQEBIbChdFVkVOVF9UWVBFX0ZPUk1fRVhQSVJFRBAREhsKF0VWRU5UX1RZUEVfQ09TVF9UUkFDS0VEEBISHgoaRVZFTlRfVFlQRV9BTEVSVF9UUklHR0VSRUQQExIdChlFVkVOVF9UWVBFX0FMRVJUX1JFU09MVkVEEBQqiQEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEgoOU0VWRVJJVFlfREVCVUcQARIRCg1TRVZFUklUWV9JTkZPEAISEQoNU0VWRVJJVFlfV0FSThADEhIKDlNFVkVSSVRZX0VSUk9SEAQSFQoRU0VWRVJJVFlfQ1JJVElDQUwQBSqCAQoNU2Vzc2lvblN0YXR1cxIeChpTRVNTSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFVNFU1NJT05fU1RBVFVTX0FDVElWRRABEhwKGFNFU1NJT05fU1RBVFVTX0NPTVBMRVRFRBACEhgKFFNFU1NJT05fU1RBVFVTX0VSUk9SEAMyqA0KDEV2ZW50U2VydmljZRKJAQoMU3RhcnRTZXNzaW9uEh0ubW5lbWUudjEuU3RhcnRTZXNzaW9uUmVxdWVzdBoeLm1uZW1lLnYxLlN0YXJ0U2Vzc2lvblJlc3BvbnNlIjqQAgC45CYCyuQmAggDyuQmKQgGGiV0aGUgaWQgd2FzIHN0YXJ0ZWQgd2l0aCBvdGhlciBjb250ZW50EoYBCgpFbmRTZXNzaW9uEhsubW5lbWUudjEuRW5kU2Vzc2lvblJlcXVlc3QaHC5tbmVtZS52MS5FbmRTZXNzaW9uUmVzcG9uc2UiPZACArjkJgLK5CYCCAPK5CYECAUQFsrkJiQICRogaXQgaGFzIGVuZGVkIHdpdGggYW5vdGhlciBzdGF0dXMSwwEKDFJlY29yZEV2ZW50cxIdLm1uZW1lLnYxLlJlY29yZEV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5SZWNvcmRFdmVudHNSZXNwb25zZSJ0kAIAuOQmAsrkJgIIA8rkJiMIBhofYW4gaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBldmVudMrkJiIICBAfGhx0b28gbXVjaCB3YWl0cyBmb3IgZW1iZWRkaW5nyuQmFggIECEaEHRoZSBkaXNrIGlzIGZ1bGwS0gIKDFN0cmVhbUV2ZW50cxIdLm1uZW1lLnYxLlN0cmVhbUV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5TdHJlYW1FdmVudHNSZXNwb25zZSKAApACALjkJgLK5CYCCAPK5CZGCAYaQmFuIGlkIGlzIHRha2VuIGJ5IGFub3RoZXIgZXZlbnQgKG5vdGhpbmcgb2YgaXRzIGJhdGNoIGlzIHJlY29yZGVkKcrkJiIICBAfGhx0b28gbXVjaCB3YWl0cyBmb3IgZW1iZWRkaW5nyuQmFggIECEaEHRoZSBkaXNrIGlzIGZ1bGzK5CZlCAgQIBpfYXMgbWFueSBzdHJlYW1zIGFyZSBvcGVuIGFzIHRoZSBzZXJ2ZXIgb3IgdGhlIHRlbmFudCBtYXkgaGF2ZSwgb3Igbm90aGluZyB3YXMgc2VudCBmb3IgdG9vIGxvbmcoARJeCgpHZXRTZXNzaW9uEhsubW5lbWUudjEuR2V0U2Vzc2lvblJlcXVlc3QaHC5tbmVtZS52MS5HZXRTZXNzaW9uUmVzcG9uc2UiFZACAbjkJgHK5CYCCAPK5CYECAUQFhKdAQoMTGlzdFNlc3Npb25zEh0ubW5lbWUudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoeLm1uZW1lLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIk6QAgG45CYByuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSlwEKCkxpc3RFdmVudHMSGy5tbmVtZS52MS5MaXN0RXZlbnRzUmVxdWVzdBocLm1uZW1lLnYxLkxpc3RFdmVudHNSZXNwb25zZSJOkAIBuOQmAcrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEpcBCgpMaXN0QWdlbnRzEhsubW5lbWUudjEuTGlzdEFnZW50c1JlcXVlc3QaHC5tbmVtZS52MS5MaXN0QWdlbnRzUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxLNAQoLV2F0Y2hFdmVudHMSHC5tbmVtZS52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHS5tbmVtZS52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlIn+QAgG45CYBwOQmAcrkJgIIA8rkJkMICBAgGj1hcyBtYW55IHN0cmVhbXMgYXJlIG9wZW4gYXMgdGhlIHNlcnZlciBvciB0aGUgdGVuYW50IG1heSBoYXZlyuQmIwgFGh90aGUgdGVuYW50IGlzIGRlbGV0ZWQgbWVhbndoaWxlMAESZAoMVmVyaWZ5RXZlbnRzEh0ubW5lbWUudjEuVmVyaWZ5RXZlbnRzUmVxdWVzdBoeLm1uZW1lLnYxLlZlcmlmeUV2ZW50c1Jlc3BvbnNlIhWQAgG45CYByuQmAggDyuQmBAgFEBZiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("ChxtbmVtZS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKPBAoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIQCghhZ2VudF9pZBgCIAEoCRISCgphZ2VudF9uYW1lGAMgASgJEg8KB3VzZXJfaWQYBCABKAkSDwoHcHJvamVjdBgFIAEoCRIMCgR0YWdzGAYgAygJEikKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBInCgZzdGF0dXMYCCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzEi4KCnN0YXJ0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X2V2ZW50X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtldmVudF9jb3VudBgMIAEoAxIXCg90b29sX2NhbGxfY291bnQYDSABKAMSEwoLZXJyb3JfY291bnQYDiABKAMSFgoObGxtX2NhbGxfY291bnQYDyABKAMSFgoOdG90YWxfY29zdF91c2QYECABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGBEgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYEiABKAMSEQoJaGVhZF9oYXNoGBMgASgJIvgBCgVBZ2VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjEKDWZpcnN0X3NlZW5fYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3Rfc2Vlbl9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgFIAEoAxITCgtldmVudF9jb3VudBgGIAEoAxIXCg90b29sX2NhbGxfY291bnQYByABKAMSEwoLZXJyb3JfY291bnQYCCABKAMSFgoOdG90YWxfY29zdF91c2QYCSABKAEiuhAKCE5ld0V2ZW50Ei0KAmlkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESMwoKc2Vzc2lvbl9pZBgCIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSmgoKCmV2ZW50X3R5cGUYBCABKAlChQq6SCJyIBiAATIbXltBLVphLXpdW0EtWmEtejAtOV8uOi8tXSok0uUm2wkKCUV2ZW50VHlwZRI1Cg9zZXNzaW9uX3N0YXJ0ZWQSIlRoZSBzZXNzaW9uIHN0YXJ0ZWQuIE5vdCByZWNhbGxlZC4SMQoNc2Vzc2lvbl9lbmRlZBIgVGhlIHNlc3Npb24gZW5kZWQuIE5vdCByZWNhbGxlZC4SPAoJdG9vbF9jYWxsEi9UaGUgYWdlbnQgY2FsbGVkIGEgdG9vbC4gQ291bnRzIGFzIGEgdG9vbCBjYWxsLhIhCg10b29sX3Jlc3BvbnNlEhBBIHRvb2wgYW5zd2VyZWQuEjAKCnRvb2xfZXJyb3ISIkEgdG9vbCBmYWlsZWQuIENvdW50cyBhcyBhbiBlcnJvci4SoQEKCGxsbV9jYWxsEpQBVGhlIGFnZW50IGNhbGxlZCBhIG1vZGVsLiBDb3VudHMgYXMgYSBtb2RlbCBjYWxsLiBSZWNhbGxlZCBvbmx5IHdpdGggdGV4dCwgb3IgYXMgYW4gZXJyb3IgKHNldmVyaXR5IEVSUk9SIG9yIENSSVRJQ0FMKSwgYnkgdGhlIHdvcmRzIG9mIGl0cyBwYXlsb2FkLhJTCgxsbG1fcmVzcG9uc2USQ0EgbW9kZWwgYW5zd2VyZWQ7IGNhcnJpZXMgdG9rZW5zIGFuZCBjb3N0LiBSZWNhbGxlZCBhcyBsbG1fY2FsbCBpcy4STwoHbWVzc2FnZRJEQSBtZXNzYWdlIG9mIGEgY29udmVyc2F0aW9uOiBvZiBhIHVzZXIsIGFuIGFnZW50IG9yIGEgc3lzdGVtIHByb21wdC4SPQoFZXJyb3ISNFNvbWV0aGluZyBmYWlsZWQgb3V0c2lkZSBhIHRvb2wuIENvdW50cyBhcyBhbiBlcnJvci4SQwoGY3VzdG9tEjlBbnl0aGluZyBlbHNlOyBgbmFtZWAgc2F5cyB3aGF0LiBSZWNhbGxlZCBhcyBsbG1fY2FsbCBpcy4SNQoSYXBwcm92YWxfcmVxdWVzdGVkEh9BIGh1bWFuIHdhcyBhc2tlZCBmb3IgYXBwcm92YWwuEikKEGFwcHJvdmFsX2dyYW50ZWQSFUFwcHJvdmFsIHdhcyBncmFudGVkLhInCg9hcHByb3ZhbF9kZW5pZWQSFEFwcHJvdmFsIHdhcyBkZW5pZWQuEjMKEGFwcHJvdmFsX2V4cGlyZWQSH0FwcHJvdmFsIHdhcyBub3QgZ2l2ZW4gaW4gdGltZS4SMgoOZm9ybV9zdWJtaXR0ZWQSIEEgZm9ybSB3YXMgc3VibWl0dGVkIHRvIGEgaHVtYW4uEisKDmZvcm1fY29tcGxldGVkEhlBIGh1bWFuIGNvbXBsZXRlZCBhIGZvcm0uEjEKDGZvcm1fZXhwaXJlZBIhQSBmb3JtIHdhcyBub3QgY29tcGxldGVkIGluIHRpbWUuElkKDGNvc3RfdHJhY2tlZBJJQSBjb3N0IHdhcyByZWNvcmRlZCBhcGFydCBmcm9tIGEgbW9kZWwncyBhbnN3ZXIuIFJlY2FsbGVkIGFzIGxsbV9jYWxsIGlzLhIqCg9hbGVydF90cmlnZ2VyZWQSF0FuIGFsZXJ0IHdhcyB0cmlnZ2VyZWQuEigKDmFsZXJ0X3Jlc29sdmVkEhZBbiBhbGVydCB3YXMgcmVzb2x2ZWQuEi4KCHNldmVyaXR5GAUgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCCLpIBYIBAhABEkAKCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAEiMKBHRleHQYByABKAlCFbpIEnIQGICABDIKXlteXHgwMF0qJBIoCgdwYXlsb2FkGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKwoEbmFtZRgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHY2FsbF9pZBgLIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJAoFZXJyb3IYDCABKAlCFbpIEnIQGICABDIKXlteXHgwMF0qJBIsCgVtb2RlbBgNIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJAoMaW5wdXRfdG9rZW5zGA4gASgDQg66SAsiCRiAoJSljR0oABIlCg1vdXRwdXRfdG9rZW5zGA8gASgDQg66SAsiCRiAoJSljR0oABIrCghjb3N0X3VzZBgQIAEoAUIZukgWEhQZAAAAAGXNzUEpAAAAAAAAAABAARI9CghkdXJhdGlvbhgRIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIQukgNqgEKGgYIgIawlgEyABIXCgpzZWFyY2hhYmxlGBIgASgISACIAQFCDQoLX3NlYXJjaGFibGUi7wQKBUV2ZW50EgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEAoIYWdlbnRfaWQYAyABKAkSIwoKZXZlbnRfdHlwZRgEIAEoCUIP0uUmCwoJRXZlbnRUeXBlEiQKCHNldmVyaXR5GAUgASgOMhIubW5lbWUudjEuU2V2ZXJpdHkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0ZXh0GAcgASgJEigKB3BheWxvYWQYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRuYW1lGAogASgJEg8KB2NhbGxfaWQYCyABKAkSDQoFZXJyb3IYDCABKAkSDQoFbW9kZWwYDSABKAkSFAoMaW5wdXRfdG9rZW5zGA4gASgDEhUKDW91dHB1dF90b2tlbnMYDyABKAMSEAoIY29zdF91c2QYECABKAESKwoIZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKc2VhcmNoYWJsZRgSIAEoCBIQCghzZXF1ZW5jZRgTIAEoAxIvCgtyZWNvcmRlZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcHJldl9oYXNoGBUgASgJEgwKBGhhc2gYFiABKAkSFAoMaGFzaF92ZXJzaW9uGBcgASgFEgwKBHNhbHQYGCABKAwSEgoKY29tbWl0bWVudBgZIAEoCSKzAwoTU3RhcnRTZXNzaW9uUmVxdWVzdBI1CgpzZXNzaW9uX2lkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCmFnZW50X25hbWUYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYBiADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKQoIbWV0YWRhdGEYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EkEKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyACI6ChRTdGFydFNlc3Npb25SZXNwb25zZRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbiLNAQoRRW5kU2Vzc2lvblJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBJCCgZzdGF0dXMYAiABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzQhm6SAmCAQYYABgCGAOK5SYJQ09NUExFVEVEEj8KCGVuZGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOsgELIgcI/4LR/68HMgAiOAoSRW5kU2Vzc2lvblJlc3BvbnNlEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uIlwKE1JlY29yZEV2ZW50c1JlcXVlc3QSLwoGZXZlbnRzGAEgAygLMhIubW5lbWUudjEuTmV3RXZlbnRCC7pICJIBBQgBEOgHEhQKDHdhaXRfaW5kZXhlZBgCIAEoCCJNCgxFdmVudFJlY2VpcHQSCgoCaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAMSDAoEaGFzaBgDIAEoCRIRCglkdXBsaWNhdGUYBCABKAgicQoUUmVjb3JkRXZlbnRzUmVzcG9uc2USKAoIcmVjZWlwdHMYASADKAsyFi5tbmVtZS52MS5FdmVudFJlY2VpcHQSFgoOcmVjb3JkZWRfY291bnQYAiABKAUSFwoPZHVwbGljYXRlX2NvdW50GAMgASgFIkAKE1N0cmVhbUV2ZW50c1JlcXVlc3QSKQoFZXZlbnQYASABKAsyEi5tbmVtZS52MS5OZXdFdmVudEIGukgDyAEBIkcKFFN0cmVhbUV2ZW50c1Jlc3BvbnNlEhYKDnJlY29yZGVkX2NvdW50GAEgASgDEhcKD2R1cGxpY2F0ZV9jb3VudBgCIAEoAyJIChFHZXRTZXNzaW9uUmVxdWVzdBIzCgpzZXNzaW9uX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKEkdldFNlc3Npb25SZXNwb25zZRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbiKvAwoTTGlzdFNlc3Npb25zUmVxdWVzdBIvCghhZ2VudF9pZBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoGc3RhdHVzGAQgASgOMhcubW5lbWUudjEuU2Vzc2lvblN0YXR1c0IIukgFggECEAESMwoEdGFncxgFIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoJcGFnZV9zaXplGAggASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YCSABKAlCCLpIBXIDGNAPImgKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEiMKCHNlc3Npb25zGAEgAygLMhEubW5lbWUudjEuU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAyLgAwoRTGlzdEV2ZW50c1JlcXVlc3QSMQoKc2Vzc2lvbl9pZBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokElAKC2V2ZW50X3R5cGVzGAMgAygJQju6SCmSASYQICIiciAYgAEyG15bQS1aYS16XVtBLVphLXowLTlfLjovLV0qJNLlJgsKCUV2ZW50VHlwZRIyCgxtaW5fc2V2ZXJpdHkYBCABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIIukgFggECEAESKwoEbmFtZRgFIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmRlc2NlbmRpbmcYCCABKAgSJAoJcGFnZV9zaXplGAkgASgFQhG6SAcaBRjoBygAiuUmAzEwMBIcCgpwYWdlX3Rva2VuGAogASgJQgi6SAVyAxjQDyJOChJMaXN0RXZlbnRzUmVzcG9uc2USHwoGZXZlbnRzGAEgAygLMg8ubW5lbWUudjEuRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlYKEUxpc3RBZ2VudHNSZXF1ZXN0EiMKCXBhZ2Vfc2l6ZRgBIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxjQDyJOChJMaXN0QWdlbnRzUmVzcG9uc2USHwoGYWdlbnRzGAEgAygLMg8ubW5lbWUudjEuQWdlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqcCChJXYXRjaEV2ZW50c1JlcXVlc3QSMQoKc2Vzc2lvbl9pZBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokElAKC2V2ZW50X3R5cGVzGAMgAygJQju6SCmSASYQICIiciAYgAEyG15bQS1aYS16XVtBLVphLXowLTlfLjovLV0qJNLlJgsKCUV2ZW50VHlwZRIyCgxtaW5fc2V2ZXJpdHkYBCABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIIukgFggECEAESJwoMYWZ0ZXJfY3Vyc29yGAUgASgJQhG6SA5yDBgUMgheWzAtOV0qJCJFChNXYXRjaEV2ZW50c1Jlc3BvbnNlEh4KBWV2ZW50GAEgASgLMg8ubW5lbWUudjEuRXZlbnQSDgoGY3Vyc29yGAIgASgJIkgKE1ZlcmlmeUV2ZW50c1JlcXVlc3QSMQoKc2Vzc2lvbl9pZBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiVQoLQnJva2VuQ2hhaW4SEgoKc2Vzc2lvbl9pZBgBIAEoCRIQCghldmVudF9pZBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoAxIOCgZyZWFzb24YBCABKAkipwEKFFZlcmlmeUV2ZW50c1Jlc3BvbnNlEg0KBXZhbGlkGAEgASgIEhgKEHNlc3Npb25zX2NoZWNrZWQYAiABKAMSFgoOZXZlbnRzX2NoZWNrZWQYAyABKAMSJQoGYnJva2VuGAQgAygLMhUubW5lbWUudjEuQnJva2VuQ2hhaW4SFAoMYnJva2VuX2NvdW50GAUgASgDEhEKCWhlYWRfaGFzaBgGIAEoCSqJAQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABISCg5TRVZFUklUWV9ERUJVRxABEhEKDVNFVkVSSVRZX0lORk8QAhIRCg1TRVZFUklUWV9XQVJOEAMSEgoOU0VWRVJJVFlfRVJST1IQBBIVChFTRVZFUklUWV9DUklUSUNBTBAFKoIBCg1TZXNzaW9uU3RhdHVzEh4KGlNFU1NJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVU0VTU0lPTl9TVEFUVVNfQUNUSVZFEAESHAoYU0VTU0lPTl9TVEFUVVNfQ09NUExFVEVEEAISGAoUU0VTU0lPTl9TVEFUVVNfRVJST1IQAzKoDQoMRXZlbnRTZXJ2aWNlEokBCgxTdGFydFNlc3Npb24SHS5tbmVtZS52MS5TdGFydFNlc3Npb25SZXF1ZXN0Gh4ubW5lbWUudjEuU3RhcnRTZXNzaW9uUmVzcG9uc2UiOpACALjkJgLK5CYCCAPK5CYpCAYaJXRoZSBpZCB3YXMgc3RhcnRlZCB3aXRoIG90aGVyIGNvbnRlbnQShgEKCkVuZFNlc3Npb24SGy5tbmVtZS52MS5FbmRTZXNzaW9uUmVxdWVzdBocLm1uZW1lLnYxLkVuZFNlc3Npb25SZXNwb25zZSI9kAICuOQmAsrkJgIIA8rkJgQIBRAWyuQmJAgJGiBpdCBoYXMgZW5kZWQgd2l0aCBhbm90aGVyIHN0YXR1cxLDAQoMUmVjb3JkRXZlbnRzEh0ubW5lbWUudjEuUmVjb3JkRXZlbnRzUmVxdWVzdBoeLm1uZW1lLnYxLlJlY29yZEV2ZW50c1Jlc3BvbnNlInSQAgC45CYCyuQmAggDyuQmIwgGGh9hbiBpZCBpcyB0YWtlbiBieSBhbm90aGVyIGV2ZW50yuQmIggIEB8aHHRvbyBtdWNoIHdhaXRzIGZvciBlbWJlZGRpbmfK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbBLSAgoMU3RyZWFtRXZlbnRzEh0ubW5lbWUudjEuU3RyZWFtRXZlbnRzUmVxdWVzdBoeLm1uZW1lLnYxLlN0cmVhbUV2ZW50c1Jlc3BvbnNlIoACkAIAuOQmAsrkJgIIA8rkJkYIBhpCYW4gaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBldmVudCAobm90aGluZyBvZiBpdHMgYmF0Y2ggaXMgcmVjb3JkZWQpyuQmIggIEB8aHHRvbyBtdWNoIHdhaXRzIGZvciBlbWJlZGRpbmfK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbMrkJmUICBAgGl9hcyBtYW55IHN0cmVhbXMgYXJlIG9wZW4gYXMgdGhlIHNlcnZlciBvciB0aGUgdGVuYW50IG1heSBoYXZlLCBvciBub3RoaW5nIHdhcyBzZW50IGZvciB0b28gbG9uZygBEl4KCkdldFNlc3Npb24SGy5tbmVtZS52MS5HZXRTZXNzaW9uUmVxdWVzdBocLm1uZW1lLnYxLkdldFNlc3Npb25SZXNwb25zZSIVkAIBuOQmAcrkJgIIA8rkJgQIBRAWEp0BCgxMaXN0U2Vzc2lvbnMSHS5tbmVtZS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxKXAQoKTGlzdEV2ZW50cxIbLm1uZW1lLnYxLkxpc3RFdmVudHNSZXF1ZXN0GhwubW5lbWUudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIk6QAgG45CYByuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSlwEKCkxpc3RBZ2VudHMSGy5tbmVtZS52MS5MaXN0QWdlbnRzUmVxdWVzdBocLm1uZW1lLnYxLkxpc3RBZ2VudHNSZXNwb25zZSJOkAIBuOQmAcrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEs0BCgtXYXRjaEV2ZW50cxIcLm1uZW1lLnYxLldhdGNoRXZlbnRzUmVxdWVzdBodLm1uZW1lLnYxLldhdGNoRXZlbnRzUmVzcG9uc2Uif5ACAbjkJgHA5CYByuQmAggDyuQmQwgIECAaPWFzIG1hbnkgc3RyZWFtcyBhcmUgb3BlbiBhcyB0aGUgc2VydmVyIG9yIHRoZSB0ZW5hbnQgbWF5IGhhdmXK5CYjCAUaH3RoZSB0ZW5hbnQgaXMgZGVsZXRlZCBtZWFud2hpbGUwARJkCgxWZXJpZnlFdmVudHMSHS5tbmVtZS52MS5WZXJpZnlFdmVudHNSZXF1ZXN0Gh4ubW5lbWUudjEuVmVyaWZ5RXZlbnRzUmVzcG9uc2UiFZACAbjkJgHK5CYCCAPK5CYECAUQFmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * Session is one run of an agent.
@@ -109,14 +109,14 @@ export type Session = Message<"mneme.v1.Session"> & {
   eventCount: bigint;
 
   /**
-   * TOOL_CALL events.
+   * tool_call events.
    *
    * @generated from field: int64 tool_call_count = 13;
    */
   toolCallCount: bigint;
 
   /**
-   * Events of type TOOL_ERROR or ERROR, or of severity ERROR or CRITICAL; each
+   * Events of type tool_error or error, or of severity ERROR or CRITICAL; each
    * event counts once.
    *
    * @generated from field: int64 error_count = 14;
@@ -124,7 +124,7 @@ export type Session = Message<"mneme.v1.Session"> & {
   errorCount: bigint;
 
   /**
-   * LLM_CALL events.
+   * llm_call events.
    *
    * @generated from field: int64 llm_call_count = 15;
    */
@@ -276,15 +276,25 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   agentId: string;
 
   /**
-   * What happened.
-   * Required.
+   * What happened. From the known names Mneme draws its conclusions: which
+   * counters of the session the event moves, and whether it can be recalled.
+   * Any other name is kept as it is given, so that another framework's events
+   * keep their type ("on_tool_end", "gen_ai.user.message", "PreToolUse"); such
+   * an event is recalled as a custom one is, and counts as an error by its
+   * severity alone. Case matters, but a known name means the same in any case
+   * and is kept in lower case.
+   * Required; up to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`.
+   * Known: session_started, session_ended, tool_call, tool_response, tool_error,
+   * llm_call, llm_response, message, error, custom, approval_requested,
+   * approval_granted, approval_denied, approval_expired, form_submitted,
+   * form_completed, form_expired, cost_tracked, alert_triggered, alert_resolved.
    *
-   * @generated from field: mneme.v1.EventType event_type = 4;
+   * @generated from field: string event_type = 4;
    */
-  eventType: EventType;
+  eventType: string;
 
   /**
-   * How bad it is; by default ERROR for TOOL_ERROR and ERROR, else INFO.
+   * How bad it is; by default ERROR for tool_error and error, else INFO.
    *
    * @generated from field: mneme.v1.Severity severity = 5;
    */
@@ -327,7 +337,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   metadata?: JsonObject;
 
   /**
-   * The tool's name (TOOL_*), or what happened (CUSTOM).
+   * The tool's name (tool_*), or what happened (custom).
    * Up to 200 characters, on one line.
    *
    * @generated from field: string name = 10;
@@ -335,7 +345,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   name: string;
 
   /**
-   * Joins a TOOL_CALL with its TOOL_RESPONSE or TOOL_ERROR.
+   * Joins a tool_call with its tool_response or tool_error.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string call_id = 11;
@@ -343,7 +353,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   callId: string;
 
   /**
-   * The error's message (TOOL_ERROR, ERROR).
+   * The error's message (tool_error, error). Up to 65,536 characters.
    * Up to 65,536 characters.
    *
    * @generated from field: string error = 12;
@@ -351,7 +361,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   error: string;
 
   /**
-   * The model (LLM_*).
+   * The model (llm_*).
    * Up to 200 characters, on one line.
    *
    * @generated from field: string model = 13;
@@ -391,7 +401,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   duration?: Duration;
 
   /**
-   * Whether it can be recalled; unset: by its type and text (see EventType;
+   * Whether it can be recalled; unset: by its type and text (see event_type;
    * messages whose payload has role "system" are not). False keeps it out of
    * the indexes.
    *
@@ -435,11 +445,12 @@ export type Event = Message<"mneme.v1.Event"> & {
   agentId: string;
 
   /**
-   * What happened.
+   * What happened (see NewEvent). A name that this version of the client has not
+   * heard of is one like any other.
    *
-   * @generated from field: mneme.v1.EventType event_type = 4;
+   * @generated from field: string event_type = 4;
    */
-  eventType: EventType;
+  eventType: string;
 
   /**
    * How bad it is.
@@ -1103,12 +1114,17 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
   agentId: string;
 
   /**
-   * Of any of these types.
-   * Up to 32 entries.
+   * Of any of these types, known or not.
+   * Up to 32 entries, each up to 128 characters; of the form
+   * `^[A-Za-z][A-Za-z0-9_.:/-]*$`.
+   * Known: session_started, session_ended, tool_call, tool_response, tool_error,
+   * llm_call, llm_response, message, error, custom, approval_requested,
+   * approval_granted, approval_denied, approval_expired, form_submitted,
+   * form_completed, form_expired, cost_tracked, alert_triggered, alert_resolved.
    *
-   * @generated from field: repeated mneme.v1.EventType event_types = 3;
+   * @generated from field: repeated string event_types = 3;
    */
-  eventTypes: EventType[];
+  eventTypes: string[];
 
   /**
    * At least this severe.
@@ -1118,7 +1134,7 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
   minSeverity: Severity;
 
   /**
-   * With this name (a tool's, for TOOL_* events).
+   * With this name (a tool's, for tool_* events).
    * Up to 200 characters, on one line.
    *
    * @generated from field: string name = 5;
@@ -1280,12 +1296,17 @@ export type WatchEventsRequest = Message<"mneme.v1.WatchEventsRequest"> & {
   agentId: string;
 
   /**
-   * Of any of these types.
-   * Up to 32 entries.
+   * Of any of these types, known or not.
+   * Up to 32 entries, each up to 128 characters; of the form
+   * `^[A-Za-z][A-Za-z0-9_.:/-]*$`.
+   * Known: session_started, session_ended, tool_call, tool_response, tool_error,
+   * llm_call, llm_response, message, error, custom, approval_requested,
+   * approval_granted, approval_denied, approval_expired, form_submitted,
+   * form_completed, form_expired, cost_tracked, alert_triggered, alert_resolved.
    *
-   * @generated from field: repeated mneme.v1.EventType event_types = 3;
+   * @generated from field: repeated string event_types = 3;
    */
-  eventTypes: EventType[];
+  eventTypes: string[];
 
   /**
    * At least this severe.
@@ -1463,175 +1484,13 @@ export const VerifyEventsResponseSchema: GenMessage<VerifyEventsResponse> = /*@_
   messageDesc(file_mneme_v1_event_service, 25);
 
 /**
- * EventType is what happened. The type decides which counters of the session
- * an event moves and whether it can be recalled.
- *
- * @generated from enum mneme.v1.EventType
- */
-export enum EventType {
-  /**
-   * Not a type; refused.
-   *
-   * @generated from enum value: EVENT_TYPE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * The session started. Not recalled.
-   *
-   * @generated from enum value: EVENT_TYPE_SESSION_STARTED = 1;
-   */
-  SESSION_STARTED = 1,
-
-  /**
-   * The session ended. Not recalled.
-   *
-   * @generated from enum value: EVENT_TYPE_SESSION_ENDED = 2;
-   */
-  SESSION_ENDED = 2,
-
-  /**
-   * The agent called a tool. Counts as a tool call.
-   *
-   * @generated from enum value: EVENT_TYPE_TOOL_CALL = 3;
-   */
-  TOOL_CALL = 3,
-
-  /**
-   * A tool answered.
-   *
-   * @generated from enum value: EVENT_TYPE_TOOL_RESPONSE = 4;
-   */
-  TOOL_RESPONSE = 4,
-
-  /**
-   * A tool failed. Counts as an error.
-   *
-   * @generated from enum value: EVENT_TYPE_TOOL_ERROR = 5;
-   */
-  TOOL_ERROR = 5,
-
-  /**
-   * The agent called a model. Counts as a model call. Recalled only with text,
-   * or as an error (severity ERROR or CRITICAL), by the words of its payload.
-   *
-   * @generated from enum value: EVENT_TYPE_LLM_CALL = 6;
-   */
-  LLM_CALL = 6,
-
-  /**
-   * A model answered; carries tokens and cost. Recalled as LLM_CALL is.
-   *
-   * @generated from enum value: EVENT_TYPE_LLM_RESPONSE = 7;
-   */
-  LLM_RESPONSE = 7,
-
-  /**
-   * A message of a conversation: of a user, an agent or a system prompt.
-   *
-   * @generated from enum value: EVENT_TYPE_MESSAGE = 8;
-   */
-  MESSAGE = 8,
-
-  /**
-   * Something failed outside a tool. Counts as an error.
-   *
-   * @generated from enum value: EVENT_TYPE_ERROR = 9;
-   */
-  ERROR = 9,
-
-  /**
-   * Anything else; `name` says what. Recalled as LLM_CALL is.
-   *
-   * @generated from enum value: EVENT_TYPE_CUSTOM = 10;
-   */
-  CUSTOM = 10,
-
-  /**
-   * A human was asked for approval.
-   *
-   * @generated from enum value: EVENT_TYPE_APPROVAL_REQUESTED = 11;
-   */
-  APPROVAL_REQUESTED = 11,
-
-  /**
-   * Approval was granted.
-   *
-   * @generated from enum value: EVENT_TYPE_APPROVAL_GRANTED = 12;
-   */
-  APPROVAL_GRANTED = 12,
-
-  /**
-   * Approval was denied.
-   *
-   * @generated from enum value: EVENT_TYPE_APPROVAL_DENIED = 13;
-   */
-  APPROVAL_DENIED = 13,
-
-  /**
-   * Approval was not given in time.
-   *
-   * @generated from enum value: EVENT_TYPE_APPROVAL_EXPIRED = 14;
-   */
-  APPROVAL_EXPIRED = 14,
-
-  /**
-   * A form was submitted to a human.
-   *
-   * @generated from enum value: EVENT_TYPE_FORM_SUBMITTED = 15;
-   */
-  FORM_SUBMITTED = 15,
-
-  /**
-   * A human completed a form.
-   *
-   * @generated from enum value: EVENT_TYPE_FORM_COMPLETED = 16;
-   */
-  FORM_COMPLETED = 16,
-
-  /**
-   * A form was not completed in time.
-   *
-   * @generated from enum value: EVENT_TYPE_FORM_EXPIRED = 17;
-   */
-  FORM_EXPIRED = 17,
-
-  /**
-   * A cost was recorded apart from a model's answer. Recalled as LLM_CALL is.
-   *
-   * @generated from enum value: EVENT_TYPE_COST_TRACKED = 18;
-   */
-  COST_TRACKED = 18,
-
-  /**
-   * An alert was triggered.
-   *
-   * @generated from enum value: EVENT_TYPE_ALERT_TRIGGERED = 19;
-   */
-  ALERT_TRIGGERED = 19,
-
-  /**
-   * An alert was resolved.
-   *
-   * @generated from enum value: EVENT_TYPE_ALERT_RESOLVED = 20;
-   */
-  ALERT_RESOLVED = 20,
-}
-
-/**
- * Describes the enum mneme.v1.EventType.
- */
-export const EventTypeSchema: GenEnum<EventType> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_event_service, 0);
-
-/**
  * Severity of an event.
  *
  * @generated from enum mneme.v1.Severity
  */
 export enum Severity {
   /**
-   * In a request: ERROR for TOOL_ERROR and ERROR events, else INFO; or no
+   * In a request: ERROR for tool_error and error events, else INFO; or no
    * filter.
    *
    * @generated from enum value: SEVERITY_UNSPECIFIED = 0;
@@ -1678,7 +1537,7 @@ export enum Severity {
  * Describes the enum mneme.v1.Severity.
  */
 export const SeveritySchema: GenEnum<Severity> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_event_service, 1);
+  enumDesc(file_mneme_v1_event_service, 0);
 
 /**
  * SessionStatus is where a session stands.
@@ -1719,7 +1578,7 @@ export enum SessionStatus {
  * Describes the enum mneme.v1.SessionStatus.
  */
 export const SessionStatusSchema: GenEnum<SessionStatus> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_event_service, 2);
+  enumDesc(file_mneme_v1_event_service, 1);
 
 /**
  * EventService records what agents do. Events belong to sessions, are

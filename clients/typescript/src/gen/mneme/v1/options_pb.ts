@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/options.proto.
  */
 export const file_mneme_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJOlsKDnJlcXVpcmVkX3Njb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYx+wEIAEoDjISLm1uZW1lLnYxLktleVNjb3BlUg1yZXF1aXJlZFNjb3BlOj8KCmxvbmdfbGl2ZWQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjI7AQgASgIUglsb25nTGl2ZWQ6TQoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyewEIAMoCzITLm1uZW1lLnYxLkNhbGxFcnJvclIGZXJyb3JzOkQKDWRlZmF1bHRfdmFsdWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNHsBCABKAlSDGRlZmF1bHRWYWx1ZTpbCgpjaGFuZ2VhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjS7AQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza1IKY2hhbmdlYWJsZTpHCg9tYWRlX3doZW5fZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNPsBCABKAhSDW1hZGVXaGVuRW1wdHliBnByb3RvMw", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
+  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWU6WwoOcmVxdWlyZWRfc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjH7AQgASgOMhIubW5lbWUudjEuS2V5U2NvcGVSDXJlcXVpcmVkU2NvcGU6PwoKbG9uZ19saXZlZBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMjsBCABKAhSCWxvbmdMaXZlZDpNCgZlcnJvcnMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjJ7AQgAygLMhMubW5lbWUudjEuQ2FsbEVycm9yUgZlcnJvcnM6RAoNZGVmYXVsdF92YWx1ZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0ewEIAEoCVIMZGVmYXVsdFZhbHVlOlsKCmNoYW5nZWFibGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNLsBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrUgpjaGFuZ2VhYmxlOkcKD21hZGVfd2hlbl9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0+wEIAEoCFINbWFkZVdoZW5FbXB0eTpLCgVrbm93bhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2uwEIAEoCzIULm1uZW1lLnYxLktub3duTmFtZXNSBWtub3duYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
 
 /**
  * CallError is a way in which an RPC fails.
@@ -59,6 +59,64 @@ export type CallError = Message<"mneme.v1.CallError"> & {
  */
 export const CallErrorSchema: GenMessage<CallError> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 0);
+
+/**
+ * KnownName is a name that the server draws conclusions from.
+ *
+ * @generated from message mneme.v1.KnownName
+ */
+export type KnownName = Message<"mneme.v1.KnownName"> & {
+  /**
+   * The name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it means, in sentences.
+   *
+   * @generated from field: string meaning = 2;
+   */
+  meaning: string;
+};
+
+/**
+ * Describes the message mneme.v1.KnownName.
+ * Use `create(KnownNameSchema)` to create a new message.
+ */
+export const KnownNameSchema: GenMessage<KnownName> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_options, 1);
+
+/**
+ * KnownNames are the known ones among the names that a field takes. It takes
+ * any other name too.
+ *
+ * @generated from message mneme.v1.KnownNames
+ */
+export type KnownNames = Message<"mneme.v1.KnownNames"> & {
+  /**
+   * What the names are of, by which generated code calls them: "EventType". The
+   * fields that take the same names say the same.
+   *
+   * @generated from field: string set = 1;
+   */
+  set: string;
+
+  /**
+   * The names. One of the fields that say the same `set` lists them.
+   *
+   * @generated from field: repeated mneme.v1.KnownName names = 2;
+   */
+  names: KnownName[];
+};
+
+/**
+ * Describes the message mneme.v1.KnownNames.
+ * Use `create(KnownNamesSchema)` to create a new message.
+ */
+export const KnownNamesSchema: GenMessage<KnownNames> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_options, 2);
 
 /**
  * The scope that the caller's key must hold. Every RPC names one.
@@ -116,4 +174,12 @@ export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
  */
 export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 5);
+
+/**
+ * The names with a meaning, of a field that takes any.
+ *
+ * @generated from extension: mneme.v1.KnownNames known = 79450;
+ */
+export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 6);
 

@@ -1,0 +1,57 @@
+"""Reads options from descriptors, and what they say of names that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf import message_factory
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+
+
+class GenerationError(Exception):
+    """The schemas cannot be turned into a client; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownName:
+    """A name with a meaning, of a field that takes others too."""
+
+    name: str
+    meaning: str
+
+
+def options_of(element: MethodDescriptor | FieldDescriptor) -> dict[str, Any]:
+    """Options by their short names, with the image's own extensions understood."""
+    plain = element.GetOptions()
+    is_method = isinstance(element, MethodDescriptor)
+    pool = (element.containing_service if is_method else element).file.pool
+    parsed = message_factory.GetMessageClass(
+        pool.FindMessageTypeByName(plain.DESCRIPTOR.full_name)
+    ).FromString(plain.SerializeToString())
+    return {field.name: value for field, value in parsed.ListFields() if field.is_extension}
+
+
+def known_set(field: FieldDescriptor) -> str:
+    """What the known names are of that a field takes beside others; "" when it has none."""
+    known = options_of(field).get("known")
+    return str(known.set) if known else ""
+
+
+def known_names(messages: Iterable[Descriptor]) -> dict[str, tuple[KnownName, ...]]:
+    """The known names by what they are names of; of the fields of a set, one lists them."""
+    found: dict[str, tuple[KnownName, ...]] = {}
+    used: set[str] = set()
+    for field in (field for message in messages for field in message.fields):
+        known = options_of(field).get("known")
+        if known is None:
+            continue
+        used.add(known.set)
+        if known.names and known.set in found:
+            raise GenerationError(f"{field.full_name}: {known.set} is listed twice")
+        if known.names:
+            found[known.set] = tuple(KnownName(one.name, one.meaning) for one in known.names)
+    if missing := used - set(found):
+        raise GenerationError(f"no field lists the known names of {', '.join(sorted(missing))}")
+    return found

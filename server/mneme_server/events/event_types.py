@@ -1,0 +1,150 @@
+"""The names of event types, and all that the server concludes from them.
+
+A type is an open name: what is not in `KNOWN` is kept as it was given and treated as a custom event
+is. Nothing else in the server compares a type with a name of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum, StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,127}")
+"""What can be a type, as the rules of `NewEvent.event_type` say it."""
+
+
+class EventType(StrEnum):
+    """The known names. What they mean is told by the option of `NewEvent.event_type`."""
+
+    SESSION_STARTED = "session_started"
+    SESSION_ENDED = "session_ended"
+    TOOL_CALL = "tool_call"
+    TOOL_RESPONSE = "tool_response"
+    TOOL_ERROR = "tool_error"
+    LLM_CALL = "llm_call"
+    LLM_RESPONSE = "llm_response"
+    MESSAGE = "message"
+    ERROR = "error"
+    CUSTOM = "custom"
+    APPROVAL_REQUESTED = "approval_requested"
+    APPROVAL_GRANTED = "approval_granted"
+    APPROVAL_DENIED = "approval_denied"
+    APPROVAL_EXPIRED = "approval_expired"
+    FORM_SUBMITTED = "form_submitted"
+    FORM_COMPLETED = "form_completed"
+    FORM_EXPIRED = "form_expired"
+    COST_TRACKED = "cost_tracked"
+    ALERT_TRIGGERED = "alert_triggered"
+    ALERT_RESOLVED = "alert_resolved"
+
+
+class Recalled(Enum):
+    """When an event can be recalled whose caller did not say."""
+
+    NEVER = "never"
+    WITH_WORDS = "with words"
+    """With a text of its own, or as an error by the words of its payload."""
+    ALWAYS = "always"
+    """By its text, or by one that is made of its other fields."""
+
+
+class Part(Enum):
+    """The part that an event plays in what a session did."""
+
+    CALL = "call"
+    """A tool was called."""
+    ANSWER = "answer"
+    """A tool answered, and so works."""
+    FAILURE = "failure"
+    """Something failed, whatever the severity."""
+    TALK = "talk"
+    """Somebody said something to somebody."""
+    MODEL_CALL = "model call"
+    """A model was called."""
+    REPLY = "reply"
+    """A model answered."""
+    NOTE = "note"
+    """The agent noted something in its own form; unknown types do too."""
+    COST = "cost"
+    """A cost was booked apart from what caused it."""
+    RECOVERY = "recovery"
+    """What had failed works again."""
+    END = "end"
+    """The session is over."""
+    OTHER = "other"
+
+
+class Traits(NamedTuple):
+    """What is concluded from a type.
+
+    `number` stands for the name in hashes of version 1, which only known types have. `answers_call`
+    tells that it belongs to the call of a tool before it.
+    """
+
+    number: int
+    part: Part
+    recalled: Recalled = Recalled.ALWAYS
+    answers_call: bool = False
+
+
+KNOWN: Mapping[str, Traits] = MappingProxyType(
+    {
+        EventType.SESSION_STARTED: Traits(1, Part.OTHER, Recalled.NEVER),
+        EventType.SESSION_ENDED: Traits(2, Part.END, Recalled.NEVER),
+        EventType.TOOL_CALL: Traits(3, Part.CALL),
+        EventType.TOOL_RESPONSE: Traits(4, Part.ANSWER, answers_call=True),
+        EventType.TOOL_ERROR: Traits(5, Part.FAILURE, answers_call=True),
+        EventType.LLM_CALL: Traits(6, Part.MODEL_CALL, Recalled.WITH_WORDS),
+        EventType.LLM_RESPONSE: Traits(7, Part.REPLY, Recalled.WITH_WORDS),
+        EventType.MESSAGE: Traits(8, Part.TALK),
+        EventType.ERROR: Traits(9, Part.FAILURE),
+        EventType.CUSTOM: Traits(10, Part.NOTE, Recalled.WITH_WORDS),
+        EventType.APPROVAL_REQUESTED: Traits(11, Part.OTHER),
+        EventType.APPROVAL_GRANTED: Traits(12, Part.OTHER),
+        EventType.APPROVAL_DENIED: Traits(13, Part.OTHER),
+        EventType.APPROVAL_EXPIRED: Traits(14, Part.OTHER),
+        EventType.FORM_SUBMITTED: Traits(15, Part.OTHER),
+        EventType.FORM_COMPLETED: Traits(16, Part.OTHER),
+        EventType.FORM_EXPIRED: Traits(17, Part.OTHER),
+        EventType.COST_TRACKED: Traits(18, Part.COST, Recalled.WITH_WORDS),
+        EventType.ALERT_TRIGGERED: Traits(19, Part.OTHER),
+        EventType.ALERT_RESOLVED: Traits(20, Part.RECOVERY),
+    }
+)
+
+
+def traits_of(name: str) -> Traits:
+    """Return what is concluded from a type; an unknown one is like a custom one."""
+    return KNOWN.get(name, KNOWN[EventType.CUSTOM])
+
+
+def type_named(name: str) -> str:
+    """Return the type that a caller means: a known name in any case is the known one."""
+    if name in KNOWN:
+        return name
+    lower = name.lower()
+    return lower if lower in KNOWN else name
+
+
+def require_name(name: object) -> None:
+    """Check that a stored type is one that could have been stored.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if name not in KNOWN and not (isinstance(name, str) and NAME.fullmatch(name)):
+        raise ValueError(f"its type {name!r:.40} is no name")
+
+
+def playing(*parts: Part) -> frozenset[str]:
+    """Return the known types that play one of these parts."""
+    return frozenset(str(name) for name, traits in KNOWN.items() if traits.part in parts)
+
+
+ERROR_TYPES = playing(Part.FAILURE)
+"""What counts as an error whatever its severity."""
+CALL_ANSWERS = frozenset(str(name) for name, traits in KNOWN.items() if traits.answers_call)
+"""How a tool answers: well or not."""
