@@ -221,7 +221,7 @@ TAMPERING = {
     "a payload is changed": ("UPDATE events SET payload = '{\"a\":1}' WHERE id = 'e3'", "e3", 3),
     "metadata are changed": ("UPDATE events SET metadata = '{\"a\":1}' WHERE id = 'e2'", "e2", 2),
     "a time is changed": ("UPDATE events SET timestamp = timestamp + 1 WHERE id = 'e1'", "e1", 1),
-    "a type is changed": ("UPDATE events SET event_type = 5 WHERE id = 'e4'", "e4", 4),
+    "a type is changed": ("UPDATE events SET event_type = 'tool_error' WHERE id = 'e4'", "e4", 4),
     "a severity is changed": ("UPDATE events SET severity = 5 WHERE id = 'e4'", "e4", 4),
     "an agent is changed": ("UPDATE events SET agent_id = 'x' WHERE id = 'e4'", "e4", 4),
     "a cost is changed": ("UPDATE events SET cost_usd = 1 WHERE id = 'e5'", "e5", 5),

@@ -27,6 +27,7 @@ from support.making import (
     session_of,
     stream,
     struct,
+    verify,
 )
 
 ALL_TYPES = list(map(str, EventType))
@@ -58,25 +59,25 @@ def test_the_counters_of_session_and_agent_are_the_sums_over_events_of_every_typ
     api: Api,
 ) -> None:
     recorded = [
-        event(f"event of type {kind}", "s", kind, agent_id="agent", at=kind,
-              input_tokens=kind, output_tokens=2 * kind, cost_usd=kind / 8)
-        for kind in ALL_TYPES
+        event(f"event of type {kind}", "s", kind, agent_id="agent", at=n,
+              input_tokens=n, output_tokens=2 * n, cost_usd=n / 8)
+        for n, kind in enumerate(ALL_TYPES, start=1)
     ]  # fmt: skip
     record(api, *recorded)
-    session, total = session_of(api, "s"), sum(ALL_TYPES)
+    session, total = session_of(api, "s"), sum(range(len(ALL_TYPES) + 1))
     assert session.event_count == len(ALL_TYPES)
     assert session.tool_call_count == 1
     assert session.llm_call_count == 1
-    assert session.error_count == 2  # TOOL_ERROR and ERROR.
+    assert session.error_count == 2  # tool_error and error.
     assert (session.total_input_tokens, session.total_output_tokens) == (total, 2 * total)
     assert session.total_cost_usd == pytest.approx(total / 8)
-    assert session.started_at == at(min(ALL_TYPES))
-    assert session.last_event_at == at(max(ALL_TYPES))
+    assert session.started_at == at(1)
+    assert session.last_event_at == at(len(ALL_TYPES))
     agent = agents(api)["agent"]
     assert (agent.session_count, agent.event_count) == (1, len(ALL_TYPES))
     assert (agent.tool_call_count, agent.error_count) == (1, 2)
     assert agent.total_cost_usd == pytest.approx(total / 8)
-    assert (agent.first_seen_at, agent.last_seen_at) == (at(1), at(max(ALL_TYPES)))
+    assert (agent.first_seen_at, agent.last_seen_at) == (at(1), at(len(ALL_TYPES)))
 
 
 @pytest.mark.parametrize("kind", ALL_TYPES)
@@ -448,3 +449,63 @@ def test_events_are_listed_by_every_filter_in_both_directions(api: Api) -> None:
     assert listed(start_time=at(2)) == "341"
     assert listed(end_time=at(2)) == "2"
     assert listed(start_time=at(2), end_time=at(3), name="n") == "4"
+
+
+FOREIGN = ("on_tool_end", "gen_ai.user.message", "PreToolUse", "tool-call", "item/started")
+
+
+def test_another_framework_s_types_are_kept_listed_and_filtered_as_they_are(api: Api) -> None:
+    record(api, *[event(f"told by {kind}", kind=kind, at=n) for n, kind in enumerate(FOREIGN)])
+    assert tuple(found.event_type for found in list_events(api)) == FOREIGN
+    for kind in FOREIGN:
+        (found,) = list_events(api, event_types=[kind])
+        assert found.text == f"told by {kind}"
+    assert list_events(api, event_types=["pretooluse"]) == []
+    two = list_events(api, event_types=["PreToolUse", "message", "on_tool_end"])
+    assert [found.event_type for found in two] == ["on_tool_end", "PreToolUse"]
+
+
+def test_another_framework_s_events_are_recalled_as_custom_ones_are(api: Api) -> None:
+    said = event("the ferry leaves at noon", kind="on_chain_end", id="said")
+    silent = event("", kind="on_chain_start", id="silent", payload={"ferry": "noon"})
+    failed = event(
+        "", kind="on_tool_error", id="failed", severity=ERROR, payload={"error": "no ferry today"}
+    )
+    record(api, said, silent, failed, wait=True)
+    assert {found.id for found in list_events(api) if found.searchable} == {"said", "failed"}
+    (found,) = [one for one in list_events(api) if one.id == "failed"]
+    assert found.text == "on_tool_error: no ferry today"
+    answer = recall(api, "when does the ferry leave?")
+    assert {result.source_id for result in answer.results} == {"said", "failed"}
+    assert {result.metadata["event_type"] for result in answer.results} == {
+        "on_chain_end", "on_tool_error",
+    }  # fmt: skip
+
+
+def test_an_unknown_type_counts_as_nothing_but_an_event_and_as_an_error_by_severity(
+    api: Api,
+) -> None:
+    record(
+        api,
+        event("a", kind="tool.call", at=1),
+        event("b", kind="error.raised", at=2),
+        event("c", kind="on_tool_error", severity=CRITICAL, at=3),
+    )
+    found = session_of(api, "s")
+    assert (found.event_count, found.tool_call_count, found.error_count) == (3, 0, 1)
+    assert verify(api).valid
+
+
+def test_a_known_type_is_meant_and_asked_for_in_any_case(api: Api) -> None:
+    record(api, event("", kind="TOOL_CALL", name="search"))
+    assert session_of(api, "s").tool_call_count == 1
+    (found,) = list_events(api, event_types=["Tool_Call"])
+    assert found.event_type == "tool_call"
+
+
+@pytest.mark.parametrize("kind", ["", "two words", "1st", "a" * 129, "naïve", "a\n"])
+def test_what_is_no_type_is_refused(kind: str, api: Api) -> None:
+    with refused() as failure:
+        record(api, event("words", kind=kind))
+    assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert failure.field == "events[0].event_type"
