@@ -38,7 +38,6 @@ from support.server import local_server
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 RELEASED = sorted(file.stem[-4:] for file in FIXTURES.glob("tenant-schema-*.sql"))
-IN_WORK = {"0003", "0004"}
 SECRET = "mn_the-key-of-the-released-tenant"
 
 
@@ -46,9 +45,9 @@ def revisions(folder: Path) -> list[str]:
     return sorted(file.name[:4] for file in folder.glob("[0-9]*.py"))
 
 
-def test_every_schema_but_those_in_work_has_a_fixture() -> None:
+def test_every_schema_but_the_one_in_work_has_a_fixture() -> None:
     assert "0001" in RELEASED
-    assert set(revisions(CORE_MIGRATIONS)) - IN_WORK <= set(RELEASED)
+    assert set(revisions(CORE_MIGRATIONS)[:-1]) <= set(RELEASED)
     assert {file.stem[-4:] for file in FIXTURES.glob("catalog-schema-*.sql")} == set(RELEASED)
 
 

@@ -43,10 +43,10 @@ def test_events_are_listed_with_every_filter(served: ScriptedServer) -> None:
     assert request.descending
 
 
-def test_an_unknown_type_is_wrong_usage(served: ScriptedServer) -> None:
-    result = mneme("events", "list", "--type", "tool_eror")
-    assert result.code == 2
-    assert served.seen == []
+def test_another_framework_s_type_is_asked_for_as_it_is(served: ScriptedServer) -> None:
+    served.on("ListEvents", lambda request, context: ListEventsResponse())
+    mneme("events", "list", "--type", "PreToolUse", "--type", "Tool-Call")
+    assert list(served.last("ListEvents").event_types) == ["PreToolUse", "tool_call"]
 
 
 def test_all_events_are_walked_page_by_page(served: ScriptedServer) -> None:

@@ -148,7 +148,7 @@ def test_defaults_fill_in_what_lines_leave_open() -> None:
     ("value", "words"),
     [
         ({"event_type": "message"}, "session_id: an event belongs to a session"),
-        ({"event_type": "mesage", "session_id": "s"}, "event_type: 'mesage' is none of"),
+        ({"event_type": 8, "session_id": "s"}, "event_type"),
         ({"event_type": "message", "session_id": "s", "txt": "x"}, "txt"),
         ({"event_type": "message", "session_id": 5}, "session"),
         ({"event_type": "message", "session_id": "s", "timestamp": "noon"}, "timestamp"),

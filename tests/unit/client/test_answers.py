@@ -46,7 +46,7 @@ def test_an_answer_has_the_values_that_arguments_have() -> None:
 
 def test_what_is_not_set_is_none_or_empty() -> None:
     event = answer_of(Event())
-    assert (event.timestamp, event.duration, event.event_type) == (None, None, None)
+    assert (event.timestamp, event.duration, event.severity) == (None, None, None)
     assert (event.text, event.payload, event.input_tokens) == ("", {}, 0)
     result = answer_of(RecallResult())
     assert (result.similarity, result.terms) == (None, [])
@@ -68,7 +68,7 @@ def test_lists_hold_answers_and_stay_as_they_were_read() -> None:
 
 
 def test_an_enum_s_value_that_this_client_is_too_old_for_is_its_number() -> None:
-    assert answer_of(Event(event_type=999)).event_type == 999  # type: ignore[arg-type]
+    assert answer_of(Event(severity=999)).severity == 999  # type: ignore[arg-type]
 
 
 def test_the_raw_message_is_one_attribute_away() -> None:
@@ -159,7 +159,7 @@ WRONG = (
     'client.recall("why", scopes=["nonsense"])',
     'client.recall("why", scopes="event")',
     'client.recall("why", limits=3)',
-    'client.record_events([{"session_id": "s", "event_type": "tool_eror"}])',
+    'client.record_events([{"session_id": "s", "event_type": "error", "severity": "eror"}])',
     'client.record_events([{"event_type": "error"}])',
     'client.create_lesson("t", "c", importance="urgent")',
     'client.recall("why").results[0].scoer',

@@ -75,8 +75,8 @@ def test_protobuf_s_own_json_is_read_too() -> None:
 
 
 def test_what_is_no_message_is_refused_with_its_field() -> None:
-    with pytest.raises(ArgumentError, match="event_type"):
-        from_dict({"event_type": "nonsense"}, Event())
+    with pytest.raises(ArgumentError, match="severity"):
+        from_dict({"severity": "nonsense"}, Event())
 
 
 def test_json_has_its_keys_in_one_order_and_whole_numbers_as_such() -> None:

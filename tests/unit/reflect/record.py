@@ -84,7 +84,7 @@ class Record:
         severity = Severity.ERROR if kind in _ERRORS else Severity.INFO
         given: dict[str, Any] = {"agent": row.agent_id, "severity": severity} | fields
         number = len(self.events) + 1
-        kept = Kept(session, int(kind), round(at * 1e6), number, number, **given)
+        kept = Kept(session, kind, round(at * 1e6), number, number, **given)
         self.events.append(kept)
         return kept
 
