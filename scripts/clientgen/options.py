@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf import message_factory
+from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 
 
@@ -25,8 +25,8 @@ class KnownName:
 def options_of(element: MethodDescriptor | FieldDescriptor) -> dict[str, Any]:
     """Options by their short names, with the image's own extensions understood."""
     plain = element.GetOptions()
-    is_method = isinstance(element, MethodDescriptor)
-    pool = (element.containing_service if is_method else element).file.pool
+    owner = element.containing_service if isinstance(element, MethodDescriptor) else element
+    pool: descriptor_pool.DescriptorPool = owner.file.pool  # type: ignore[union-attr]
     parsed = message_factory.GetMessageClass(
         pool.FindMessageTypeByName(plain.DESCRIPTOR.full_name)
     ).FromString(plain.SerializeToString())

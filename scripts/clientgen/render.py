@@ -285,10 +285,10 @@ def _choices(api: Api) -> str:
         lines += ["", f"{names_of}Name = Literal["]
         lines += [f'{INDENT}"{one.name}",' for one in known]
         lines += ["]"]
-    names = [f"{enum}Choice" for enum in api.choices] + [
-        f"{names_of}Name" for names_of in api.known
+    types = [f"{enum}Choice" for enum in api.choices] + [
+        f"{known_of}Name" for known_of in api.known
     ]
-    lines += ["", f"__all__ = {sorted(names)}"]
+    lines += ["", f"__all__ = {sorted(types)}"]
     return "\n".join(lines) + "\n"
 
 

@@ -31,8 +31,8 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
         if field.limits:
             said.setdefault(field.descriptor.full_name, []).append(field.limits)
     for field in fields:
-        if names := api.known.get(known_set(field.descriptor)):
-            listed = ", ".join(known.name for known in names)
+        if known := api.known.get(known_set(field.descriptor)):
+            listed = ", ".join(one.name for one in known)
             said.setdefault(field.descriptor.full_name, []).append(f"Known: {listed}.")
     files = descriptor_pb2.FileDescriptorSet.FromString(image)
     for file in files.file:

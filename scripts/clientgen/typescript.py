@@ -132,9 +132,9 @@ def _enums(api: Api) -> str:
     lines.append("export interface KnownNames {")
     requests = [rpc.descriptor.input_type for service in api.services for rpc in service.rpcs]
     for message in [*(given.descriptor for given in api.given), *requests]:
-        fields = [(f.name, known) for f in message.fields if (known := known_set(f))]
+        fields = [(f.name, set_) for f in message.fields if (set_ := known_set(f))]
         if fields:
-            held = "; ".join(f"{camel_case(name)}: {known}Name" for name, known in fields)
+            held = "; ".join(f"{camel_case(name)}: {set_}Name" for name, set_ in fields)
             lines.append(f'  "{message.full_name}": {{ {held} }};')
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -62,14 +62,14 @@ def on_the_timeline(events: Iterable[Any]) -> Held:
     held = Held()
     for event in events:
         payload = event.get("payload") or {}
-        kind = event["event_type"].upper()
-        if kind == "TOOL_CALL":
+        kind = event["event_type"]
+        if kind == "tool_call":
             held.call(payload.get("arguments"))
-        elif kind == "TOOL_RESPONSE":
+        elif kind == "tool_response":
             held.answer(payload.get("result", ""), failed=False)
-        elif kind == "TOOL_ERROR":
+        elif kind == "tool_error":
             held.answer(event.get("error"), failed=True)
-        elif kind == "CUSTOM" and event.get("name") == "memory":
+        elif kind == "custom" and event.get("name") == "memory":
             held.facts[event["text"]] += 1
         held.tokens_written += int(event.get("output_tokens") or 0)
     return held

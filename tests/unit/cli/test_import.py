@@ -267,15 +267,14 @@ def test_a_published_benchmark_s_transcripts_come_in_as_an_independent_count_say
     for message in (message for record in records for message in record["traj"]):
         if message["role"] == "tool":
             failed = message["content"].startswith("Error")
-            expected["TOOL_ERROR" if failed else "TOOL_RESPONSE"] += 1
+            expected["tool_error" if failed else "tool_response"] += 1
         else:
-            expected["MESSAGE"] += bool(message.get("content"))
-            expected["TOOL_CALL"] += len(message.get("tool_calls") or [])
+            expected["message"] += bool(message.get("content"))
+            expected["tool_call"] += len(message.get("tool_calls") or [])
     result = mneme("import", str(file))
     assert result.code == 0
     assert len(memory.sessions) == len(records) == 200
-    names = (e.event_type for e in memory.events.values())
-    assert Counter(name.removeprefix("EVENT_TYPE_") for name in names) == expected
+    assert Counter(e.event_type for e in memory.events.values()) == expected
     rewards = Counter(status.rpartition("_")[2] for status in memory.ended.values())
     assert rewards == {
         "COMPLETED": sum(record["reward"] == 1 for record in records),
