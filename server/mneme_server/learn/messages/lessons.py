@@ -1,4 +1,4 @@
-"""Between the learn service's messages and the domain."""
+"""Between lessons as messages and lessons of the domain."""
 
 from __future__ import annotations
 

@@ -1,0 +1,74 @@
+"""The calls that concern reflections."""
+
+from __future__ import annotations
+
+from mneme.v1 import reflection_pb2 as pb
+
+from mneme_server.learn.messages import reflections as convert
+from mneme_server.learn.reflection_model import ReflectionFilter, prompt_of
+from mneme_server.learn.reflections import Reflections
+from mneme_server.transport.call import Call
+from mneme_server.transport.paging import Pages
+
+
+class ReflectionCalls:
+    """Serves what `mneme.v1.LearnService` says of reflections."""
+
+    _reflections: Reflections
+
+    def StoreReflection(
+        self, request: pb.StoreReflectionRequest, call: Call
+    ) -> pb.StoreReflectionResponse:
+        """Store a reflection."""
+        stored, pruned = self._reflections.store(call.tenant, convert.new_reflection(request))
+        return pb.StoreReflectionResponse(
+            reflection=convert.reflection(stored), pruned_count=pruned
+        )
+
+    def ListReflections(
+        self, request: pb.ListReflectionsRequest, call: Call
+    ) -> pb.ListReflectionsResponse:
+        """List convert."""
+        pages = Pages(request)
+        found, total = self._reflections.page(
+            call.tenant,
+            convert.reflection_filter(request.filter),
+            pages.after(int, str),
+            pages.size + 1,
+        )
+        page, token = pages.cut(found, lambda last: (last.created_us, last.id))
+        return pb.ListReflectionsResponse(
+            reflections=[convert.reflection(one) for one in page],
+            next_page_token=token,
+            total_size=total,
+            prompt=prompt_of(page),
+        )
+
+    def SearchReflections(
+        self, request: pb.SearchReflectionsRequest, call: Call
+    ) -> pb.SearchReflectionsResponse:
+        """Search reflections that bear on a task."""
+        found, answer = self._reflections.search(
+            call.tenant,
+            request.task_description,
+            convert.reflection_filter(request.filter),
+            limit=request.limit,
+            min_score=request.min_score,
+        )
+        return pb.SearchReflectionsResponse(
+            results=[convert.found_reflection(one) for one in found],
+            prompt=prompt_of([one.reflection for one in found]),
+            searched_count=answer.searched_count,
+            words_only=answer.words_only,
+        )
+
+    def SummarizeReflections(
+        self, request: pb.SummarizeReflectionsRequest, call: Call
+    ) -> pb.SummarizeReflectionsResponse:
+        """Summarize convert."""
+        made = self._reflections.summarize(
+            call.tenant,
+            ReflectionFilter(project=request.project, session_id=request.session_id),
+            request.limit,
+        )
+        return convert.summary(made)
