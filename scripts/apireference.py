@@ -79,7 +79,7 @@ class Reference:
         files = descriptor_pb2.FileDescriptorSet.FromString(image)
         own = [file for file in files.file if file.package == PACKAGE]
         api = describe(image)
-        self._services, self._known = api.services, api.known
+        self._services, self._known, self._kinds = api.services, api.known, api.kinds
         self._shared = _shared_rules(own)
         self._comments = {name: text for file in own for name, text in comments_of(file)}
         pool = self._services[0].rpcs[0].descriptor.containing_service.file.pool
@@ -110,7 +110,7 @@ class Reference:
         for full_name, message in self._messages.items():
             if full_name not in self._told_with_rpc:
                 parts += [f"### {message.name}", *self._fields(message)]
-        parts.append("## Enums")
+        parts += ["## Kinds of memory", self._kinds_of_memory(), "## Enums"]
         for full_name, enum in self._enums.items():
             parts += [f"### {enum.name}", self._comment(full_name), self._values(enum)]
         parts += ["## Known names", _KNOWN]
@@ -127,7 +127,20 @@ class Reference:
             )
             yield f"- [{service.name}](#{_anchor(service.name)}): {calls}"
         yield "- [Ids and page tokens](#ids-and-page-tokens)"
-        yield "- [Messages](#messages) · [Enums](#enums) · [Known names](#known-names)"
+        yield (
+            "- [Messages](#messages) · [Kinds of memory](#kinds-of-memory) · [Enums](#enums)"
+            " · [Known names](#known-names)"
+        )
+
+    def _kinds_of_memory(self) -> str:
+        """What a recalled memory may be, and who brings it."""
+        return _table(
+            ("kind", "meaning", "service"),
+            (
+                (f"`{k.name}`", _prose(k.meaning), f"[{k.service}](#{_anchor(k.service)})")
+                for k in self._kinds
+            ),
+        )
 
     def _rpc(self, service: Service, rpc: Rpc) -> Iterator[str]:
         method = rpc.descriptor

@@ -8,11 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import (
+    Descriptor,
+    FieldDescriptor,
+    MethodDescriptor,
+)
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from clientgen.limits import limits
-from clientgen.options import GenerationError, KnownName, known_names, options_of
+from clientgen.options import (
+    GenerationError,
+    Kind,
+    KnownName,
+    kinds_of,
+    known_names,
+    options_of,
+)
 from clientgen.rules import METHOD_NAMES, RESERVED_METHODS, RESERVED_PARAMETERS
 
 PACKAGE = "mneme.v1"
@@ -130,9 +141,9 @@ class Service:
 class Api:
     """All services, the public messages and enums by module, and what the enums hold.
 
-    `known` are the known names, by what they are names of. `given` are the messages inside of
-    requests, `answered` those of answers, each once; `comments` are those of every element, by
-    its full name.
+    `known` are the known names, by what they are names of; `kinds` the kinds of memory, in the
+    order of the services that bring them. `given` are the messages inside of requests, `answered`
+    those of answers, each once; `comments` are those of every element, by its full name.
     """
 
     services: tuple[Service, ...]
@@ -142,6 +153,7 @@ class Api:
     choices: Mapping[str, tuple[str, ...]]
     known: Mapping[str, tuple[KnownName, ...]]
     comments: Mapping[str, str]
+    kinds: tuple[Kind, ...]
 
 
 def snake_case(name: str) -> str:
@@ -171,6 +183,7 @@ def describe(image: bytes) -> Api:
         },
         choices={enum.name: _choices(enum) for file in own for enum in file.enum_type},
         known=known_names(reader.messages(own)),
+        kinds=kinds_of(s.rpcs[0].descriptor.containing_service for s in services),
         comments={name: text for file in own for name, text in comments_of(file)},
     )
 

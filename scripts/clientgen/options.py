@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import descriptor_pool, message_factory
-from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import (
+    Descriptor,
+    FieldDescriptor,
+    MethodDescriptor,
+    ServiceDescriptor,
+)
 
 
 class GenerationError(Exception):
@@ -22,7 +27,34 @@ class KnownName:
     meaning: str
 
 
-def options_of(element: MethodDescriptor | FieldDescriptor) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of memory: its name, what its memories are, the service that brings it."""
+
+    name: str
+    meaning: str
+    service: str
+
+
+def kinds_of(services: Iterable[ServiceDescriptor]) -> tuple[Kind, ...]:
+    """The kinds of memory that the services bring; GenerationError when two have one name."""
+    found: dict[str, Kind] = {}
+    for service in services:
+        for brought in options_of(service).get("brings_kinds", ()):
+            if other := found.get(brought.name):
+                raise GenerationError(
+                    f"{service.name} and {other.service} both bring a kind {brought.name}"
+                )
+            found[brought.name] = Kind(brought.name, brought.meaning, service.name)
+    return tuple(found.values())
+
+
+def names_kind(field: FieldDescriptor) -> bool:
+    """Whether a text names a kind of memory."""
+    return bool(options_of(field).get("names_kind"))
+
+
+def options_of(element: ServiceDescriptor | MethodDescriptor | FieldDescriptor) -> dict[str, Any]:
     """Options by their short names, with the image's own extensions understood."""
     plain = element.GetOptions()
     owner = element.containing_service if isinstance(element, MethodDescriptor) else element

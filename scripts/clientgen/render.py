@@ -272,12 +272,15 @@ def _messages(api: Api) -> str:
 def _choices(api: Api) -> str:
     """Names of enum values without the messages behind them: the command line loads fast."""
     lines = [
-        '"""What may be said for each enum, and the known names."""',
+        '"""What may be said for each enum, the known names, and the kinds of memory."""',
         "",
         HEADER,
         "from typing import Literal",
     ]
-    for enum, names in sorted(api.choices.items()):
+    choices = dict(api.choices)
+    if api.kinds:
+        choices["MemoryKind"] = tuple(kind.name for kind in api.kinds)
+    for enum, names in sorted(choices.items()):
         lines += ["", f"{enum}Choice = Literal["]
         lines += [f'{INDENT}"{name}",' for name in names]
         lines += ["]"]
@@ -285,9 +288,7 @@ def _choices(api: Api) -> str:
         lines += ["", f"{names_of}Name = Literal["]
         lines += [f'{INDENT}"{one.name}",' for one in known]
         lines += ["]"]
-    types = [f"{enum}Choice" for enum in api.choices] + [
-        f"{known_of}Name" for known_of in api.known
-    ]
+    types = [f"{enum}Choice" for enum in choices] + [f"{known_of}Name" for known_of in api.known]
     lines += ["", f"__all__ = {sorted(types)}"]
     return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from clientgen.description import PACKAGE, Field, Rpc
-from clientgen.options import known_set
+from clientgen.options import known_set, names_kind
 
 SCALARS = {
     FieldDescriptor.CPPTYPE_BOOL: "bool",
@@ -191,13 +191,13 @@ def _single(field: FieldDescriptor) -> tuple[str, frozenset[Import]]:
     """The type of a value of the field, and what it needs imported."""
     if known := known_set(field):
         return f"{known}Name | str", frozenset({("mneme._generated.choices", f"{known}Name")})
+    if field.enum_type or names_kind(field):
+        choice = f"{field.enum_type.name if field.enum_type else 'MemoryKind'}Choice"
+        return choice, frozenset({("mneme._generated.choices", choice)})
     if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
         return ("str" if field.type == FieldDescriptor.TYPE_STRING else "bytes"), frozenset()
     if field.cpp_type in SCALARS:
         return SCALARS[field.cpp_type], frozenset()
-    if field.enum_type:
-        choice = f"{field.enum_type.name}Choice"
-        return choice, frozenset({("mneme._generated.choices", choice)})
     message = field.message_type
     assert message is not None  # Nothing else is left.
     if message.full_name.startswith(f"{PACKAGE}."):

@@ -8,7 +8,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from clientgen.description import PACKAGE, Rpc, describe, name_at
-from clientgen.options import known_set
+from clientgen.options import known_set, names_kind
 
 _WIDTH = 78
 
@@ -28,6 +28,9 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
             said[mask] = [f"It may name {names}."]
         fields += rpc.fields
     for field in fields:
+        if names_kind(field.descriptor):
+            names = ", ".join(f'"{kind.name}"' for kind in api.kinds)
+            said.setdefault(field.descriptor.full_name, []).append(f"Kinds: {names}.")
         if field.limits:
             said.setdefault(field.descriptor.full_name, []).append(field.limits)
     for field in fields:

@@ -187,7 +187,7 @@ class Application:
         host = Host(self._settings, self.runtime, [self._tenants, self._keys, files, info])
         built: list[Parts] = []
         for capability in CAPABILITIES:
-            parts = capability.build(host)
+            parts = capability.start(host)
             host.offer(parts.offers)
             for name, job in parts.jobs.items():
                 self.runtime.add_job(name, job)

@@ -21,4 +21,5 @@ def tenant_schema() -> TenantSchema:
     return TenantSchema.of(
         [capability.repositories for capability in CAPABILITIES],
         [c.migrations for c in CAPABILITIES if c.migrations is not None],
+        [capability.kinds for capability in CAPABILITIES],
     )

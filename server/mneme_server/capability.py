@@ -7,16 +7,19 @@ server knows their names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.turns import TenantWorker
+from mneme_server.storage.kinds import Details, MemoryKinds
 from mneme_server.storage.unit import Repository
+from mneme_server.transport.methods import kinds_brought_by
 from mneme_server.transport.service import Service
 
 T = TypeVar("T")
@@ -77,6 +80,11 @@ class Host:
         """Where use cases get a tenant from. Which repositories they need, they say themselves."""
         return self.runtime.tenants
 
+    @property
+    def kinds(self) -> MemoryKinds:
+        """The kinds of memory that all capabilities together bring."""
+        return self.runtime.schema.kinds
+
     def offer(self, offers: Sequence[object]) -> None:
         """Let later capabilities have these."""
         self._offers |= {type(one): one for one in offers}
@@ -101,6 +109,9 @@ class Capability:
         name: its folder's.
         build: makes it, once, when the server starts.
         repositories: what a transaction of a tenant has, by name.
+        kinds: the kinds of memory that recall finds, filters by and shows, with how it reads what
+            it shows beside a memory's text; None: nothing. The option `brings_kinds` of one of the
+            capability's services names the same kinds.
         migrations: a folder of Alembic revisions of its own, a branch; None for those whose tables
             the trunk makes.
     """
@@ -108,4 +119,26 @@ class Capability:
     name: str
     build: Callable[[Host], Parts]
     repositories: Mapping[str, Repository] = field(default_factory=dict)
+    kinds: Mapping[MemoryKind, Details | None] = field(default_factory=dict)
     migrations: Path | None = None
+
+    def start(self, host: Host) -> Parts:
+        """Make the capability.
+
+        Raises:
+            LookupError: its services do not say that they bring its kinds of memory, or say that
+                they bring others.
+        """
+        parts = self.build(host)
+        said = frozenset[str]().union(*(kinds_brought_by(s.descriptor) for s in parts.services))
+        brought = {kind.name for kind in self.kinds}
+        if said != brought:
+            raise LookupError(
+                f"the capability {self.name} brings the kinds of memory {_listed(brought)}, but the"
+                f" options (mneme.v1.brings_kinds) of its services say {_listed(said)}"
+            )
+        return parts
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

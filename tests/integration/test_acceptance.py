@@ -97,7 +97,7 @@ def test_given_a_query_authentication_error_such_events_rank_highest(api: Api) -
         wait=True,
     )
     for mode in (DENSE, recall_pb.RECALL_MODE_HYBRID):
-        found = recall(api, "authentication error", mode=mode, scopes=[recall_pb.SCOPE_EVENT])
+        found = recall(api, "authentication error", mode=mode, scopes=["event"])
         assert set(ids_of(found)[:2]) == {"password", "token"}
 
 

@@ -9,11 +9,11 @@ import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from support.api import Api
+from support.api import Api, grpc, refused
 from support.making import TOOL_CALL, TOOL_ERROR, at, event, ids_of, lesson, recall, record
 from support.server import LocalServer
 
-EVENT, LESSON, SESSION = recall_pb.SCOPE_EVENT, recall_pb.SCOPE_LESSON, recall_pb.SCOPE_SESSION
+EVENT, LESSON, SESSION = "event", "lesson", "session"
 HYBRID, DENSE, LEXICAL = (
     recall_pb.RECALL_MODE_HYBRID, recall_pb.RECALL_MODE_DENSE, recall_pb.RECALL_MODE_LEXICAL
 )  # fmt: skip
@@ -261,9 +261,22 @@ def test_each_outcome_says_why_there_is_nothing(api: Api) -> None:
 
 
 def test_a_scope_that_nothing_is_stored_in_yet_is_empty_not_an_error(filled: Api) -> None:
-    for scope in (recall_pb.SCOPE_REFLECTION, recall_pb.SCOPE_KNOWLEDGE):
+    for scope in ("reflection", "knowledge"):
         answer = recall(filled, "anything", scopes=[scope])
         assert answer.outcome == recall_pb.RECALL_OUTCOME_NOTHING_STORED
+
+
+@pytest.mark.parametrize("scopes", [["evnt"], ["event", "nonsense"]])
+def test_a_kind_that_nobody_brings_is_refused_with_those_there_are(
+    filled: Api, scopes: list[str]
+) -> None:
+    with refused() as failure:
+        recall(filled, "anything", scopes=scopes)
+    assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert list(failure.fields) == [f"scopes[{len(scopes) - 1}]"]
+    assert "is no kind of memory; there are event, lesson, reflection, knowledge, session" in (
+        failure.message
+    )
 
 
 def test_what_was_recorded_is_found_by_its_words_as_soon_as_the_call_returns(api: Api) -> None:

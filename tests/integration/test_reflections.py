@@ -236,5 +236,5 @@ def test_reflections_are_recalled_with_everything_else(api: Api) -> None:
 
     store(api, "Fix authentication token expiry", what_worked=["Increased refresh buffer"])
     answer = api.recall.Recall(recall_pb.RecallRequest(query="token refresh"))
-    assert answer.results[0].source_type == recall_pb.SCOPE_REFLECTION
+    assert answer.results[0].source_type == "reflection"
     assert answer.results[0].metadata["outcome"] == "SUCCESS"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from contextlib import closing
@@ -18,10 +19,15 @@ from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.admin.store import catalog
 from mneme_server.capabilities import tenant_schema
+from mneme_server.context.kinds import SESSION
+from mneme_server.corpus.document import Document
+from mneme_server.events.kinds import EVENT
+from mneme_server.learn.kinds import KNOWLEDGE, LESSON
 from mneme_server.storage import tables, tenant_database
 from mneme_server.storage.engine import Database
 from mneme_server.storage.migrate import schema_versions
 from mneme_server.storage.unit import CORE_MIGRATIONS
+from sqlalchemy.exc import IntegrityError
 from support.making import (
     at,
     event,
@@ -152,6 +158,30 @@ def test_a_new_database_equals_one_that_was_upgraded_from_the_first_release(
     upgraded = released / "tenants/default"
     tenant_database.SqlTenantDatabase(upgraded, "default", tenant_schema()).close()
     assert _schema(upgraded / "mneme.db") == _schema(fresh / "mneme.db")
+
+
+def test_documents_keep_their_kinds_and_never_get_an_id_again(tmp_path: Path) -> None:
+    restore(FIXTURES / "tenant-schema-0003.sql", tmp_path / "mneme.db")
+    with closing(sqlite3.connect(tmp_path / "mneme.db")) as connection:
+        connection.execute("DELETE FROM documents WHERE doc_id = 7")
+        connection.commit()
+        before = connection.execute(
+            "SELECT doc_id, source_id, text, position, category, tags FROM documents"
+        ).fetchall()
+    database = tenant_database.SqlTenantDatabase(tmp_path, "default", tenant_schema())
+    stored = database.source.documents_after(0, 100)
+    assert [(d.doc_id, d.kind) for d in stored] == [
+        (1, EVENT), (2, EVENT), (3, EVENT), (4, LESSON), (5, LESSON), (6, KNOWLEDGE),
+    ]  # fmt: skip
+    assert before == [
+        (d.doc_id, d.source_id, d.text, d.position, d.category, json.dumps(d.tags)) for d in stored
+    ]
+    with database.write() as unit:
+        (added,) = unit.documents.add([Document(0, SESSION, "another", "a text", 0)])
+        with pytest.raises(IntegrityError):
+            unit.documents.add([Document(0, SESSION, "another", "a text", 0)])
+    assert added.doc_id == 8
+    database.close()
 
 
 def _schema(path: Path) -> dict[str, str]:

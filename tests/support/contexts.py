@@ -59,7 +59,7 @@ def end(api: Api, session_id: str, **fields: Any) -> None:
 
 def summaries(api: Api, query: str = "session", **fields: Any) -> dict[str, str]:
     """Return the summaries of sessions, by session, as a recall in scope SESSION finds them."""
-    answer = recall(api, query, scopes=["SCOPE_SESSION"], limit=100, **fields)
+    answer = recall(api, query, scopes=["session"], limit=100, **fields)
     return {result.source_id: result.text for result in answer.results}
 
 

@@ -39,7 +39,7 @@ type NamedValue<M, K, T> = M extends { readonly $typeName: infer N extends keyof
 /**
  * What a field may be given as: a Date for a time, milliseconds for a duration, field names for a
  * field mask, plain objects for JSON and for nested messages, numbers for 64-bit integers, and an
- * enum's value or its name in lower case ("event" is Scope.EVENT).
+ * enum's value or its name in lower case ("message" is EventType.MESSAGE).
  */
 export type FieldValue<T> = [T] extends [Timestamp]
   ? Date | Timestamp

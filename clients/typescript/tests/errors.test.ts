@@ -127,7 +127,7 @@ test("arguments that do not fit are refused before anything is sent", async () =
       { query: "x", limitt: 3 },
       /^limitt: RecallRequest has no such field; it has query,/,
     ],
-    ["recall", { query: "x", scopes: ["evnt"] }, /^scopes\[0\]: "evnt" is none of event, session/],
+    ["recall", { query: "x", mode: "dens" }, /^mode: "dens" is none of hybrid, dense, lexical/],
     ["recall", { query: "x", scopes: "event" }, /^scopes: expected an array/],
     [
       "recall",

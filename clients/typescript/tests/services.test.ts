@@ -135,7 +135,7 @@ test("walks go over all pages", async () => {
 test("what was recorded is recalled", async () => {
   const answer = await client.recall({
     query: "the version number is taken",
-    scopes: ["event", api.Scope.LESSON],
+    scopes: ["event", "lesson"],
     mode: "hybrid",
     startTime: new Date("2026-01-01T00:00:00Z"),
     explain: true,

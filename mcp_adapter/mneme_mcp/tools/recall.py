@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from mneme import to_dict
-from mneme.types import ScopeChoice
+from mneme.types import MemoryKindChoice
 from pydantic import Field
 
 from mneme_mcp.arguments import (
@@ -20,13 +20,13 @@ from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
-_SCOPES: dict[str, ScopeChoice] = {
-    "events": "event",
-    "sessions": "session",
-    "lessons": "lesson",
-    "reflections": "reflection",
-    "knowledge": "knowledge",
+_SCOPES: dict[str, MemoryKindChoice] = {
+    kind if kind == "knowledge" else f"{kind}s": kind for kind in get_args(MemoryKindChoice)
 }
+if TYPE_CHECKING:
+    Scope = str
+else:
+    Scope = Literal[("all", *_SCOPES)]
 
 
 class RecallArguments(CamelArguments):
@@ -44,7 +44,7 @@ class RecallArguments(CamelArguments):
         ),
     ]
     scope: Annotated[
-        Literal["all", "events", "sessions", "lessons", "reflections", "knowledge"],
+        Scope,
         Word,
         Field(description='Where to look, e.g. "lessons"; default all.'),
     ] = "all"

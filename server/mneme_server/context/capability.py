@@ -6,10 +6,12 @@ from mneme.v1 import context_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.clock import MICROSECONDS
+from mneme_server.context.kinds import SESSION
 from mneme_server.context.learned import Learned
 from mneme_server.context.retrieval import GetContext, SearchSessions
 from mneme_server.context.service import ContextServicer
 from mneme_server.context.sleeping import Sleep
+from mneme_server.context.store.details import SESSION_DETAILS
 from mneme_server.context.store.handovers import SqlHandovers
 from mneme_server.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.context.summaries import SummaryWorker
@@ -52,6 +54,7 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="context",
     build=_build,
+    kinds={SESSION: SESSION_DETAILS},
     repositories={
         "handovers": SqlHandovers,
         "summaries": SqlSummaries,

@@ -9,8 +9,10 @@ from mneme_server.common.clock import now_us
 from mneme_server.context.model import SessionScope
 from mneme_server.context.ports import ContextUnit, ReflectionSearch
 from mneme_server.context.words import coverage
-from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant import Tenants
+from mneme_server.learn.kinds import LESSON, REFLECTION
 from mneme_server.learn.lesson_model import FoundLesson, Lesson
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
@@ -49,7 +51,7 @@ class Learned:
 
         A lesson of another project or agent is left out; one of none is for all.
         """
-        answer = self.recall(tenant_id, _query(topic, Scope.LESSON))
+        answer = self.recall(tenant_id, _query(topic, LESSON))
         near = [found for found in answer.results if bears_on(topic, found)]
         near = [found for found in near if _is_for(found, scope)][:limit]
         if not near:
@@ -69,7 +71,7 @@ class Learned:
     ) -> Sequence[FoundReflection]:
         """Return the reflections on the project and of the agent that bear on a topic."""
         stored = DocumentFilter(
-            scopes=frozenset({Scope.REFLECTION}), project=scope.project, agent_id=scope.agent_id
+            kinds=frozenset({REFLECTION}), project=scope.project, agent_id=scope.agent_id
         )
         with self.tenants.open(tenant_id) as memory:
             if not memory.index.select(stored).count:
@@ -81,7 +83,7 @@ class Learned:
     def advice_on(self, tenant_id: str, error: str) -> Advice | None:
         """Return what a lesson or a reflection says about an error; None when none addresses it."""
         best: Recalled | None = None
-        for kind in (Scope.LESSON, Scope.REFLECTION):
+        for kind in (LESSON, REFLECTION):
             for found in self.recall(tenant_id, _query(error, kind, limit=1)).results:
                 similarity = found.similarity or 0.0
                 if similarity >= ADDRESSES and similarity > (best.similarity or 0.0 if best else 0):
@@ -89,7 +91,7 @@ class Learned:
         if best is None:
             return None
         document = best.document
-        if document.scope == Scope.LESSON:
+        if document.kind == LESSON:
             with self.tenants.open(tenant_id) as memory, memory.read() as unit:
                 lesson = unit.lessons.get_many([document.source_id]).get(document.source_id)
             return None if lesson is None else Advice(_said(lesson), lesson_id=lesson.id)
@@ -112,8 +114,8 @@ def _is_near(topic: str, found: FoundReflection) -> bool:
     return found.similarity >= RELEVANT_SIMILARITY
 
 
-def _query(topic: str, kind: Scope, limit: int = _LOOKED_AT) -> RecallQuery:
-    filter_ = DocumentFilter(scopes=frozenset({kind}), include_archived=False)
+def _query(topic: str, kind: MemoryKind, limit: int = _LOOKED_AT) -> RecallQuery:
+    filter_ = DocumentFilter(kinds=frozenset({kind}), include_archived=False)
     return RecallQuery(text=topic, filter=filter_, limit=limit)
 
 

@@ -10,15 +10,18 @@ import numpy as np
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.humanize import ago
+from mneme_server.context.kinds import SESSION
 from mneme_server.context.learned import Learned, bears_on
 from mneme_server.context.model import KeyEvent, PastSession, SessionScope, active_us
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import document_filter, load, nearest, recency, source_ids
 from mneme_server.context.words import cut, telling, without_tokens
-from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.event_types import Part, traits_of
+from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Event
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.lesson_model import FoundLesson
@@ -118,10 +121,10 @@ class GetContext:
         What does not bear on the topic is left out.
         """
         candidates: dict[str, _Candidate] = {}
-        sessions = self._recalled(tenant_id, topic, scope, Scope.SESSION, limit)
+        sessions = self._recalled(tenant_id, topic, scope, SESSION, limit)
         for found in _bearing_on(topic, sessions):
             candidates[found.document.source_id] = _Candidate(found.score, found.similarity)
-        events = self._recalled(tenant_id, topic, scope, Scope.EVENT, _EVENTS)
+        events = self._recalled(tenant_id, topic, scope, EVENT, _EVENTS)
         for found in _bearing_on(topic, events):
             candidate = candidates.setdefault(found.document.session_id, _Candidate(0.0))
             candidate.relevance = max(candidate.relevance, found.score)
@@ -129,10 +132,10 @@ class GetContext:
         return candidates, sessions.words_only or events.words_only
 
     def _recalled(
-        self, tenant_id: str, topic: str, scope: SessionScope, kind: Scope, limit: int
+        self, tenant_id: str, topic: str, scope: SessionScope, kind: MemoryKind, limit: int
     ) -> Answer:
         filter_ = document_filter(scope, kind)
-        if kind == Scope.EVENT:
+        if kind == EVENT:
             # An event may be older than the end of its session, by which sessions are filtered.
             filter_ = replace(filter_, start_us=None)
         return self.recall(tenant_id, RecallQuery(text=topic, filter=filter_, limit=limit))
@@ -255,7 +258,7 @@ def key_events(
 
 
 def _nearest(index: CorpusIndex, session_id: str, vector: Matrix) -> Rows:
-    filter_ = DocumentFilter(scopes=frozenset({Scope.EVENT}), session_id=session_id)
+    filter_ = DocumentFilter(kinds=frozenset({EVENT}), session_id=session_id)
     rows, _ = nearest(index, vector, index.select(filter_), MAX_KEY_EVENTS)
     return rows
 

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.clock import MICROSECONDS
+from mneme_server.context.kinds import SESSION
 from mneme_server.context.model import PastSession, Related, SessionScope
 from mneme_server.context.ports import ContextUnit
-from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, Selection, TextEmbedder
 
 MIN_SIMILARITY = 0.35
@@ -29,10 +31,10 @@ DECAY_DAYS = 30.0
 _GATHERED = 5_000
 
 
-def document_filter(scope: SessionScope, kind: Scope = Scope.SESSION) -> DocumentFilter:
+def document_filter(scope: SessionScope, kind: MemoryKind = SESSION) -> DocumentFilter:
     """Return the filter for the documents of these sessions."""
     return DocumentFilter(
-        scopes=frozenset({kind}),
+        kinds=frozenset({kind}),
         agent_id=scope.agent_id,
         user_id=scope.user_id,
         project=scope.project,

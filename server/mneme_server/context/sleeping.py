@@ -15,13 +15,14 @@ from mneme_server.context.handover import (
     joined,
     sorted_by_priority,
 )
+from mneme_server.context.kinds import SESSION
 from mneme_server.context.model import Handover, SessionScope
 from mneme_server.context.notes import SessionNotes, duration_s, event_pages
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.summaries import session_document, summarize
-from mneme_server.corpus.document import Scope
 from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.sessions import session_not_found
 from mneme_server.events.summary_schedule import SummarySchedule
@@ -85,7 +86,7 @@ class Sleep:
                 if stored is not None:
                     unit.handovers.save(stored)
                 unit.summaries.save([summary])
-                unit.documents.remove(Scope.SESSION, [session_id])
+                unit.documents.remove(SESSION, [session_id])
                 unit.documents.add([session_document(session, summary)], vectors)
                 if unchanged:
                     unit.summary_queue.finish([session_id])
@@ -197,7 +198,7 @@ def _store_session(unit: ContextUnit, before: Session | None, after: Session) ->
             unit.agents.add_activity({after.agent_id: _first_seen(after)})
     elif before.project != after.project:
         unit.documents.set_session(
-            after.id, user_id=after.user_id, project=after.project, tags=after.tags
+            EVENT, after.id, user_id=after.user_id, project=after.project, tags=after.tags
         )
 
 

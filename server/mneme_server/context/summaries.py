@@ -14,6 +14,7 @@ import structlog
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
 from mneme_server.common.humanize import lasting
+from mneme_server.context.kinds import SESSION
 from mneme_server.context.model import (
     Handover,
     QueuedSummary,
@@ -30,7 +31,7 @@ from mneme_server.context.notes import (
 )
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.words import area_words, cut, error_topics, frequent_words, words_of
-from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.model import Session, SessionStatus
@@ -191,7 +192,7 @@ def session_document(session: Session, summary: SessionSummary) -> Document:
     """Return the document of a session: found by its summary, at the time when it ended."""
     return Document(
         doc_id=0,
-        scope=Scope.SESSION,
+        kind=SESSION,
         source_id=session.id,
         text=summary.text,
         timestamp_us=active_us(session),
@@ -301,7 +302,7 @@ class SummaryWorker(TenantWorker):
             now = unit.sessions.get_many(ids)
             handovers = unit.handovers.get_many(ids)
             unit.summaries.save([item.summary for item in made])
-            unit.documents.remove(Scope.SESSION, ids)
+            unit.documents.remove(SESSION, ids)
             unit.documents.add(
                 [session_document(now[item.session.id], item.summary) for item in made], vectors
             )

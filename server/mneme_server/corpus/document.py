@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from typing import NamedTuple
 
-
-class Scope(IntEnum):
-    """A kind of memory. The numbers are stored; they are those of `mneme.v1.Scope`."""
-
-    EVENT = 1
-    SESSION = 2
-    LESSON = 3
-    REFLECTION = 4
-    KNOWLEDGE = 5
-
+from mneme_server.common.canonical import JsonObject
+from mneme_server.corpus.kinds import MemoryKind
 
 NORMAL_IMPORTANCE = 2
 
 CONTEXT_DOCUMENTS = 2
 """How many spoken documents before one in its session make its context. They are never changed, so
 the context is not either."""
-
-SPOKEN = frozenset({"message", "llm_call", "llm_response", "custom", ""})
-"""Categories of events that are said, one after another: what is said before and after them tells
-what they are about. A tool's call, answer or error stands for itself."""
-FAILED = frozenset({"tool_error", "error"})
-"""Categories of events that report a failure."""
 
 
 @dataclass(slots=True)
@@ -41,7 +27,7 @@ class Document:
     """
 
     doc_id: int
-    scope: Scope
+    kind: MemoryKind
     source_id: str
     text: str
     timestamp_us: int
@@ -59,12 +45,19 @@ class Document:
     @property
     def spoken(self) -> bool:
         """Whether it is part of what is said in a session."""
-        return self.scope == Scope.EVENT and self.category in SPOKEN
+        return self.category in self.kind.spoken
 
     @property
     def failed(self) -> bool:
-        """Whether it is an event that reports a failure."""
-        return self.scope == Scope.EVENT and self.category in FAILED
+        """Whether it reports a failure."""
+        return self.category in self.kind.failed
+
+
+class Memory(NamedTuple):
+    """A memory as it is shown: its document, and what else is known of its source."""
+
+    document: Document
+    details: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +68,7 @@ class DocumentFilter:
     `categories` name those that may be.
     """
 
-    scopes: frozenset[Scope] = frozenset()
+    kinds: frozenset[MemoryKind] = frozenset()
     agent_id: str = ""
     session_id: str = ""
     user_id: str = ""

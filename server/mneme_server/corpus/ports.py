@@ -73,15 +73,15 @@ class CorpusColumns(Protocol):
     A row is a document's place in these arrays; it never changes while the index is open. The
     arrays are views that may be longer than `size` allows to read; rows below `size` are valid.
     `previous` and `next` hold the row of the document before and after in the same session, or -1.
-    `session` numbers sessions; -1 for none. `words` is the number of words of the text, `asks`
-    whether it holds a question mark; `spoken` and `failed` are the documents' own. `author` numbers
-    whoever speaks: the document's agent, else a leading label ("Ann: ...") of what is spoken; -1
-    for none. Equal texts have equal `fingerprint`s.
+    `kind` and `session` number kinds of memory and sessions; -1 for no session. `words` is the
+    number of words of the text, `asks` whether it holds a question mark; `spoken` and `failed` are
+    the documents' own. `author` numbers whoever speaks: the document's agent, else a leading label
+    ("Ann: ...") of what is spoken; -1 for none. Equal texts have equal `fingerprint`s.
     """
 
     size: int
     doc_id: NDArray[np.int64]
-    scope: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
     session: NDArray[np.int32]
     position: NDArray[np.int64]
     previous: NDArray[np.int32]

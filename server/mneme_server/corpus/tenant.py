@@ -23,7 +23,8 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.document import Document
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.live_index import CorpusChange, LiveIndex, ManagedIndex, Steps, do_at_once
 from mneme_server.corpus.ports import CorpusIndex, Matrix
 
@@ -54,20 +55,26 @@ class DocumentWriter(Protocol):
         """
         ...
 
-    def remove(self, scope: Scope, source_ids: Sequence[str]) -> None:
+    def remove(self, kind: MemoryKind, source_ids: Sequence[str]) -> None:
         """Remove the documents of these sources. Unknown ones are ignored."""
         ...
 
-    def set_archived(self, scope: Scope, source_id: str, *, archived: bool) -> None:
+    def set_archived(self, kind: MemoryKind, source_id: str, *, archived: bool) -> None:
         """Mark a source's document as archived or not."""
         ...
 
     def set_session(
-        self, session_id: str, *, user_id: str, project: str, tags: tuple[str, ...]
+        self,
+        kind: MemoryKind,
+        session_id: str,
+        *,
+        user_id: str,
+        project: str,
+        tags: tuple[str, ...],
     ) -> None:
-        """Give a session's event documents the attributes of their session.
+        """Give a session's documents of that kind the attributes of their session.
 
-        Those that have a user keep it: their events name it.
+        Those that have a user keep it: their sources name it.
         """
         ...
 

@@ -6,11 +6,13 @@ from mneme.v1 import event_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.clock import MICROSECONDS
+from mneme_server.events.kinds import EVENT
 from mneme_server.events.reading import ReadEvents, WatchEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.service import EventServicer
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.settings import SessionSettings
+from mneme_server.events.store.details import EVENT_DETAILS
 from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
@@ -47,6 +49,7 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="events",
     build=_build,
+    kinds={EVENT: EVENT_DETAILS},
     repositories={
         "sessions": SqlSessions,
         "events": SqlEvents,

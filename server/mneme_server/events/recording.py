@@ -10,10 +10,11 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
 from mneme_server.common.ids import new_id
-from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.document import Document
 from mneme_server.corpus.tenant import OpenTenant, Tenants
 from mneme_server.events.chain import chain
 from mneme_server.events.event_types import KNOWN, EventType, Part, traits_of
+from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import (
     Agent,
     Event,
@@ -196,7 +197,11 @@ class _Recording:
         for session in touched:
             if session.id in self._found_user and session.event_count > 1:
                 self._unit.documents.set_session(
-                    session.id, user_id=session.user_id, project=session.project, tags=session.tags
+                    EVENT,
+                    session.id,
+                    user_id=session.user_id,
+                    project=session.project,
+                    tags=session.tags,
                 )
 
     def _store_documents(self, fresh: Sequence[Event]) -> None:
@@ -208,7 +213,7 @@ class _Recording:
         session = self._sessions[event.session_id]
         return Document(
             doc_id=0,
-            scope=Scope.EVENT,
+            kind=EVENT,
             source_id=event.id,
             text=event.text,
             timestamp_us=event.timestamp_us,

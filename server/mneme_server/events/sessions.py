@@ -9,6 +9,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound, Reason
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.summary_schedule import SummarySchedule
@@ -55,7 +56,11 @@ class StartSession:
             unit.agents.add_activity(_activity(session, known))
             if known is not None and (session.user_id or session.project or session.tags):
                 unit.documents.set_session(
-                    session.id, user_id=session.user_id, project=session.project, tags=session.tags
+                    EVENT,
+                    session.id,
+                    user_id=session.user_id,
+                    project=session.project,
+                    tags=session.tags,
                 )
                 due_us = self.summaries.session_changed(unit, session, now_us())
         if due_us is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.kinds import MAX_KINDS
 from mneme_server.corpus.ports import Rows, Selection
 from mneme_server.index.codes import Codes, NameCodes
 from mneme_server.index.ids import GONE, RowsById
@@ -21,7 +22,7 @@ _NOBODY = -2
 
 _DTYPES: dict[str, type] = {
     "doc_id": np.int64,
-    "scope": np.uint8,
+    "kind": np.uint8,
     "session": np.int32,
     "position": np.int64,
     "timestamp_us": np.int64,
@@ -63,7 +64,7 @@ class DocumentTable:
     """
 
     doc_id: NDArray[np.int64]
-    scope: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
     session: NDArray[np.int32]
     position: NDArray[np.int64]
     timestamp_us: NDArray[np.int64]
@@ -93,7 +94,8 @@ class DocumentTable:
         self.previous, self.next = self._links.previous, self._links.next
         self._rows = RowsById()
         self._tags = TagPostings()
-        self._sessions, self._agents, self._users = Codes(), Codes(), Codes()
+        self._kinds, self._sessions = Codes(), Codes()
+        self._agents, self._users = Codes(), Codes()
         self._projects, self._categories, self._authors = Codes(), Codes(), NameCodes()
         self._version = 0
         self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
@@ -107,6 +109,10 @@ class DocumentTable:
     def session_count(self) -> int:
         """How many sessions are numbered."""
         return len(self._sessions.names)
+
+    def kind_names(self, numbers: Sequence[int]) -> list[str]:
+        """Return the names of numbered kinds of memory."""
+        return [self._kinds.names[number] for number in numbers]
 
     def session_ids(self, numbers: Sequence[int]) -> list[str]:
         """Return the ids of numbered sessions."""
@@ -202,10 +208,11 @@ class DocumentTable:
     def _mask(self, wanted: DocumentFilter) -> NDArray[np.bool_]:
         size = self.size
         mask = self.live[:size].copy()
-        if wanted.scopes:
-            allowed = np.zeros(256, bool)
-            allowed[[int(scope) for scope in wanted.scopes]] = True
-            mask &= allowed[self.scope[:size]]
+        if wanted.kinds:
+            allowed = np.zeros(MAX_KINDS, bool)
+            stored = (self._kinds.get(kind.name, _NOBODY) for kind in wanted.kinds)
+            allowed[[code for code in stored if code != _NOBODY]] = True
+            mask &= allowed[self.kind[:size]]
         for known, column, value in (
             (self._sessions, self.session, wanted.session_id),
             (self._agents, self.agent, wanted.agent_id),
@@ -258,7 +265,7 @@ class DocumentTable:
 
     def _write(self, rows: slice, documents: list[Document]) -> None:
         self.doc_id[rows] = [d.doc_id for d in documents]
-        self.scope[rows] = [d.scope for d in documents]
+        self.kind[rows] = [self._kinds[d.kind.name] for d in documents]
         self.session[rows] = [self._sessions[d.session_id] for d in documents]
         self.position[rows] = [d.position for d in documents]
         self.timestamp_us[rows] = [d.timestamp_us for d in documents]

@@ -26,8 +26,8 @@ DocIds = NDArray[np.int64]
 
 _ID = "doc_id"
 _SESSION = "session"
-_SCOPE = "scope"
-LAYOUT = f"3:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _SCOPE])
+_KIND = "kind"
+LAYOUT = f"4:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _KIND])
 """Names what the files hold; an index of another layout is built again when it is opened."""
 
 _LONGEST_QUERY = 100_000
@@ -312,9 +312,9 @@ class LexicalIndex:
         """Return what restricts a search to some sessions; slow for more than hundreds."""
         return Query.term_set_query(self._schema, _SESSION, session_ids)
 
-    def in_scopes(self, scopes: Sequence[int]) -> Query:
-        """Return what restricts a search to some scopes."""
-        return Query.term_set_query(self._schema, _SCOPE, scopes)
+    def of_kinds(self, names: Sequence[str]) -> Query:
+        """Return what restricts a search to some kinds of memory."""
+        return Query.term_set_query(self._schema, _KIND, names)
 
     def _try_to_commit(self) -> None:
         try:
@@ -357,7 +357,7 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field(_ID, indexed=True, fast=True)
     builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
-    builder.add_integer_field(_SCOPE, indexed=True)
+    builder.add_text_field(_KIND, tokenizer_name="raw", index_option="basic")
     for field in Field:
         builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
     return builder.build()
@@ -367,7 +367,7 @@ def _entry(document: Document) -> tantivy.Document:
     # A number of another type than the schema's would kill the writer's thread at the next flush.
     entry = tantivy.Document()
     entry.add_integer(_ID, document.doc_id)
-    entry.add_integer(_SCOPE, int(document.scope))
+    entry.add_text(_KIND, document.kind.name)
     if document.session_id:
         entry.add_text(_SESSION, document.session_id)
     for field, words_of in WORDS_OF.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from tantivy import Query
 
+from mneme_server.corpus.kinds import MAX_KINDS
 from mneme_server.corpus.ports import Rows, Selection
 from mneme_server.index.columns import DocumentTable
 from mneme_server.index.lexical import LexicalIndex
@@ -31,7 +32,7 @@ class Narrowing:
 def narrow(selection: Selection, table: DocumentTable, lexical: LexicalIndex) -> Narrowing:
     """Return the restriction that lets through as little else as can be had cheaply.
 
-    Few rows are named one by one. Of more, tantivy can find sessions, scopes and ranges of ids;
+    Few rows are named one by one. Of more, tantivy can find sessions, kinds and ranges of ids;
     what a filter on tags or projects lets through usually lies in few sessions, what it lets
     through of a time in a short range of ids.
     """
@@ -47,14 +48,14 @@ def narrow(selection: Selection, table: DocumentTable, lexical: LexicalIndex) ->
 
     first, last = int(ids.min()), int(ids.max())
     between = alive & (table.doc_id[:size] >= first) & (table.doc_id[:size] <= last)
-    scopes = np.zeros(256, bool)
-    scopes[table.scope[rows]] = True
-    scoped = alive & scopes[table.scope[:size]]
+    kinds = np.zeros(MAX_KINDS, bool)
+    kinds[table.kind[rows]] = True
+    of_kinds = alive & kinds[table.kind[:size]]
     options: list[tuple[int, Callable[[], Query]]] = [
         (int(np.count_nonzero(between)), lambda: lexical.between(first, last)),
         (
-            int(np.count_nonzero(scoped)),
-            lambda: lexical.in_scopes(np.flatnonzero(scopes).tolist()),
+            int(np.count_nonzero(of_kinds)),
+            lambda: lexical.of_kinds(table.kind_names(np.flatnonzero(kinds).tolist())),
         ),
     ]
     sessions = np.zeros(table.session_count + 1, bool)  # The last one stands for none.

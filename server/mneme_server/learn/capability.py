@@ -5,6 +5,7 @@ from __future__ import annotations
 from mneme.v1 import learn_service_pb2
 
 from mneme_server.capability import Capability, Gauge, Host, Parts
+from mneme_server.learn.kinds import KNOWLEDGE, LESSON, REFLECTION
 from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.reflection_metrics import Tally
@@ -12,6 +13,7 @@ from mneme_server.learn.reflection_model import ReflectionLimits
 from mneme_server.learn.reflections import Reflections
 from mneme_server.learn.service import LearnServicer
 from mneme_server.learn.settings import ReflectionSettings
+from mneme_server.learn.store.details import KNOWLEDGE_DETAILS, LESSON_DETAILS, REFLECTION_DETAILS
 from mneme_server.learn.store.knowledge import SqlKnowledge
 from mneme_server.learn.store.lessons import SqlLessons
 from mneme_server.learn.store.reflections import SqlCounters, SqlReflections
@@ -47,6 +49,11 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="learn",
     build=_build,
+    kinds={
+        LESSON: LESSON_DETAILS,
+        REFLECTION: REFLECTION_DETAILS,
+        KNOWLEDGE: KNOWLEDGE_DETAILS,
+    },
     repositories={
         "lessons": SqlLessons,
         "reflections": SqlReflections,

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists
-from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import Tenants
+from mneme_server.learn.kinds import KNOWLEDGE
 from mneme_server.learn.knowledge_model import (
     FoundKnowledge,
     KnowledgeAnswer,
@@ -83,7 +84,7 @@ class Knowledge:
             RecallQuery(
                 text=text,
                 filter=DocumentFilter(
-                    scopes=frozenset({Scope.KNOWLEDGE}),
+                    kinds=frozenset({KNOWLEDGE}),
                     project=project,
                     categories=frozenset({type_.name.lower()} if type_ else ()),
                     tags=tags,
@@ -127,7 +128,7 @@ def _found(entry: KnowledgeEntry, result: Recalled, best: float, now: int) -> Fo
 def _document(entry: KnowledgeEntry) -> Document:
     return Document(
         doc_id=0,
-        scope=Scope.KNOWLEDGE,
+        kind=KNOWLEDGE,
         source_id=entry.id,
         text=entry.text,
         timestamp_us=entry.timestamp_us,

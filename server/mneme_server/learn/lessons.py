@@ -9,9 +9,10 @@ from typing import Any
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import Aborted, AlreadyExists, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
-from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
+from mneme_server.learn.kinds import LESSON
 from mneme_server.learn.lesson_model import (
     FoundLesson,
     ImportReport,
@@ -115,7 +116,7 @@ class Lessons:
                         after, access_count=now.access_count, last_accessed_us=now.last_accessed_us
                     )
                     unit.lessons.save([after])
-                    unit.documents.remove(Scope.LESSON, [lesson_id])
+                    unit.documents.remove(LESSON, [lesson_id])
                     unit.documents.add([_document(after)], vectors)
                 return after
 
@@ -150,7 +151,7 @@ class Lessons:
             if archived != (lesson.archived_us is not None):
                 lesson = replace(lesson, archived_us=archived_us)
                 unit.lessons.save([lesson])
-                unit.documents.set_archived(Scope.LESSON, lesson_id, archived=archived)
+                unit.documents.set_archived(LESSON, lesson_id, archived=archived)
             return lesson
 
     def import_(
@@ -223,7 +224,7 @@ def _store(
         return
     unit.lessons.save([given[row] for row in rows])
     if replaced:
-        unit.documents.remove(Scope.LESSON, list(replaced))
+        unit.documents.remove(LESSON, list(replaced))
     unit.documents.add(
         [_document(given[row]) for row in rows], None if vectors is None else vectors[rows]
     )
@@ -261,7 +262,7 @@ def _require_active(lesson: Lesson) -> None:
 def _document(lesson: Lesson) -> Document:
     return Document(
         doc_id=0,
-        scope=Scope.LESSON,
+        kind=LESSON,
         source_id=lesson.id,
         text=lesson.text,
         timestamp_us=lesson.updated_us,
@@ -276,7 +277,7 @@ def _document(lesson: Lesson) -> Document:
 
 def _document_filter(filter_: LessonFilter) -> DocumentFilter:
     return DocumentFilter(
-        scopes=frozenset({Scope.LESSON}),
+        kinds=frozenset({LESSON}),
         agent_id=filter_.agent_id,
         project=filter_.project,
         categories=frozenset({filter_.category} if filter_.category else ()),

@@ -10,10 +10,11 @@ import numpy as np
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.ids import new_id
-from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
 from mneme_server.events.outcome import Outcome
+from mneme_server.learn.kinds import REFLECTION
 from mneme_server.learn.ports import ReflectionsUnit
 from mneme_server.learn.reflection_metrics import Counter, Tally, metrics_of
 from mneme_server.learn.reflection_model import (
@@ -80,7 +81,7 @@ class Reflections:
             pruned = unit.reflections.beyond(reflection, self.limits)
             if pruned:
                 unit.reflections.remove(pruned)
-                unit.documents.remove(Scope.REFLECTION, pruned)
+                unit.documents.remove(REFLECTION, pruned)
         self.tally.add(counts)
         return reflection, len(pruned)
 
@@ -179,7 +180,7 @@ def _require_same(known: Reflection, given: Reflection) -> None:
 def _document(reflection: Reflection) -> Document:
     return Document(
         doc_id=0,
-        scope=Scope.REFLECTION,
+        kind=REFLECTION,
         source_id=reflection.id,
         text=reflection.text,
         timestamp_us=reflection.created_us,
@@ -193,7 +194,7 @@ def _document(reflection: Reflection) -> Document:
 
 def _document_filter(filter_: ReflectionFilter) -> DocumentFilter:
     return DocumentFilter(
-        scopes=frozenset({Scope.REFLECTION}),
+        kinds=frozenset({REFLECTION}),
         session_id=filter_.session_id,
         project=filter_.project,
         agent_id=filter_.agent_id,

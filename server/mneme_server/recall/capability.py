@@ -7,7 +7,6 @@ from mneme.v1 import recall_service_pb2
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.recall.search import Recall
 from mneme_server.recall.service import RecallServicer
-from mneme_server.recall.store import SqlRecalled
 from mneme_server.transport.service import Service
 
 
@@ -18,11 +17,11 @@ def _build(host: Host) -> Parts:
         services=[
             Service(
                 recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"],
-                RecallServicer(recall),
+                RecallServicer(recall, host.kinds.by_name),
             )
         ],
         offers=[recall],
     )
 
 
-CAPABILITY = Capability(name="recall", build=_build, repositories={"memories": SqlRecalled})
+CAPABILITY = Capability(name="recall", build=_build)

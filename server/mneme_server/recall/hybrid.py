@@ -110,7 +110,7 @@ def _order(index: CorpusIndex, rows: Rows, terms: Floats, weights: Weights) -> t
     totals = total(terms, weights)
     order = ranked(totals, times, doc_ids)
     # Eight bits less of a hash of the text, and its kind of memory.
-    texts = (columns.fingerprint[rows] << 8) | columns.scope[rows]
+    texts = (columns.fingerprint[rows] << 8) | columns.kind[rows]
     repeated = repeats(order, texts)
     if repeated.size:
         put_back(repeated, terms, totals, weights)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 from mneme.v1 import recall_service_pb2 as pb
 
-from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.common.errors import InvalidArgument
+from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.recall.ranking import Weights
 from mneme_server.recall.search import Answer, Mode, Recalled, RecallQuery
 from mneme_server.transport.convert.json import struct_of_object
@@ -17,13 +19,17 @@ _TEXT_CHARACTERS = 8_192
 """So much of a text is answered: a hundred of them then fit a message of 4 MiB."""
 
 
-def recall_query(request: pb.RecallRequest) -> RecallQuery:
-    """Return the query of a request."""
+def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> RecallQuery:
+    """Return the query of a request; `kinds` are those that there are, by name.
+
+    Raises:
+        InvalidArgument: it names a kind that is none of them.
+    """
     start_us, end_us = time_range(request)
     return RecallQuery(
         text=request.query,
         filter=DocumentFilter(
-            scopes=frozenset(Scope(scope) for scope in request.scopes),
+            kinds=_kinds(request, kinds),
             agent_id=request.agent_id,
             session_id=request.session_id,
             user_id=request.user_id,
@@ -54,6 +60,16 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
     )
 
 
+def _kinds(request: pb.RecallRequest, known: Mapping[str, MemoryKind]) -> frozenset[MemoryKind]:
+    for place, name in enumerate(request.scopes):
+        if name not in known:
+            raise InvalidArgument(
+                f"{name!r} is no kind of memory; there are {', '.join(known)}",
+                field=f"scopes[{place}]",
+            )
+    return frozenset(known[name] for name in request.scopes)
+
+
 def _weights(message: pb.RankingWeights) -> Weights:
     """Return the default weights, with the groups of terms that the message names scaled."""
     weights = Weights()
@@ -82,7 +98,7 @@ def _weights(message: pb.RankingWeights) -> Weights:
 def _result(recalled: Recalled) -> pb.RecallResult:
     document = recalled.document
     return pb.RecallResult(
-        source_type=cast("pb.Scope", document.scope),
+        source_type=document.kind.name,
         source_id=document.source_id,
         score=recalled.score,
         similarity=recalled.similarity,

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from mneme_server.common.canonical import JsonObject
-from mneme_server.corpus.document import Document
+from mneme_server.corpus.document import Memory
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import CorpusUnit
-
-
-class Memory(NamedTuple):
-    """A memory as it is shown: its document, and what else is known of its source."""
-
-    document: Document
-    details: JsonObject
 
 
 class MemoryReader(Protocol):

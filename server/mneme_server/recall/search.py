@@ -135,7 +135,7 @@ class Recall:
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> RecallOutcome:
-        stored = index.select(DocumentFilter(scopes=filter_.scopes))
+        stored = index.select(DocumentFilter(kinds=filter_.kinds))
         return (
             RecallOutcome.NOTHING_MATCHES_FILTERS if stored.count else RecallOutcome.NOTHING_STORED
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mneme.v1 import recall_service_pb2 as pb
 
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.recall import messages as convert
 from mneme_server.recall.search import Recall
 from mneme_server.transport.call import Call
@@ -12,10 +15,11 @@ from mneme_server.transport.call import Call
 class RecallServicer:
     """Serves `mneme.v1.RecallService`."""
 
-    def __init__(self, recall: Recall) -> None:
+    def __init__(self, recall: Recall, kinds: Mapping[str, MemoryKind]) -> None:
         self._recall = recall
+        self._kinds = kinds
 
     def Recall(self, request: pb.RecallRequest, call: Call) -> pb.RecallResponse:
         """Recall what bears on a query."""
-        answer = self._recall(call.tenant, convert.recall_query(request))
+        answer = self._recall(call.tenant, convert.recall_query(request, self._kinds))
         return convert.recall_response(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from sqlalchemy import (
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads, require_times
-from mneme_server.corpus.document import CONTEXT_DOCUMENTS, SPOKEN, Document, Scope
+from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.live_index import CorpusChange
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant import QueuedText
@@ -50,8 +51,8 @@ _TEXTS_BEFORE = (
         documents.c.tenant_id == bindparam("tenant"),
         documents.c.session_id == bindparam("session"),
         documents.c.position < bindparam("position"),
-        documents.c.scope == int(Scope.EVENT),
-        documents.c.category.in_(SPOKEN),
+        documents.c.kind == bindparam("kind"),
+        documents.c.category.in_(bindparam("spoken", expanding=True)),
     )
     .order_by(documents.c.position.desc())
     .limit(CONTEXT_DOCUMENTS)
@@ -61,9 +62,12 @@ _TEXTS_BEFORE = (
 class SqlDocuments:
     """Implements `DocumentWriter`."""
 
-    def __init__(self, connection: Connection, tenant_id: str) -> None:
+    def __init__(
+        self, connection: Connection, tenant_id: str, kinds: Mapping[str, MemoryKind]
+    ) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._kinds = kinds
         self.changes = CorpusChange()
 
     def add(self, added: Sequence[Document], embedded: Matrix | None = None) -> list[Document]:
@@ -84,11 +88,11 @@ class SqlDocuments:
             )
         return saved
 
-    def remove(self, scope: Scope, source_ids: Sequence[str]) -> None:
+    def remove(self, kind: MemoryKind, source_ids: Sequence[str]) -> None:
         for some in chunks(source_ids):
             conditions = (
                 documents.c.tenant_id == self._tenant_id,
-                documents.c.scope == int(scope),
+                documents.c.kind == kind.name,
                 documents.c.source_id.in_(some),
             )
             gone = list(
@@ -107,19 +111,25 @@ class SqlDocuments:
         statement = delete(table).where(by_key == self._tenant_id, table.c.doc_id.in_(doc_ids))
         return self._connection.execute(statement).rowcount
 
-    def set_archived(self, scope: Scope, source_id: str, *, archived: bool) -> None:
+    def set_archived(self, kind: MemoryKind, source_id: str, *, archived: bool) -> None:
         self._update(
-            (documents.c.scope == int(scope)) & (documents.c.source_id == source_id),
+            (documents.c.kind == kind.name) & (documents.c.source_id == source_id),
             {"archived": archived},
         )
 
     def set_session(
-        self, session_id: str, *, user_id: str, project: str, tags: tuple[str, ...]
+        self,
+        kind: MemoryKind,
+        session_id: str,
+        *,
+        user_id: str,
+        project: str,
+        tags: tuple[str, ...],
     ) -> None:
         self._update(
-            (documents.c.scope == int(Scope.EVENT)) & (documents.c.session_id == session_id),
+            (documents.c.kind == kind.name) & (documents.c.session_id == session_id),
             {
-                # An event may have named its user itself.
+                # A source may have named its user itself.
                 "user_id": case((documents.c.user_id == "", user_id), else_=documents.c.user_id),
                 "project": project,
                 "tags": encode_tags(tags),
@@ -132,8 +142,9 @@ class SqlDocuments:
         changed = self._connection.execute(
             select(*_COLUMNS).where(bound).order_by(documents.c.doc_id)
         )
+        read = document_reader(self._kinds)
         self.changes.saved += in_context(
-            self._connection, self._tenant_id, [document_of(row) for row in changed]
+            self._connection, self._tenant_id, [read(row) for row in changed]
         )
 
     def _next_doc_id(self) -> int:
@@ -256,9 +267,10 @@ class SqlEmbeddingQueue:
 class SqlCorpusSource:
     """Implements `CorpusSource`; each call reads its own snapshot."""
 
-    def __init__(self, database: Database, tenant_id: str) -> None:
+    def __init__(self, database: Database, tenant_id: str, kinds: Mapping[str, MemoryKind]) -> None:
         self._database = database
         self._tenant_id = tenant_id
+        self._document_of = document_reader(kinds)
 
     def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
         with self._database.read() as connection:
@@ -304,7 +316,7 @@ class SqlCorpusSource:
             .limit(limit)
         )
         return read_rows(
-            connection, query, document_of, kind="memory", key="doc_id", lost=self._left_out
+            connection, query, self._document_of, kind="memory", key="doc_id", lost=self._left_out
         )
 
     def _left_out(self, loss: DataLoss) -> None:
@@ -366,7 +378,13 @@ def in_context(connection: Connection, tenant_id: str, found: list[Document]) ->
 def _texts_before(connection: Connection, tenant_id: str, document: Document) -> list[str]:
     if document.position <= 1:
         return []
-    place = {"tenant": tenant_id, "session": document.session_id, "position": document.position}
+    place = {
+        "tenant": tenant_id,
+        "session": document.session_id,
+        "position": document.position,
+        "kind": document.kind.name,
+        "spoken": sorted(document.kind.spoken),
+    }
     rows = all_rows(connection, _TEXTS_BEFORE, place).rows
     return [_readable(text) for (text,) in reversed(rows)]
 
@@ -396,7 +414,7 @@ def _batch(rows: Sequence[Row[Any]]) -> VectorBatch:
 
 _COLUMNS: tuple[Any, ...] = (
     documents.c.doc_id,
-    documents.c.scope,
+    documents.c.kind,
     documents.c.source_id,
     documents.c.text,
     documents.c.timestamp,
@@ -410,37 +428,40 @@ _COLUMNS: tuple[Any, ...] = (
     documents.c.archived,
     documents.c.tags,
 )
-_STORED_TYPES = (int, int, str, str, int, str, int, str, str, str, str, int, bool, str)
+_STORED_TYPES = (int, str, str, str, int, str, int, str, str, str, str, int, bool, str)
 _LARGEST_IMPORTANCE = 255
-_SCOPES = {int(scope): scope for scope in Scope}
 
 
 def select_documents(tenant_id: str | BindParameter[Any]) -> Select[Any]:
-    """Select a tenant's documents, by a condition on `doc_id`, as `document_of` reads them."""
+    """Select a tenant's documents, by a condition on `doc_id`, as `document_reader` reads them."""
     return select(*_COLUMNS).where(unindexed(documents.c.tenant_id) == tenant_id)
 
 
-@reads("memory", "doc_id")
-def document_of(row: Sequence[Any]) -> Document:
-    """Return the document of a row of `select_documents`, without its context.
+def document_reader(kinds: Mapping[str, MemoryKind]) -> Callable[[Sequence[Any]], Document]:
+    """Return what makes a document, without its context, of a row of `select_documents`.
 
-    Reads by place: opening a tenant does this for every document, and names cost more than all
-    the rest.
+    It reads by place: opening a tenant does this for every document, and names cost more than all
+    the rest. A document of a kind that nobody brings cannot be read.
     """
-    values: list[Any] = [*row]
-    if (*map(type, values),) != _STORED_TYPES or not 0 <= values[11] <= _LARGEST_IMPORTANCE:
-        raise TypeError("a column holds what was never written there")
-    require_times(values[4])
-    values[1] = _SCOPES[values[1]]
-    values[-1] = decode_tags(values[-1])
-    return Document(*values)
+
+    @reads("memory", "doc_id")
+    def document_of(row: Sequence[Any]) -> Document:
+        values: list[Any] = [*row]
+        if (*map(type, values),) != _STORED_TYPES or not 0 <= values[11] <= _LARGEST_IMPORTANCE:
+            raise TypeError("a column holds what was never written there")
+        require_times(values[4])
+        values[1] = kinds[values[1]]
+        values[-1] = decode_tags(values[-1])
+        return Document(*values)
+
+    return document_of
 
 
 def _document_row(document: Document, tenant_id: str) -> dict[str, Any]:
     return {
         "doc_id": document.doc_id,
         "tenant_id": tenant_id,
-        "scope": int(document.scope),
+        "kind": document.kind.name,
         "source_id": document.source_id,
         "text": document.text,
         "timestamp": document.timestamp_us,

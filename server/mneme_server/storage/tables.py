@@ -15,9 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from mneme_server.corpus.document import Scope
 from mneme_server.storage.schema import (
-    enum_column,
     int64_column,
     json_column,
     metadata,
@@ -35,7 +33,7 @@ documents = Table(
     # Never used again, not even after the last document was removed: indexes rely on it.
     Column("doc_id", serial_type, primary_key=True, autoincrement=True),
     tenant_column(),
-    enum_column("scope", Scope),
+    text_column("kind"),
     text_column("source_id"),
     text_column("text"),
     time_column("timestamp"),
@@ -48,7 +46,7 @@ documents = Table(
     Column("importance", SmallInteger, nullable=False),
     Column("archived", Boolean, nullable=False),
     json_column("tags"),
-    UniqueConstraint("tenant_id", "scope", "source_id", name="documents_source"),
+    UniqueConstraint("tenant_id", "kind", "source_id", name="documents_source"),
     Index("documents_by_session", "tenant_id", "session_id", "position"),
     sqlite_autoincrement=True,
     info=rows_are("memory", "source_id"),

@@ -43,19 +43,19 @@ class SqlTenantDatabase:
             raise
         for engine in (self._database.writer, self._database.reader):
             require_tenant(engine, metadata.tables.keys())
-        self.source = SqlCorpusSource(self._database, tenant_id)
+        self.source = SqlCorpusSource(self._database, tenant_id, schema.kinds.by_name)
 
     @contextmanager
     def read(self) -> Iterator[Unit]:
         """Open a read transaction: one consistent snapshot."""
         with self._database.read() as connection:
-            yield Unit(connection, self._tenant_id, self._schema.repositories)
+            yield Unit(connection, self._tenant_id, self._schema)
 
     @contextmanager
     def write(self) -> Iterator[Unit]:
         """Open a write transaction; durable when the block ends, undone when it raises."""
         with self._database.write() as connection:
-            yield Unit(connection, self._tenant_id, self._schema.repositories)
+            yield Unit(connection, self._tenant_id, self._schema)
 
     def copy_to(self, target: Path) -> None:
         """Copy the database as it is now into a new file, while it is in use.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -12,7 +12,10 @@ from sqlalchemy import Connection, delete, literal, select
 from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.clock import now_us
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.documents import SqlDocuments, SqlEmbeddingQueue
+from mneme_server.storage.kinds import Details, MemoryKinds
+from mneme_server.storage.memories import SqlMemories
 from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
 
 Repository: TypeAlias = Callable[[Connection, str], object]
@@ -26,20 +29,25 @@ class TenantSchema:
     """What a tenant's database is made of: the corpus, and what each capability brings.
 
     `repositories` are those that a `Unit` has, by name; `migrations` the folders of Alembic
-    revisions, the first of them the trunk, each of the others a branch.
+    revisions, the first of them the trunk, each of the others a branch; `kinds` those of memory.
     """
 
     repositories: Mapping[str, Repository]
     migrations: tuple[Path, ...] = (CORE_MIGRATIONS,)
+    kinds: MemoryKinds = field(default_factory=lambda: MemoryKinds([]))
 
     @classmethod
     def of(
-        cls, brought: Iterable[Mapping[str, Repository]], branches: Iterable[Path] = ()
+        cls,
+        brought: Iterable[Mapping[str, Repository]],
+        branches: Iterable[Path] = (),
+        kinds: Iterable[Mapping[MemoryKind, Details | None]] = (),
     ) -> TenantSchema:
         """Join what capabilities bring.
 
         Raises:
-            ValueError: two of them bring a repository of one name, or one that a `Unit` has.
+            ValueError: two of them bring a repository of one name, or one that a `Unit` has, or a
+                kind of memory of one name; see `MemoryKinds`.
         """
         joined: dict[str, Repository] = {}
         for repositories in brought:
@@ -47,7 +55,7 @@ class TenantSchema:
                 if name in joined or hasattr(Unit, name):
                     raise ValueError(f"two repositories are called {name}")
                 joined[name] = repository
-        return cls(joined, (CORE_MIGRATIONS, *branches))
+        return cls(joined, (CORE_MIGRATIONS, *branches), MemoryKinds(kinds))
 
 
 class EmbeddingModel(NamedTuple):
@@ -64,12 +72,10 @@ class Unit:
     a protocol which ones it needs.
     """
 
-    def __init__(
-        self, connection: Connection, tenant_id: str, repositories: Mapping[str, Repository]
-    ) -> None:
+    def __init__(self, connection: Connection, tenant_id: str, schema: TenantSchema) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
-        self._repositories = repositories
+        self._repositories, self._kinds = schema.repositories, schema.kinds
 
     def __getattr__(self, name: str) -> Any:
         """Make the repository of this name for the transaction."""
@@ -82,7 +88,12 @@ class Unit:
     @cached_property
     def documents(self) -> SqlDocuments:
         """What can be recalled."""
-        return SqlDocuments(self._connection, self._tenant_id)
+        return SqlDocuments(self._connection, self._tenant_id, self._kinds.by_name)
+
+    @cached_property
+    def memories(self) -> SqlMemories:
+        """What can be recalled, as it is shown."""
+        return SqlMemories(self._connection, self._tenant_id, self._kinds)
 
     @cached_property
     def queue(self) -> SqlEmbeddingQueue:

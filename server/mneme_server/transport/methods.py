@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from google.protobuf.descriptor import (
     Descriptor,
@@ -59,6 +60,13 @@ def methods_of(
     methods = [_method(method, _scope(method)) for s in services for method in s.methods]
     methods += [_method(method, None) for service in public for method in service.methods]
     return {method.path: method for method in methods}
+
+
+def kinds_brought_by(service: ServiceDescriptor) -> frozenset[str]:
+    """Return the names of the kinds of memory that a service says it brings."""
+    # The generated stubs type an extension as a plain field, not as what it extends.
+    options: Any = service.GetOptions()
+    return frozenset(kind.name for kind in options.Extensions[options_pb2.brings_kinds])
 
 
 def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:

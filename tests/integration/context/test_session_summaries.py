@@ -45,7 +45,7 @@ def test_a_session_that_failed_is_a_failure(api: Api) -> None:
     _work(api)
     end(api, "s", status=events_pb.SESSION_STATUS_ERROR)
     summarised(api, "s")
-    (result,) = recall(api, "database", scopes=["SCOPE_SESSION"]).results
+    (result,) = recall(api, "database", scopes=["session"]).results
     assert result.metadata["outcome"] == "FAILURE"
 
 
@@ -58,7 +58,7 @@ def test_recall_in_scope_session_tells_outcome_topics_tools_and_errors(api: Api)
     end(api, "s")
     summarised(api, "s")
     answer = recall(
-        api, "migrating a database", scopes=["SCOPE_SESSION"],
+        api, "migrating a database", scopes=["session"],
         agent_id="a", user_id="u", project="p", tags=["night"],
     )  # fmt: skip
     (result,) = answer.results
@@ -69,7 +69,7 @@ def test_recall_in_scope_session_tells_outcome_topics_tools_and_errors(api: Api)
     assert {"night", "run_migration"} <= set(metadata["topics"])
     assert metadata["tools"]["run_migration"] == 1
     assert "table is locked" in metadata["error_summary"]
-    assert not recall(api, "database", scopes=["SCOPE_SESSION"], project="other").results
+    assert not recall(api, "database", scopes=["session"], project="other").results
 
 
 def test_late_events_rebuild_the_summary_and_leave_one_only(api: Api) -> None:
@@ -78,7 +78,7 @@ def test_late_events_rebuild_the_summary_and_leave_one_only(api: Api) -> None:
     summarised(api, "s")
     record(api, event("", "s", TOOL_ERROR, name="rollback", error="nothing to roll back"))
     eventually(lambda: summaries(api).get("s", ""), lambda text: "nothing to roll back" in text)
-    found = recall(api, "run_migration", scopes=["SCOPE_SESSION"]).results
+    found = recall(api, "run_migration", scopes=["session"]).results
     assert [result.source_id for result in found] == ["s"]
     assert found[0].HasField("similarity"), "the summary that replaced it is embedded"
 

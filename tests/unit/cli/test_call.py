@@ -14,7 +14,6 @@ from mneme.cli.call.rpcs import find, title
 from mneme.messages import (
     ListSessionsResponse,
     RecallResponse,
-    Scope,
     Session,
     StreamEventsResponse,
     WatchEventsResponse,
@@ -104,7 +103,7 @@ def test_values_take_the_types_of_their_fields(served: ScriptedServer) -> None:
     assert result.code == 0, result.err
     sent = served.last("Recall")
     assert (sent.query, sent.limit, sent.explain) == ("a=b", 3, True)
-    assert list(sent.scopes) == [Scope.SCOPE_LESSON, Scope.SCOPE_EVENT]
+    assert list(sent.scopes) == ["lesson", "event"]
     assert sent.start_time.ToJsonString() == "2026-01-31T12:00:00Z"
     assert list(sent.tags) == ["x", "y", "z"]
     assert sent.weights.recency == 0.5

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from mneme._core.convert import fill
-from mneme.messages import RecallMode, RecallOutcome, RecallResponse, Scope
+from mneme.messages import RecallMode, RecallOutcome, RecallResponse
 from unit.cli.command import mneme
 from unit.client.scripted import ScriptedServer
 
@@ -57,7 +57,7 @@ def test_every_option_reaches_the_server(served: ScriptedServer) -> None:
     )
     request = served.last("Recall")
     assert (request.query, request.limit, request.min_score) == ("q", 20, 0.2)
-    assert list(request.scopes) == [Scope.SCOPE_EVENT, Scope.SCOPE_LESSON]
+    assert list(request.scopes) == ["event", "lesson"]
     assert (request.agent_id, request.session_id) == ("a", "s")
     assert (request.user_id, request.project, list(request.tags)) == ("u", "p", ["x", "y"])
     assert request.mode == RecallMode.RECALL_MODE_LEXICAL
@@ -69,13 +69,13 @@ def test_every_option_reaches_the_server(served: ScriptedServer) -> None:
 @pytest.mark.parametrize("said", ["event", "events", "EVENTS"])
 def test_a_scope_may_be_said_in_the_plural(said: str, served: ScriptedServer) -> None:
     assert mneme("recall", "q", "--scope", said).code == 0
-    assert list(served.last("Recall").scopes) == [Scope.SCOPE_EVENT]
+    assert list(served.last("Recall").scopes) == ["event"]
 
 
 def test_an_unknown_scope_is_answered_with_the_ones_there_are(served: ScriptedServer) -> None:
     result = mneme("recall", "q", "--scope", "evnt")
     assert result.code == 2
-    assert "is none of event, session, lesson" in " ".join(result.err.replace("│", " ").split())
+    assert "is none of event, lesson, reflection" in " ".join(result.err.replace("│", " ").split())
     assert served.seen == []
 
 

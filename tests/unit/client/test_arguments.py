@@ -16,10 +16,11 @@ from mneme._core.rpc import Rpc
 from mneme._generated import event as event_methods
 from mneme._generated import learn as learn_methods
 from mneme.messages import (
+    CreateApiKeyRequest,
+    KeyScope,
     NewEvent,
     RankingWeights,
     RecallRequest,
-    Scope,
     UpdateLessonRequest,
 )
 
@@ -30,17 +31,26 @@ def filled(message: Any, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "said", ["event", "EVENT", "SCOPE_EVENT", "scope-event", Scope.SCOPE_EVENT, 1]
+    "said", ["read", "READ", "KEY_SCOPE_READ", "key-scope-read", KeyScope.KEY_SCOPE_READ, 1]
 )
 def test_an_enum_is_a_name_in_any_case_a_member_or_a_number(said: Any) -> None:
-    assert list(filled(RecallRequest(), scopes=[said]).scopes) == [1]
+    assert list(filled(CreateApiKeyRequest(), scopes=[said]).scopes) == [1]
 
 
 def test_an_unknown_enum_name_is_answered_with_the_names_there_are() -> None:
-    with pytest.raises(
-        ValueError, match=r"scopes\[1\]: 'events' is none of event, session, lesson"
-    ):
-        filled(RecallRequest(), scopes=["event", "events"])
+    with pytest.raises(ValueError, match=r"scopes\[1\]: 'reads' is none of read, write, learn"):
+        filled(CreateApiKeyRequest(), scopes=["read", "reads"])
+
+
+@pytest.mark.parametrize("said", ["event", "EVENT", " Event "])
+def test_a_kind_of_memory_is_a_name_in_any_case(said: str) -> None:
+    assert list(filled(RecallRequest(), scopes=[said]).scopes) == ["event"]
+
+
+def test_a_kind_of_memory_that_only_the_server_knows_is_left_to_it() -> None:
+    assert list(filled(RecallRequest(), scopes=["shared-notes"]).scopes) == ["shared_notes"]
+    with pytest.raises(TypeError, match=r"scopes\[0\]: expected text, got int"):
+        filled(RecallRequest(), scopes=[1])
 
 
 def test_a_time_keeps_its_moment_whatever_its_zone() -> None:
@@ -138,10 +148,10 @@ def test_free_json_comes_back_as_it_went_in(value: dict[str, Any]) -> None:
     assert to_dict(received.payload) == value
 
 
-@given(st.lists(st.sampled_from(list(Scope.values())[1:]), max_size=5))
+@given(st.lists(st.sampled_from(list(KeyScope.values())[1:]), max_size=5))
 def test_enum_lists_keep_their_order(numbers: list[int]) -> None:
-    names = [Scope.Name(number) for number in numbers]
-    assert list(filled(RecallRequest(), scopes=names).scopes) == numbers
+    names = [KeyScope.Name(number) for number in numbers]
+    assert list(filled(CreateApiKeyRequest(), scopes=names).scopes) == numbers
 
 
 def _rpc(method: str) -> Rpc[Any, Any]:

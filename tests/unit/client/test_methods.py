@@ -179,7 +179,7 @@ def test_the_stubs_stay_reachable_for_what_the_methods_do_not_offer(served: Scri
 
 
 def test_every_message_and_enum_can_be_imported_by_its_plain_name() -> None:
-    from mneme.messages import NewEvent, Scope
+    from mneme.messages import NewEvent, RecallMode
 
     assert NewEvent(event_type="message").event_type == "message"
-    assert Scope.SCOPE_EVENT == 1
+    assert RecallMode.RECALL_MODE_HYBRID == 1

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix, VectorBatch
+from mneme_server.events.kinds import EVENT
 from numpy.typing import NDArray
 
 DIMENSIONS = 8
@@ -72,7 +73,7 @@ class RecordingLog:
 def event(doc_id: int, text: str = "", **attributes: object) -> Document:
     values: dict[str, object] = {
         "doc_id": doc_id,
-        "scope": Scope.EVENT,
+        "kind": EVENT,
         "source_id": f"e{doc_id}",
         "text": text or f"event number {doc_id}",
         "timestamp_us": doc_id * 1_000,

@@ -8,19 +8,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mneme_server.corpus.document import Document, DocumentFilter, Scope
+from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.names import name_words
+from mneme_server.events.kinds import EVENT
 from mneme_server.index.columns import DocumentTable, author_of
+from mneme_server.learn.kinds import LESSON
 from unit.index.memory_source import event
 
 _NAMES = st.sampled_from(["", "a", "b", "c"])
 _CATEGORIES = st.sampled_from(["", "message", "tool_error", "custom"])
+_KINDS = (EVENT, LESSON, MemoryKind("note"))
 _TAGS = st.frozensets(st.sampled_from(["x", "y", "z"]))
 
 _DOCUMENTS = st.builds(
     Document,
     doc_id=st.integers(1, 40),
-    scope=st.sampled_from(Scope),
+    kind=st.sampled_from(_KINDS),
     source_id=st.just("id"),
     text=st.sampled_from(["Is it so?", "Ann: it is so", "so"]),
     timestamp_us=st.integers(0, 20),
@@ -37,7 +41,7 @@ _DOCUMENTS = st.builds(
 
 _FILTERS = st.builds(
     DocumentFilter,
-    scopes=st.frozensets(st.sampled_from(Scope)),
+    kinds=st.frozensets(st.sampled_from(_KINDS)),
     agent_id=_NAMES,
     session_id=_NAMES,
     user_id=_NAMES,
@@ -55,7 +59,7 @@ _STEPS = st.lists(st.lists(_DOCUMENTS, max_size=6) | st.frozensets(st.integers(1
 
 def passes(document: Document, wanted: DocumentFilter) -> bool:
     return (
-        (not wanted.scopes or document.scope in wanted.scopes)
+        (not wanted.kinds or document.kind in wanted.kinds)
         and wanted.agent_id in ("", document.agent_id)
         and wanted.session_id in ("", document.session_id)
         and wanted.user_id in ("", document.user_id)
@@ -138,10 +142,10 @@ def test_the_arrays_hold_what_the_documents_do(
     authors: dict[int, str] = {}
     for doc_id, document in live.items():
         row = int(table.rows_of(np.array([doc_id]))[0])
-        said = document.scope == Scope.EVENT and document.category in ("", "message")
+        said = document.kind == EVENT and document.category in ("", "message")
         label = "Ann" if said and document.text.startswith("Ann: ") else ""
         author = document.agent_id or label
-        assert table.scope[row] == document.scope
+        assert table.kind_names([int(table.kind[row])]) == [document.kind.name]
         assert table.position[row] == document.position
         assert table.timestamp_us[row] == document.timestamp_us
         assert table.importance[row] == document.importance
@@ -150,9 +154,7 @@ def test_the_arrays_hold_what_the_documents_do(
         assert table.spoken[row] == document.spoken
         assert table.failed[row] == document.failed
         assert table.spoken[row] == said
-        assert table.failed[row] == (
-            document.scope == Scope.EVENT and document.category == "tool_error"
-        )
+        assert table.failed[row] == (document.kind == EVENT and document.category == "tool_error")
         number = int(table.author[row])
         assert (number >= 0) == bool(author)
         assert authors.setdefault(number, author) == author

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from mneme_server.corpus.document import Scope
 from mneme_server.index.fields import Field
 from mneme_server.index.lexical import LexicalDamaged, LexicalIndex
 from mneme_server.index.settings import IndexSettings
+from mneme_server.learn.kinds import LESSON
 from unit.index.memory_source import event
 
 TEXT = {Field.TEXT: 1.0}
@@ -243,7 +243,7 @@ def test_of_a_very_long_query_the_rarest_words_count(tmp_path: Path) -> None:
 def test_a_search_can_be_restricted_to_some_documents(tmp_path: Path) -> None:
     lexical = opened(tmp_path)
     lexical.add([event(i, "same words", session_id=f"s{i % 3}") for i in range(1, 30)])
-    lexical.add([event(30, "same words", scope=Scope.LESSON)])
+    lexical.add([event(30, "same words", kind=LESSON)])
     lexical.commit()
     parsed = lexical.parse("words", TEXT)
     assert parsed is not None
@@ -252,7 +252,7 @@ def test_a_search_can_be_restricted_to_some_documents(tmp_path: Path) -> None:
         (lexical.these([3, 7, 999]), [3, 7]),
         (lexical.between(5, 9), [5, 6, 7, 8, 9]),
         (lexical.in_sessions(["s0", "s9"]), list(range(3, 30, 3))),
-        (lexical.in_scopes([Scope.LESSON]), [30]),
+        (lexical.of_kinds([LESSON.name]), [30]),
     ):
         match = lexical.search(parsed, 100, within)
         assert sorted(match.doc_ids.tolist()) == expected

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Rows, Selection, VectorBatch
+from mneme_server.events.kinds import EVENT
 from mneme_server.index import IndexSettings, TenantIndex
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.worker import BackgroundWorker
+from mneme_server.learn.kinds import LESSON
 from unit.index.memory_source import (
     DIMENSIONS,
     MemorySource,
@@ -304,7 +306,7 @@ def test_filtered_searches_find_as_many_as_there_are(
         event(
             i,
             f"the same words {i}",
-            scope=Scope.LESSON if i % 50 == 0 else Scope.EVENT,
+            kind=LESSON if i % 50 == 0 else EVENT,
             session_id=f"s{i % 40}" if i % 50 else "",
             agent_id=f"a{i % 3}",
         )
@@ -317,7 +319,7 @@ def test_filtered_searches_find_as_many_as_there_are(
         eventually(lambda: index.stats().mode == "hnsw")
     query = units(1, seed=77)[0]
     for wanted in (
-        DocumentFilter(scopes=frozenset({Scope.LESSON})),
+        DocumentFilter(kinds=frozenset({LESSON})),
         DocumentFilter(session_id="s7"),
         DocumentFilter(agent_id="a1"),
         DocumentFilter(start_us=100_000, end_us=160_000),

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Scope
+from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Memory
 from mneme_server.corpus.ports import Matrix
+from mneme_server.events.kinds import EVENT
 from mneme_server.index.tenant_index import TenantIndex
-from mneme_server.recall.ports import Memory
+from mneme_server.learn.kinds import LESSON
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 from unit.index.memory_source import MemorySource
 
@@ -54,7 +55,7 @@ class Corpus:
 
     def learn(self, text: str, **more: Any) -> int:
         """Add a lesson; return its id."""
-        return self._add(text, "", scope=Scope.LESSON, **more)
+        return self._add(text, "", kind=LESSON, **more)
 
     def recall(self, text: str, **more: Any) -> Answer:
         return Recall(self, self._embedder)("tenant", RecallQuery(text, **more))  # type: ignore[arg-type]
@@ -79,7 +80,7 @@ class Corpus:
         doc_id = len(self._source.documents) + 1
         before = [d for d in self._source.documents.values() if session and d.session_id == session]
         values: dict[str, Any] = {
-            "scope": Scope.EVENT,
+            "kind": EVENT,
             "timestamp_us": 1_700_000_000_000_000 + doc_id,
             "position": len(before) + 1 if session else 0,
             **more,

@@ -8,7 +8,8 @@ from pathlib import Path
 from string import ascii_lowercase
 
 import pytest
-from mneme_server.corpus.document import DocumentFilter, Scope
+from mneme_server.corpus.document import DocumentFilter
+from mneme_server.events.kinds import EVENT
 from mneme_server.recall.ranking import Weights
 from mneme_server.recall.search import Mode, Recalled, RecallOutcome
 from unit.recall.corpus import Corpus
@@ -164,7 +165,7 @@ def test_neighbours_beyond_a_filter_are_not_shown(corpus: Corpus) -> None:
 def test_an_empty_answer_says_why(corpus: Corpus) -> None:
     assert corpus.recall("shed").outcome == RecallOutcome.NOTHING_STORED
     corpus.learn("paint the shed")
-    only_events = DocumentFilter(scopes=frozenset({Scope.EVENT}))
+    only_events = DocumentFilter(kinds=frozenset({EVENT}))
     assert corpus.recall("shed", filter=only_events).outcome == RecallOutcome.NOTHING_STORED
     somebody = DocumentFilter(agent_id="nobody")
     assert corpus.recall("shed", filter=somebody).outcome == RecallOutcome.NOTHING_MATCHES_FILTERS

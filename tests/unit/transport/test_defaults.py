@@ -105,7 +105,7 @@ def test_the_weights_that_the_api_states_are_those_that_rank() -> None:
     request = recall.RecallRequest(query="q", weights=recall.RankingWeights())
     fill_defaults(request)
     assert request.weights.HasField("repeated")
-    assert recall_query(request).weights == Weights()
+    assert recall_query(request, {}).weights == Weights()
 
 
 def test_a_mask_may_name_what_the_api_lets_it_change() -> None:

@@ -20,11 +20,12 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.service import AdminServicer
+from mneme_server.capabilities import tenant_schema
 from mneme_server.common import errors
 from mneme_server.common.identity import ALL_SCOPES, Caller
 from mneme_server.context.service import ContextServicer
-from mneme_server.corpus.document import Scope
 from mneme_server.events.service import EventServicer
+from mneme_server.learn.kinds import LESSON
 from mneme_server.learn.service import LearnServicer
 from mneme_server.recall.search import Answer, RecallOutcome, RecallQuery
 from mneme_server.recall.service import RecallServicer
@@ -116,7 +117,7 @@ def failing(service: str, error: BaseException) -> Any:
             foreground=Foreground(),
         ),
         "LearnService": lambda: LearnServicer(broken, broken, broken),
-        "RecallService": lambda: RecallServicer(broken),
+        "RecallService": lambda: RecallServicer(broken, tenant_schema().kinds.by_name),
         "ReflectService": lambda: ReflectServicer(broken),
     }[service]()
 
@@ -154,10 +155,10 @@ def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
         asked.append((tenant_id, query))
         return Answer((), RecallOutcome.NOTHING_MATCHES_FILTERS, searched_count=7, pending_count=2)
 
-    servicer: Any = RecallServicer(recall)  # type: ignore[arg-type]
+    servicer: Any = RecallServicer(recall, {LESSON.name: LESSON})  # type: ignore[arg-type]
     method = recall_pb.DESCRIPTOR.services_by_name["RecallService"].methods_by_name["Recall"]
     request = recall_pb.RecallRequest(
-        query="cents are missing", scopes=[recall_pb.SCOPE_LESSON], project="shop", min_score=0.5
+        query="cents are missing", scopes=["lesson"], project="shop", min_score=0.5
     )
     request.start_time.FromJsonString("2026-01-01T00:00:00.5Z")
     answer, code, _ = call(servicer, method, request)
@@ -165,7 +166,7 @@ def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
     ((tenant, query),) = asked
     assert (tenant, query.text, query.limit) == (TENANT, "cents are missing", 10)
     assert query.min_score == pytest.approx(0.5)
-    assert query.filter.scopes == {Scope.LESSON}
+    assert query.filter.kinds == {LESSON}
     assert query.filter.project == "shop"
     assert query.filter.start_us == 1_767_225_600_500_000
     assert answer.outcome == recall_pb.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 from mneme._core.answers import Answer
 from mneme._core.enums import numbers_of, short_names
 from mneme._core.json_values import MAX_EXACT_INTEGER
+from mneme._core.kinds import kind_name, names_kind
 from mneme.errors import ArgumentError
 
 Setter = Callable[[Any, Any], None]
@@ -47,7 +48,7 @@ def fill(message: Message, fields: Mapping[str, Any]) -> None:
         message: the message to fill.
         fields: values by field name. Times are datetimes with a time zone, durations
             timedeltas, free JSON is a mapping, enums are members, numbers or names in any case
-            with or without their prefix ("event" is SCOPE_EVENT), messages are messages or
+            with or without their prefix ("message" is EVENT_TYPE_MESSAGE), messages are messages or
             mappings of their fields.
 
     Raises:
@@ -199,6 +200,8 @@ def _scalar(field: FieldDescriptor) -> Callable[[Any], Any]:
     """What checks a plain value of a field that holds no message."""
     if field.enum_type:
         return partial(_enum, field.enum_type)
+    if field.type == FieldDescriptor.TYPE_STRING and names_kind(field):
+        return lambda value: kind_name(_checked(str, "text", value))
     if field.type == FieldDescriptor.TYPE_STRING:
         return partial(_checked, str, "text")
     if field.type == FieldDescriptor.TYPE_BYTES:

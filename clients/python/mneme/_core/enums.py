@@ -20,7 +20,7 @@ def short_names(enum: EnumDescriptor) -> list[str]:
 
 @cache
 def numbers_of(enum: EnumDescriptor) -> Mapping[str, int]:
-    """Every accepted name in lower case with its number: `scope_event` and `event`."""
+    """Every accepted name in lower case with its number: `severity_info` and `info`."""
     full = {value.name.lower(): value.number for value in enum.values}
     prefix = _prefix(enum).lower()
     return full | {name.removeprefix(prefix): number for name, number in full.items()}

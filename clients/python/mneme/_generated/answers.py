@@ -14,9 +14,9 @@ from mneme._generated.choices import (
     ImportanceChoice,
     KeyScopeChoice,
     KnowledgeTypeChoice,
+    MemoryKindChoice,
     OutcomeChoice,
     RecallOutcomeChoice,
-    ScopeChoice,
     SessionStatusChoice,
     SeverityChoice,
     TrendChoice,
@@ -1329,7 +1329,7 @@ class RecallResponse(
 class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb2.RecallResult):
     """RecallResult is one recalled memory."""
 
-    source_type: ScopeChoice | None
+    source_type: MemoryKindChoice
     """What kind of memory it is."""
 
     source_id: str
@@ -1367,9 +1367,7 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """Its agent; may be empty."""
 
     metadata: dict[str, Any]
-    """What else is known of it, by kind. EVENT: event_type, name, severity,
-    sequence; LESSON: title, category, importance, archived.
-    """
+    """What else is known of it; what that is, its kind says."""
 
     terms: list[ScoreTerm]
     """The terms of the score, the largest contribution first; with `explain`."""

@@ -119,7 +119,7 @@ from mneme.v1.learn_service_pb2 import (
     UpdateLessonRequest,
     UpdateLessonResponse,
 )
-from mneme.v1.options_pb2 import CallError, KnownName, KnownNames
+from mneme.v1.options_pb2 import BroughtKind, CallError, KnownName, KnownNames
 from mneme.v1.recall_service_pb2 import (
     RankingWeights,
     RecallMode,
@@ -127,7 +127,6 @@ from mneme.v1.recall_service_pb2 import (
     RecallRequest,
     RecallResponse,
     RecallResult,
-    Scope,
     ScoreTerm,
 )
 from mneme.v1.reflect_service_pb2 import (
@@ -193,6 +192,7 @@ __all__ = [
     "BackupResponse",
     "Baseline",
     "BrokenChain",
+    "BroughtKind",
     "Bucket",
     "CallError",
     "CollectedEntry",
@@ -303,7 +303,6 @@ __all__ = [
     "RestoreResponse",
     "RevokeApiKeyRequest",
     "RevokeApiKeyResponse",
-    "Scope",
     "ScoreTerm",
     "SearchLessonsRequest",
     "SearchLessonsResponse",

@@ -10,7 +10,7 @@ from mneme._core.aio import AsyncCaller
 from mneme._core.rpc import Rpc
 from mneme._core.sync import SyncCaller
 from mneme._generated.answers import RecallResponse
-from mneme._generated.choices import RecallModeChoice, ScopeChoice
+from mneme._generated.choices import MemoryKindChoice, RecallModeChoice
 from mneme._generated.fields import RankingWeightsFields
 from mneme.v1 import recall_service_pb2
 
@@ -36,7 +36,7 @@ class RecallMethods(SyncCaller):
         self,
         query: str,
         *,
-        scopes: Iterable[ScopeChoice] | None = None,
+        scopes: Iterable[MemoryKindChoice] | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
@@ -67,7 +67,9 @@ class RecallMethods(SyncCaller):
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty: everywhere. Up to 16 entries.
+            scopes: Where to look; empty: everywhere. A kind of memory that the server does not
+                know is refused. Kinds: "event", "lesson", "reflection", "knowledge", "session".
+                Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
             user_id: Of sessions for this user. Up to 200 characters, on one line.
@@ -119,7 +121,7 @@ class AsyncRecallMethods(AsyncCaller):
         self,
         query: str,
         *,
-        scopes: Iterable[ScopeChoice] | None = None,
+        scopes: Iterable[MemoryKindChoice] | None = None,
         agent_id: str | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
@@ -150,7 +152,9 @@ class AsyncRecallMethods(AsyncCaller):
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty: everywhere. Up to 16 entries.
+            scopes: Where to look; empty: everywhere. A kind of memory that the server does not
+                know is refused. Kinds: "event", "lesson", "reflection", "knowledge", "session".
+                Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
             user_id: Of sessions for this user. Up to 200 characters, on one line.

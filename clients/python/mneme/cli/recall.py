@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from mneme._generated.choices import RecallModeChoice
+from mneme._generated.choices import MemoryKindChoice, RecallModeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.options import Agent, Project, Session, Tags, User
@@ -41,7 +41,7 @@ def recall(
         typer.Option(
             parser=parse_scope,
             metavar="KIND",
-            help="Where to look: event, session, lesson, reflection, knowledge; repeatable.",
+            help=f"Where to look: {', '.join(get_args(MemoryKindChoice))}; repeatable.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,

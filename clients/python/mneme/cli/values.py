@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import typer
 
-from mneme._generated.choices import EventTypeName, ScopeChoice
+from mneme._generated.choices import EventTypeName, MemoryKindChoice
 
 
 def not_json(error: json.JSONDecodeError) -> str:
@@ -55,15 +55,15 @@ def event_type(text: str) -> str:
     return folded if folded in get_args(EventTypeName) else name
 
 
-def scope(text: str) -> ScopeChoice:
+def scope(text: str) -> MemoryKindChoice:
     """A kind of memory, in the singular or plural.
 
     Raises:
         typer.BadParameter: there is no such kind.
     """
     name = text.strip().lower().replace("-", "_")
-    choices = get_args(ScopeChoice)
-    choice: ScopeChoice
+    choices = get_args(MemoryKindChoice)
+    choice: MemoryKindChoice
     for choice in choices:
         if name in forms(choice):
             return choice

@@ -10,6 +10,8 @@ from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+BRINGS_KINDS_FIELD_NUMBER: _ClassVar[int]
+brings_kinds: _descriptor.FieldDescriptor
 REQUIRED_SCOPE_FIELD_NUMBER: _ClassVar[int]
 required_scope: _descriptor.FieldDescriptor
 LONG_LIVED_FIELD_NUMBER: _ClassVar[int]
@@ -24,6 +26,8 @@ MADE_WHEN_EMPTY_FIELD_NUMBER: _ClassVar[int]
 made_when_empty: _descriptor.FieldDescriptor
 KNOWN_FIELD_NUMBER: _ClassVar[int]
 known: _descriptor.FieldDescriptor
+NAMES_KIND_FIELD_NUMBER: _ClassVar[int]
+names_kind: _descriptor.FieldDescriptor
 
 class CallError(_message.Message):
     __slots__ = ("code", "reason", "when")
@@ -50,3 +54,11 @@ class KnownNames(_message.Message):
     set: str
     names: _containers.RepeatedCompositeFieldContainer[KnownName]
     def __init__(self, set: _Optional[str] = ..., names: _Optional[_Iterable[_Union[KnownName, _Mapping]]] = ...) -> None: ...
+
+class BroughtKind(_message.Message):
+    __slots__ = ("name", "meaning")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MEANING_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    meaning: str
+    def __init__(self, name: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...

@@ -13,15 +13,6 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class Scope(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    SCOPE_UNSPECIFIED: _ClassVar[Scope]
-    SCOPE_EVENT: _ClassVar[Scope]
-    SCOPE_SESSION: _ClassVar[Scope]
-    SCOPE_LESSON: _ClassVar[Scope]
-    SCOPE_REFLECTION: _ClassVar[Scope]
-    SCOPE_KNOWLEDGE: _ClassVar[Scope]
-
 class RecallMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RECALL_MODE_UNSPECIFIED: _ClassVar[RecallMode]
@@ -36,12 +27,6 @@ class RecallOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECALL_OUTCOME_NOTHING_STORED: _ClassVar[RecallOutcome]
     RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: _ClassVar[RecallOutcome]
     RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: _ClassVar[RecallOutcome]
-SCOPE_UNSPECIFIED: Scope
-SCOPE_EVENT: Scope
-SCOPE_SESSION: Scope
-SCOPE_LESSON: Scope
-SCOPE_REFLECTION: Scope
-SCOPE_KNOWLEDGE: Scope
 RECALL_MODE_UNSPECIFIED: RecallMode
 RECALL_MODE_HYBRID: RecallMode
 RECALL_MODE_DENSE: RecallMode
@@ -83,7 +68,7 @@ class RecallRequest(_message.Message):
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     query: str
-    scopes: _containers.RepeatedScalarFieldContainer[Scope]
+    scopes: _containers.RepeatedScalarFieldContainer[str]
     agent_id: str
     session_id: str
     user_id: str
@@ -96,7 +81,7 @@ class RecallRequest(_message.Message):
     mode: RecallMode
     explain: bool
     weights: RankingWeights
-    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[_Union[Scope, str]]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ...) -> None: ...
+    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ...) -> None: ...
 
 class ScoreTerm(_message.Message):
     __slots__ = ("name", "value", "contribution")
@@ -121,7 +106,7 @@ class RecallResult(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
     TEXT_TRUNCATED_FIELD_NUMBER: _ClassVar[int]
-    source_type: Scope
+    source_type: str
     source_id: str
     score: float
     similarity: float
@@ -132,7 +117,7 @@ class RecallResult(_message.Message):
     metadata: _struct_pb2.Struct
     terms: _containers.RepeatedCompositeFieldContainer[ScoreTerm]
     text_truncated: bool
-    def __init__(self, source_type: _Optional[_Union[Scope, str]] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ...) -> None: ...
+    def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
     __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only", "partial")

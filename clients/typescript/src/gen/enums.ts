@@ -7,7 +7,7 @@ import type { ErrorReason } from "./mneme/v1/errors_pb.js";
 import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
-import type { RecallMode, RecallOutcome, Scope } from "./mneme/v1/recall_service_pb.js";
+import type { RecallMode, RecallOutcome } from "./mneme/v1/recall_service_pb.js";
 import type { Analysis, Baseline, Bucket, Trend } from "./mneme/v1/reflect_service_pb.js";
 import type { Outcome } from "./mneme/v1/reflection_pb.js";
 
@@ -101,14 +101,6 @@ export interface EnumNames {
     | "files"
     | "unresolved_errors"
   ];
-  Scope: [
-    Scope,
-    | "event"
-    | "session"
-    | "lesson"
-    | "reflection"
-    | "knowledge"
-  ];
   RecallMode: [
     RecallMode,
     | "hybrid"
@@ -173,9 +165,13 @@ export type EventTypeName =
   | "alert_resolved"
   | (string & {});
 
+/** A kind of memory. */
+export type MemoryKind = "event" | "lesson" | "reflection" | "knowledge" | "session";
+
 /** The fields that take known names, by their messages. */
 export interface KnownNames {
   "mneme.v1.NewEvent": { eventType: EventTypeName };
   "mneme.v1.ListEventsRequest": { eventTypes: EventTypeName };
   "mneme.v1.WatchEventsRequest": { eventTypes: EventTypeName };
+  "mneme.v1.RecallRequest": { scopes: MemoryKind };
 }

@@ -1,4 +1,4 @@
-"""Names: a project is called one everywhere, and a type of event is an open name, no number."""
+"""Names: a project is called one everywhere; types of events and kinds of memory are no numbers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,11 +13,13 @@ _EVENT_TYPES = (
     "approval_denied", "approval_expired", "form_submitted", "form_completed", "form_expired",
     "cost_tracked", "alert_triggered", "alert_resolved",
 )  # fmt: skip
+_KINDS = {1: "event", 2: "session", 3: "lesson", 4: "reflection", 5: "knowledge"}
 
 
 def upgrade() -> None:
     _call_projects_projects()
     _name_event_types()
+    _name_kinds()
 
 
 def _call_projects_projects() -> None:
@@ -89,4 +91,58 @@ def _name_event_types() -> None:
         ["tenant_id", "timestamp", "cursor"],
         sqlite_where=sa.text("severity >= 4"),
         postgresql_where=sa.text("severity >= 4"),
+    )
+
+
+def _name_kinds() -> None:
+    # Made anew: SQLite changes neither a column's type nor a constraint.
+    op.rename_table("documents", "documents_before")
+    op.drop_index("documents_by_session", table_name="documents_before")
+    op.create_table(
+        "documents",
+        sa.Column(
+            "doc_id",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            autoincrement=True,
+            nullable=False,
+        ),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("source_id", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("timestamp", sa.BigInteger(), nullable=False),
+        sa.Column("session_id", sa.Text(), nullable=False),
+        sa.Column("position", sa.BigInteger(), nullable=False),
+        sa.Column("agent_id", sa.Text(), nullable=False),
+        sa.Column("user_id", sa.Text(), nullable=False),
+        sa.Column("project", sa.Text(), nullable=False),
+        sa.Column("category", sa.Text(), nullable=False),
+        sa.Column("importance", sa.SmallInteger(), nullable=False),
+        sa.Column("archived", sa.Boolean(), nullable=False),
+        sa.Column("tags", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("doc_id"),
+        sa.UniqueConstraint("tenant_id", "kind", "source_id", name="documents_source"),
+        sqlite_autoincrement=True,
+    )
+    rest = (
+        "source_id, text, timestamp, session_id, position, agent_id, user_id, project, category,"
+        " importance, archived, tags"
+    )
+    names = " ".join(f"WHEN {number} THEN '{name}'" for number, name in _KINDS.items())
+    op.execute(
+        f"INSERT INTO documents (doc_id, tenant_id, kind, {rest})"
+        # A number that is damaged stays, as a name that nobody knows.
+        f" SELECT doc_id, tenant_id, CASE scope {names} ELSE CAST(scope AS TEXT) END, {rest}"
+        " FROM documents_before"
+    )
+    if op.get_bind().dialect.name == "sqlite":
+        # An id is never used again, not even that of a document that was removed since.
+        op.execute("DELETE FROM sqlite_sequence WHERE name = 'documents'")
+        op.execute(
+            "INSERT INTO sqlite_sequence (name, seq) SELECT 'documents', seq FROM sqlite_sequence"
+            " WHERE name = 'documents_before'"
+        )
+    op.drop_table("documents_before")
+    op.create_index(
+        "documents_by_session", "documents", ["tenant_id", "session_id", "position"], unique=False
     )

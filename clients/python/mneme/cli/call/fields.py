@@ -14,9 +14,10 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.duration_pb2 import Duration
 
 from mneme._core.enums import numbers_of, short_names
+from mneme._core.kinds import names_kind
 from mneme.cli import times
 from mneme.cli.exits import InputError
-from mneme.cli.values import forms, not_json
+from mneme.cli.values import forms, not_json, scope
 from mneme.v1 import options_pb2
 
 STRUCT = "google.protobuf.Struct"
@@ -99,7 +100,7 @@ def _reader(field: FieldDescriptor) -> Callable[[str], Any]:
     if field.cpp_type in (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT):
         return _number
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        return str
+        return scope if names_kind(field) else str
     return _integer
 
 

@@ -8,7 +8,7 @@
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, FieldOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor, file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
 import type { Code } from "../../google/rpc/code_pb.js";
 import { file_google_rpc_code } from "../../google/rpc/code_pb.js";
@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/options.proto.
  */
 export const file_mneme_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWU6WwoOcmVxdWlyZWRfc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjH7AQgASgOMhIubW5lbWUudjEuS2V5U2NvcGVSDXJlcXVpcmVkU2NvcGU6PwoKbG9uZ19saXZlZBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMjsBCABKAhSCWxvbmdMaXZlZDpNCgZlcnJvcnMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjJ7AQgAygLMhMubW5lbWUudjEuQ2FsbEVycm9yUgZlcnJvcnM6RAoNZGVmYXVsdF92YWx1ZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0ewEIAEoCVIMZGVmYXVsdFZhbHVlOlsKCmNoYW5nZWFibGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNLsBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrUgpjaGFuZ2VhYmxlOkcKD21hZGVfd2hlbl9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0+wEIAEoCFINbWFkZVdoZW5FbXB0eTpLCgVrbm93bhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2uwEIAEoCzIULm1uZW1lLnYxLktub3duTmFtZXNSBWtub3duYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
+  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiLAoLQnJvdWdodEtpbmQSDAoEbmFtZRgBIAEoCRIPCgdtZWFuaW5nGAIgASgJOlsKDGJyaW5nc19raW5kcxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxi97AQgAygLMhUubW5lbWUudjEuQnJvdWdodEtpbmRSC2JyaW5nc0tpbmRzOlsKDnJlcXVpcmVkX3Njb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYx+wEIAEoDjISLm1uZW1lLnYxLktleVNjb3BlUg1yZXF1aXJlZFNjb3BlOj8KCmxvbmdfbGl2ZWQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjI7AQgASgIUglsb25nTGl2ZWQ6TQoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyewEIAMoCzITLm1uZW1lLnYxLkNhbGxFcnJvclIGZXJyb3JzOkQKDWRlZmF1bHRfdmFsdWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNHsBCABKAlSDGRlZmF1bHRWYWx1ZTpbCgpjaGFuZ2VhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjS7AQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza1IKY2hhbmdlYWJsZTpHCg9tYWRlX3doZW5fZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNPsBCABKAhSDW1hZGVXaGVuRW1wdHk6SwoFa25vd24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNrsBCABKAsyFC5tbmVtZS52MS5Lbm93bk5hbWVzUgVrbm93bjo+CgpuYW1lc19raW5kEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjU7AQgASgIUgluYW1lc0tpbmRiBnByb3RvMw", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
 
 /**
  * CallError is a way in which an RPC fails.
@@ -119,12 +119,51 @@ export const KnownNamesSchema: GenMessage<KnownNames> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 2);
 
 /**
+ * BroughtKind is a kind of memory that a service brings.
+ *
+ * @generated from message mneme.v1.BroughtKind
+ */
+export type BroughtKind = Message<"mneme.v1.BroughtKind"> & {
+  /**
+   * Its name, no other's: up to 32 lower-case letters and "_", a letter first.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What its memories are, and what a result's `metadata` holds of one, in
+   * sentences.
+   *
+   * @generated from field: string meaning = 2;
+   */
+  meaning: string;
+};
+
+/**
+ * Describes the message mneme.v1.BroughtKind.
+ * Use `create(BroughtKindSchema)` to create a new message.
+ */
+export const BroughtKindSchema: GenMessage<BroughtKind> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_options, 3);
+
+/**
+ * The kinds of memory that it brings: those that Recall finds among others,
+ * filters by and shows. The server refuses to start when they are not those
+ * that the service's capability brings.
+ *
+ * @generated from extension: repeated mneme.v1.BroughtKind brings_kinds = 79421;
+ */
+export const brings_kinds: GenExtension<ServiceOptions, BroughtKind[]> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 0);
+
+/**
  * The scope that the caller's key must hold. Every RPC names one.
  *
  * @generated from extension: mneme.v1.KeyScope required_scope = 79431;
  */
 export const required_scope: GenExtension<MethodOptions, KeyScope> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 0);
+  extDesc(file_mneme_v1_options, 1);
 
 /**
  * True for streams that stay open until someone ends them. A bounded number
@@ -134,7 +173,7 @@ export const required_scope: GenExtension<MethodOptions, KeyScope> = /*@__PURE__
  * @generated from extension: bool long_lived = 79432;
  */
 export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 1);
+  extDesc(file_mneme_v1_options, 2);
 
 /**
  * How the RPC fails, beside the ways in which every call can: without a key
@@ -144,7 +183,7 @@ export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
  * @generated from extension: repeated mneme.v1.CallError errors = 79433;
  */
 export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 2);
+  extDesc(file_mneme_v1_options, 3);
 
 /**
  * What the field is when a request leaves it out (0, empty or unspecified;
@@ -155,7 +194,7 @@ export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
  * @generated from extension: string default_value = 79441;
  */
 export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 3);
+  extDesc(file_mneme_v1_options, 4);
 
 /**
  * On the mask of an update: the fields that it may name.
@@ -163,7 +202,7 @@ export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: google.protobuf.FieldMask changeable = 79442;
  */
 export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 4);
+  extDesc(file_mneme_v1_options, 5);
 
 /**
  * True for an id that a request may leave empty, and that the server then
@@ -173,7 +212,7 @@ export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
  * @generated from extension: bool made_when_empty = 79443;
  */
 export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 5);
+  extDesc(file_mneme_v1_options, 6);
 
 /**
  * The names with a meaning, of a field that takes any.
@@ -181,5 +220,13 @@ export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*
  * @generated from extension: mneme.v1.KnownNames known = 79450;
  */
 export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 6);
+  extDesc(file_mneme_v1_options, 7);
+
+/**
+ * True for a text that names a kind of memory (see `brings_kinds`).
+ *
+ * @generated from extension: bool names_kind = 79444;
+ */
+export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 8);
 

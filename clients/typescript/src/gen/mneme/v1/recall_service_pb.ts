@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCKBBQoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIyCgZzY29wZXMYAiADKA4yDy5tbmVtZS52MS5TY29wZUIRukgOkgELEBAiB4IBBBABIAASLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzIj4KCVNjb3JlVGVybRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgBEhQKDGNvbnRyaWJ1dGlvbhgDIAEoASLIAgoMUmVjYWxsUmVzdWx0EiQKC3NvdXJjZV90eXBlGAEgASgOMg8ubW5lbWUudjEuU2NvcGUSEQoJc291cmNlX2lkGAIgASgJEg0KBXNjb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIMCgR0ZXh0GAUgASgJEi0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2Vzc2lvbl9pZBgHIAEoCRIQCghhZ2VudF9pZBgIIAEoCRIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSIgoFdGVybXMYCiADKAsyEy5tbmVtZS52MS5TY29yZVRlcm0SFgoOdGV4dF90cnVuY2F0ZWQYCyABKAhCDQoLX3NpbWlsYXJpdHki6QEKDlJlY2FsbFJlc3BvbnNlEicKB3Jlc3VsdHMYASADKAsyFi5tbmVtZS52MS5SZWNhbGxSZXN1bHQSFQoNdG90YWxfcmVzdWx0cxgCIAEoAxIoCgdvdXRjb21lGAMgASgOMhcubW5lbWUudjEuUmVjYWxsT3V0Y29tZRIWCg5zZWFyY2hlZF9jb3VudBgEIAEoAxIVCg1wZW5kaW5nX2NvdW50GAUgASgDEhkKEWNhbmRpZGF0ZXNfY2FwcGVkGAYgASgIEhIKCndvcmRzX29ubHkYByABKAgSDwoHcGFydGlhbBgIIAEoCCp/CgVTY29wZRIVChFTQ09QRV9VTlNQRUNJRklFRBAAEg8KC1NDT1BFX0VWRU5UEAESEQoNU0NPUEVfU0VTU0lPThACEhAKDFNDT1BFX0xFU1NPThADEhQKEFNDT1BFX1JFRkxFQ1RJT04QBBITCg9TQ09QRV9LTk9XTEVER0UQBSpxCgpSZWNhbGxNb2RlEhsKF1JFQ0FMTF9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVDQUxMX01PREVfSFlCUklEEAESFQoRUkVDQUxMX01PREVfREVOU0UQAhIXChNSRUNBTExfTU9ERV9MRVhJQ0FMEAMqxAEKDVJlY2FsbE91dGNvbWUSHgoaUkVDQUxMX09VVENPTUVfVU5TUEVDSUZJRUQQABIYChRSRUNBTExfT1VUQ09NRV9GT1VORBABEiEKHVJFQ0FMTF9PVVRDT01FX05PVEhJTkdfU1RPUkVEEAISKgomUkVDQUxMX09VVENPTUVfTk9USElOR19NQVRDSEVTX0ZJTFRFUlMQAxIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX0FCT1ZFX01JTl9TQ09SRRAEMo0CCg1SZWNhbGxTZXJ2aWNlEvsBCgZSZWNhbGwSFy5tbmVtZS52MS5SZWNhbGxSZXF1ZXN0GhgubW5lbWUudjEuUmVjYWxsUmVzcG9uc2UivQGQAgG45CYByuQmAggDyuQmeQgOEDIac3RoZSBlbWJlZGRpbmcgYmFja2VuZCBkb2VzIG5vdCBhbnN3ZXIgYSBERU5TRSBxdWVyeSAoYSBIWUJSSUQgb25lIGlzIGFuc3dlcmVkIGJ5IGl0cyB3b3JkcyBhbG9uZSwgc2VlIGB3b3Jkc19vbmx5YCnK5CYvCAkQNBopdGhlIHRlbmFudCdzIHZlY3RvcnMgYXJlIG9mIGFub3RoZXIgbW9kZWxiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCKEBQoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI1CgZzY29wZXMYAiADKAlCJbpIHpIBGxAQIhdyFTITXlthLXpdW2Etel9dezAsMzF9JKDlJgESLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzIj4KCVNjb3JlVGVybRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgBEhQKDGNvbnRyaWJ1dGlvbhgDIAEoASK9AgoMUmVjYWxsUmVzdWx0EhkKC3NvdXJjZV90eXBlGAEgASgJQgSg5SYBEhEKCXNvdXJjZV9pZBgCIAEoCRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESDAoEdGV4dBgFIAEoCRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYByABKAkSEAoIYWdlbnRfaWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiIKBXRlcm1zGAogAygLMhMubW5lbWUudjEuU2NvcmVUZXJtEhYKDnRleHRfdHJ1bmNhdGVkGAsgASgIQg0KC19zaW1pbGFyaXR5IukBCg5SZWNhbGxSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuUmVjYWxsUmVzdWx0EhUKDXRvdGFsX3Jlc3VsdHMYAiABKAMSKAoHb3V0Y29tZRgDIAEoDjIXLm1uZW1lLnYxLlJlY2FsbE91dGNvbWUSFgoOc2VhcmNoZWRfY291bnQYBCABKAMSFQoNcGVuZGluZ19jb3VudBgFIAEoAxIZChFjYW5kaWRhdGVzX2NhcHBlZBgGIAEoCBISCgp3b3Jkc19vbmx5GAcgASgIEg8KB3BhcnRpYWwYCCABKAgqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKsQBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBDKNAgoNUmVjYWxsU2VydmljZRL7AQoGUmVjYWxsEhcubW5lbWUudjEuUmVjYWxsUmVxdWVzdBoYLm1uZW1lLnYxLlJlY2FsbFJlc3BvbnNlIr0BkAIBuOQmAcrkJgIIA8rkJnkIDhAyGnN0aGUgZW1iZWRkaW5nIGJhY2tlbmQgZG9lcyBub3QgYW5zd2VyIGEgREVOU0UgcXVlcnkgKGEgSFlCUklEIG9uZSBpcyBhbnN3ZXJlZCBieSBpdHMgd29yZHMgYWxvbmUsIHNlZSBgd29yZHNfb25seWApyuQmLwgJEDQaKXRoZSB0ZW5hbnQncyB2ZWN0b3JzIGFyZSBvZiBhbm90aGVyIG1vZGVsYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset: the server's
@@ -93,12 +93,14 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   query: string;
 
   /**
-   * Where to look; empty: everywhere.
-   * Up to 16 entries.
+   * Where to look; empty: everywhere. A kind of memory that the server does not
+   * know is refused.
+   * Kinds: "event", "lesson", "reflection", "knowledge", "session".
+   * Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
    *
-   * @generated from field: repeated mneme.v1.Scope scopes = 2;
+   * @generated from field: repeated string scopes = 2;
    */
-  scopes: Scope[];
+  scopes: string[];
 
   /**
    * Of this agent.
@@ -247,9 +249,9 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   /**
    * What kind of memory it is.
    *
-   * @generated from field: mneme.v1.Scope source_type = 1;
+   * @generated from field: string source_type = 1;
    */
-  sourceType: Scope;
+  sourceType: string;
 
   /**
    * Its id, for the service of its kind.
@@ -311,8 +313,7 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   agentId: string;
 
   /**
-   * What else is known of it, by kind. EVENT: event_type, name, severity,
-   * sequence; LESSON: title, category, importance, archived.
+   * What else is known of it; what that is, its kind says.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -418,61 +419,6 @@ export const RecallResponseSchema: GenMessage<RecallResponse> = /*@__PURE__*/
   messageDesc(file_mneme_v1_recall_service, 4);
 
 /**
- * Scope is a kind of memory.
- *
- * @generated from enum mneme.v1.Scope
- */
-export enum Scope {
-  /**
-   * Not a scope; refused.
-   *
-   * @generated from enum value: SCOPE_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * Recorded events.
-   *
-   * @generated from enum value: SCOPE_EVENT = 1;
-   */
-  EVENT = 1,
-
-  /**
-   * Session summaries.
-   *
-   * @generated from enum value: SCOPE_SESSION = 2;
-   */
-  SESSION = 2,
-
-  /**
-   * Lessons, archived ones too.
-   *
-   * @generated from enum value: SCOPE_LESSON = 3;
-   */
-  LESSON = 3,
-
-  /**
-   * Reflections on attempts.
-   *
-   * @generated from enum value: SCOPE_REFLECTION = 4;
-   */
-  REFLECTION = 4,
-
-  /**
-   * Entries of the knowledge log.
-   *
-   * @generated from enum value: SCOPE_KNOWLEDGE = 5;
-   */
-  KNOWLEDGE = 5,
-}
-
-/**
- * Describes the enum mneme.v1.Scope.
- */
-export const ScopeSchema: GenEnum<Scope> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_recall_service, 0);
-
-/**
  * RecallMode is how memories are searched.
  *
  * @generated from enum mneme.v1.RecallMode
@@ -511,7 +457,7 @@ export enum RecallMode {
  * Describes the enum mneme.v1.RecallMode.
  */
 export const RecallModeSchema: GenEnum<RecallMode> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_recall_service, 1);
+  enumDesc(file_mneme_v1_recall_service, 0);
 
 /**
  * RecallOutcome says why the results are what they are.
@@ -560,7 +506,7 @@ export enum RecallOutcome {
  * Describes the enum mneme.v1.RecallOutcome.
  */
 export const RecallOutcomeSchema: GenEnum<RecallOutcome> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_recall_service, 2);
+  enumDesc(file_mneme_v1_recall_service, 1);
 
 /**
  * RecallService finds memories by meaning and by words.

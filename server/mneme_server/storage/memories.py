@@ -1,0 +1,123 @@
+"""Memories as they are shown: documents, and what their kinds tell of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import structlog
+from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, select
+
+from mneme_server.common.canonical import JsonObject
+from mneme_server.common.errors import DataLoss
+from mneme_server.common.stored import UNREADABLE, damaged, reads
+from mneme_server.corpus.document import Document, Memory
+from mneme_server.corpus.kinds import MemoryKind
+from mneme_server.storage.documents import document_reader, select_documents
+from mneme_server.storage.kinds import Details, MemoryKinds
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import listed
+from mneme_server.storage.tables import documents
+
+_log = structlog.get_logger(__name__)
+
+_TENANT: BindParameter[Any] = bindparam("tenant")
+_IDS = listed(bindparam("ids"))
+
+
+class SqlMemories:
+    """Implements `recall.ports.MemoryReader`."""
+
+    def __init__(self, connection: Connection, tenant_id: str, kinds: MemoryKinds) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._kinds = kinds
+        self.lost = 0
+
+    def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
+        found: dict[int, Memory] = {}
+        others: dict[MemoryKind, dict[str, Document]] = {}
+        joined = self._kinds.joined[0] if self._kinds.joined else None
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
+        query, read = _reading(self._kinds)
+        for memory in read_rows(
+            self._connection, query, read, wanted, kind="memory", key="source_id",
+            lost=self._left_out,
+        ):  # fmt: skip
+            document = memory.document
+            if document.kind == joined:
+                found[document.doc_id] = memory
+            else:
+                others.setdefault(document.kind, {})[document.source_id] = document
+        for kind, documents_of in others.items():
+            details = self._details(kind, list(documents_of))
+            for source_id, document in documents_of.items():
+                found[document.doc_id] = Memory(document, details.get(source_id, {}))
+        return found
+
+    def _details(self, kind: MemoryKind, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        """Return the details by id; those that are damaged are left out."""
+        details = self._kinds.details(kind)
+        if details is None:
+            return {}
+        decode = details.decode
+
+        def decoded(row: Row[Any]) -> tuple[str, JsonObject]:
+            try:
+                return row[0], decode(*row[1:])
+            except UNREADABLE as error:
+                raise damaged(kind.name, row[0], error) from error
+
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(source_ids)}
+        return dict(
+            read_rows(
+                self._connection, _select_details(details), decoded, wanted, kind=kind.name,
+                lost=self._left_out,
+            )
+        )  # fmt: skip
+
+    def _left_out(self, loss: DataLoss) -> None:
+        self.lost += 1
+        _log.warning("a memory was found and left out", tenant=self._tenant_id, error=str(loss))
+
+
+@cache
+def _select_details(details: Details) -> Select[Any]:
+    return select(details.key.label("id"), *details.columns).where(
+        details.key.table.c.tenant_id == _TENANT, details.key.in_(_IDS)
+    )
+
+
+@cache
+def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memory]]:
+    """Return what selects documents by id, with the details of the kind that has them joined, and
+    what makes a memory of a row.
+
+    Recall runs it each time: building it anew would cost as much as running it, and asking for the
+    joined details apart half as much again.
+    """
+    document_of = document_reader(kinds.by_name)
+    query = select_documents(_TENANT).where(documents.c.doc_id.in_(_IDS))
+    if kinds.joined is None:
+        return query, lambda row: Memory(document_of(row), {})
+    kind, details = kinds.joined
+    width = len(query.selected_columns)
+    query = query.add_columns(details.key.label("joined_key"), *details.columns).outerjoin(
+        details.key.table,
+        and_(
+            details.key.table.c.tenant_id == _TENANT,
+            details.key == documents.c.source_id,
+            documents.c.kind == kind.name,
+        ),
+    )
+
+    @reads("memory", "source_id")
+    def memory_of(row: Row[Any]) -> Memory:
+        values = row[width:]
+        # The source may be gone, its document not yet.
+        return Memory(document_of(row[:width]), {} if values[0] is None else decode(*values[1:]))
+
+    decode = details.decode
+    return query, memory_of

@@ -1,0 +1,99 @@
+"""Memories as they are shown: documents, and the details that their kinds bring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mneme_server.common.canonical import JsonObject
+from mneme_server.corpus.document import Document
+from mneme_server.corpus.kinds import MemoryKind
+from mneme_server.events.store.tables import agents
+from mneme_server.storage.kinds import Details
+from mneme_server.storage.tenant_database import SqlTenantDatabase
+from mneme_server.storage.unit import TenantSchema
+from sqlalchemy import Table, insert, update
+
+NOTE, MARK = MemoryKind("note", spoken=frozenset({"aside"})), MemoryKind("mark")
+
+
+def _shown(name: str, calls: int) -> JsonObject:
+    if calls < 0:
+        raise ValueError(calls)
+    return {"name": name, "calls": calls}
+
+
+def _opened(folder: Path, *, joined: bool = False) -> SqlTenantDatabase:
+    details = Details(
+        key=agents.c.id,
+        columns=(agents.c.name, agents.c.tool_call_count),
+        decode=_shown,
+        joined=joined,
+    )
+    return SqlTenantDatabase(
+        folder, "t", TenantSchema.of([], kinds=[{NOTE: details}, {MARK: None}])
+    )
+
+
+def _row(table: Table, **values: object) -> dict[str, object]:
+    return {c.name: 0 if "INT" in str(c.type) else "" for c in table.columns} | values
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_memory_is_shown_with_the_details_of_its_kind(tmp_path: Path, joined: bool) -> None:
+    database = _opened(tmp_path, joined=joined)
+    with database.write() as unit:
+        unit.documents.add([Document(0, NOTE, f"n{n}", f"note {n}", 1) for n in range(3)])
+        unit.documents.add([Document(0, MARK, "n0", "a mark", 1)])
+        rows = [
+            _row(agents, tenant_id=tenant, id=id_, name=name, tool_call_count=3, total_cost_usd=0.0)
+            for tenant, id_, name in (("t", "n0", "zero"), ("t", "n1", "one"), ("u", "n2", "two"))
+        ]
+        unit._connection.execute(insert(agents), rows)
+    with database.read() as unit:
+        shown = unit.memories.get_many([4, 1, 2, 3, 99])
+        assert {i: (m.document.kind, m.details) for i, m in shown.items()} == {
+            1: (NOTE, {"name": "zero", "calls": 3}),
+            2: (NOTE, {"name": "one", "calls": 3}),
+            3: (NOTE, {}),
+            4: (MARK, {}),
+        }
+        assert unit.memories.lost == 0
+    with database.write() as unit:
+        unit._connection.execute(
+            update(agents)
+            .where(agents.c.tenant_id == "t", agents.c.id == "n1")
+            .values(tool_call_count=-1)
+        )
+    with database.read() as unit:
+        shown = unit.memories.get_many([1, 2])
+        assert shown[1].details == {"name": "zero", "calls": 3}
+        assert unit.memories.lost == 1
+    database.close()
+
+
+def test_what_is_said_before_is_of_the_same_kind(tmp_path: Path) -> None:
+    database = _opened(tmp_path)
+
+    def said(kind: MemoryKind, position: int, text: str) -> Document:
+        return Document(0, kind, text, text, 1, session_id="s", position=position, category="aside")
+
+    with database.write() as unit:
+        unit.documents.add([said(NOTE, 1, "first"), said(MARK, 2, "between")])
+    with database.write() as unit:
+        (later,) = unit.documents.add([said(NOTE, 3, "later")])
+    assert later.context == "first"
+    database.close()
+
+
+def test_a_memory_of_a_kind_that_nobody_brings_is_left_alone(tmp_path: Path) -> None:
+    database = _opened(tmp_path)
+    with database.write() as unit:
+        unit.documents.add([Document(0, NOTE, "n", "a note", 1), Document(0, MARK, "m", "mark", 1)])
+    database.close()
+    fewer = SqlTenantDatabase(tmp_path, "t", TenantSchema.of([], kinds=[{MARK: None}]))
+    assert [document.kind for document in fewer.source.documents_after(0, 10)] == [MARK]
+    fewer.close()
+    again = _opened(tmp_path)
+    assert [document.kind for document in again.source.documents_after(0, 10)] == [NOTE, MARK]
+    again.close()
