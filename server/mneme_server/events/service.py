@@ -73,7 +73,7 @@ class EventServicer:
         )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(
-            receipts=self._foreground.each(_receipt, receipts),
+            receipts=[_receipt(receipt) for receipt in receipts],
             recorded_count=len(receipts) - duplicates,
             duplicate_count=duplicates,
         )
