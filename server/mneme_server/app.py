@@ -21,6 +21,7 @@ from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
 from mneme_server.local.folder import only_process_in
 from mneme_server.local.serving import LocalServing
+from mneme_server.runtime.allocator import spare_the_collector
 from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
@@ -239,6 +240,7 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     stopping = Stopping(settings.drain_seconds)
     application = Application(settings, local, progress=lambda line: print(line, file=sys.stderr))
     try:
+        spare_the_collector()
         address, admin_key = application.start()
     except BaseException:
         application.abandon()
