@@ -22,7 +22,7 @@ class Details:
         decode: makes the details of the values of `columns`, in their order. What it raises of
             `common.stored.UNREADABLE` says that the row is damaged.
         joined: the details are read with the documents, in one query: twice as fast for this kind,
-            slower for all others. One kind may be.
+            slower for all others. One kind may be, with a column that is never null.
     """
 
     key: Column[str]

@@ -104,7 +104,7 @@ def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memo
         return query, lambda row: Memory(document_of(row), {})
     kind, details = kinds.joined
     width = len(query.selected_columns)
-    query = query.add_columns(details.key.label("joined_key"), *details.columns).outerjoin(
+    query = query.add_columns(*details.columns).outerjoin(
         details.key.table,
         and_(
             details.key.table.c.tenant_id == _TENANT,
@@ -117,7 +117,8 @@ def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memo
     def memory_of(row: Row[Any]) -> Memory:
         values = row[width:]
         # The source may be gone, its document not yet.
-        return Memory(document_of(row[:width]), {} if values[0] is None else decode(*values[1:]))
+        gone = all(value is None for value in values)
+        return Memory(document_of(row[:width]), {} if gone else decode(*values))
 
     decode = details.decode
     return query, memory_of
