@@ -15,5 +15,7 @@ METHOD_NAMES = {
 }
 
 # Methods and parameters of the client itself.
-RESERVED_METHODS = frozenset({"address", "aclose", "attempt", "close", "metadata", "raw"})
+RESERVED_METHODS = frozenset(
+    {"address", "aclose", "attempt", "close", "metadata", "raw", "record_all"}
+)
 RESERVED_PARAMETERS = frozenset({"self", "timeout"})

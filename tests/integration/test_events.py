@@ -298,7 +298,7 @@ def test_events_of_a_stream_that_stays_open_are_recorded_and_those_before_it_bre
             yield events_pb.StreamEventsRequest(event=event(f"number {n}", id=f"e{n}", at=n))
         may_go_on.wait(60)
 
-    running = api.events.StreamEvents.future(slowly())
+    running = api.events.StreamEvents(slowly())
     while len(list_events(api)) < 5:
         assert running.is_active()
         threading.Event().wait(0.02)

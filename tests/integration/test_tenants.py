@@ -456,25 +456,29 @@ def test_two_servers_on_one_data_folder_are_refused(tmp_path: Path) -> None:
         Application(settings_of(tmp_path / "data"))
 
 
-def test_a_shutdown_lets_a_call_in_flight_end(tmp_path: Path) -> None:
+def test_a_shutdown_acknowledges_what_a_stream_brought_and_ends_it(tmp_path: Path) -> None:
     with local_server(tmp_path / "data", drain_seconds=20.0) as server:
         api = server.keys.tenant()
         record(api, event("warm"))
-        sent, answered = threading.Event(), []
+        ended = threading.Event()
 
-        def slowly() -> Any:
-            for n in range(40):
+        def open_ended() -> Any:
+            for n in range(5):
                 yield events_pb.StreamEventsRequest(event=event(f"n{n}", id=f"{n}"))
-                if n == 5:
-                    sent.set()
-                time.sleep(0.01)
+            ended.wait(20)
 
-        thread = threading.Thread(
-            target=lambda: answered.append(api.events.StreamEvents(slowly()).recorded_count)
-        )
-        thread.start()
-        sent.wait()
-        server.application.stop()
-        thread.join()
-        assert answered == [40]
+        answers = api.events.StreamEvents(open_ended())
+        acknowledged = next(answers).acknowledged_count
+        assert acknowledged >= 1
+        stopping = threading.Thread(target=server.application.stop)
+        stopping.start()
+        with refused() as failure:
+            for answer in answers:
+                acknowledged = answer.acknowledged_count
+        ended.set()
+        stopping.join()
+        assert (failure.code, failure.reason) == (
+            grpc.StatusCode.UNAVAILABLE, "INITIALIZATION_FAILED",
+        )  # fmt: skip
+        assert acknowledged == 5
         server.application.stop = lambda: None  # type: ignore[method-assign]  # Done already.

@@ -116,5 +116,6 @@ def export_lessons(api: Api, **filter_: Any) -> list[learn_pb.Lesson]:
 
 
 def stream(api: Api, events: Iterable[events_pb.NewEvent]) -> events_pb.StreamEventsResponse:
-    """Record events as a stream."""
-    return api.events.StreamEvents(events_pb.StreamEventsRequest(event=item) for item in events)
+    """Record events as a stream, and return the last acknowledgement."""
+    requests = (events_pb.StreamEventsRequest(event=item) for item in events)
+    return list(api.events.StreamEvents(requests))[-1]

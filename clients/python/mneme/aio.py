@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import Any
 
 from mneme._core.connection import TlsConfig, connection_of
+from mneme._core.record_all_aio import AsyncRecordsAll
 from mneme._generated.services import RPCS, AsyncServices, AsyncStubs
 from mneme.attempts import PAST_LESSONS, AsyncAttempt
 
 
-class AsyncMnemeClient(AsyncServices):
+class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
     """`MnemeClient` for asyncio: the same methods, to be awaited; streams are async iterators.
 
         async with AsyncMnemeClient() as client:

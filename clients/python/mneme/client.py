@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import Any
 
 from mneme._core.connection import TlsConfig, connection_of
+from mneme._core.record_all import RecordsAll
 from mneme._generated.services import RPCS, Stubs, SyncServices
 from mneme.attempts import PAST_LESSONS, Attempt
 
 
-class MnemeClient(SyncServices):
+class MnemeClient(SyncServices, RecordsAll):
     """A connection to a Mneme server, with a method for every RPC.
 
         with MnemeClient() as client:

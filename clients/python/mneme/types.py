@@ -5,6 +5,7 @@ enums are names (`SeverityChoice`), and so are the known ones of names that are 
 (`EventTypeName`). The wire's own messages are in `mneme.messages`.
 """
 
+from mneme._core.uploading import Recorded  # noqa: F401
 from mneme._generated.answers import *  # noqa: F403
 from mneme._generated.choices import *  # noqa: F403
 from mneme._generated.fields import *  # noqa: F403

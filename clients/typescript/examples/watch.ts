@@ -15,7 +15,7 @@ async function* steps(count: number) {
   }
 }
 
-const { recordedCount } = await mneme.streamEvents(steps(5));
+const { recordedCount } = await mneme.recordAll(steps(5));
 console.log(`${recordedCount} events recorded`);
 
 let cursor = "0";

@@ -13,6 +13,7 @@ import { ConfigurationError } from "./errors.js";
 import type { Fields, FieldValue } from "./fields.js";
 import { folderConnectionOf } from "./folder.js";
 import { calls, walks } from "./gen/calls.js";
+import { type RecordAllOptions, type Recorded, recordAll } from "./recording.js";
 import { type Attempt, type AttemptOptions, attempt } from "./reflecting.js";
 import type { Stream } from "./stream.js";
 
@@ -103,6 +104,18 @@ export interface Mneme extends Methods, Walks {
     options: AttemptOptions,
     work: (attempt: Attempt) => T | Promise<T>,
   ): Promise<T>;
+  /**
+   * Records any number of events by `streamEvents`, and resumes when the stream breaks off. What the
+   * server has not acknowledged is kept (2,000 events at most) and sent again under the ids that
+   * the events have or are given here, so that nothing is lost or doubled.
+   *
+   * @param options `timeoutMs` is for all of it. A broken stream is resumed for as long as the
+   *   client waits for a call, counted from the last acknowledgement.
+   */
+  recordAll(
+    events: Items<StreamedItem<(typeof calls)["streamEvents"]>>,
+    options?: RecordAllOptions,
+  ): Promise<Recorded>;
   /** Closes the connection; calls and streams that are still open fail, and later ones too. */
   close(): void;
 }
@@ -142,6 +155,8 @@ export function createMneme(options: MnemeOptions = {}): Mneme {
     },
     transport: connection.transport,
     attempt: (task, about, work) => attempt(methods, task, about, work),
+    recordAll: (events, about = {}) =>
+      recordAll(caller, calls.streamEvents, events, { retries, timeoutMs }, about),
     close: () => caller.close(),
   };
 }

@@ -88,7 +88,7 @@ test("a key without the scope is refused, for single calls and for streams", asy
   assert.equal(error.code, "PERMISSION_DENIED");
   assert.equal(error.reason, "SCOPE_MISSING");
   const streamed = reader.streamEvents([{ sessionId: "s", eventType: "message", text: "hi" }]);
-  assert.equal((await failure(streamed)).reason, "SCOPE_MISSING");
+  assert.equal((await failure(streamed.next())).reason, "SCOPE_MISSING");
   const writer = server.client({ apiKey: await server.newKey({ scopes: ["write"] }) });
   assert.equal((await failure(writer.watchEvents().next())).reason, "SCOPE_MISSING");
 });

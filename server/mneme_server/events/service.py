@@ -16,7 +16,7 @@ from mneme_server.events.recording import RecordEvents
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.runtime.foreground import Foreground
-from mneme_server.transport.batches import Batches, BatchLimits
+from mneme_server.transport.batches import Batches, BatchLimits, taken_within
 from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import stored_time
 from mneme_server.transport.paging import Pages
@@ -38,6 +38,7 @@ class EventServicer:
         watch_events: WatchEvents,
         verify_events: VerifyEvents,
         foreground: Foreground,
+        stream_limits: BatchLimits | None = None,
     ) -> None:
         self._start_session = start_session
         self._end_session = end_session
@@ -46,6 +47,7 @@ class EventServicer:
         self._watch_events = watch_events
         self._verify_events = verify_events
         self._foreground = foreground
+        self._stream_limits = stream_limits or BatchLimits()
 
     def StartSession(self, request: pb.StartSessionRequest, call: Call) -> pb.StartSessionResponse:
         """Start a session."""
@@ -80,23 +82,24 @@ class EventServicer:
 
     def StreamEvents(
         self, request_iterator: Iterator[pb.StreamEventsRequest], call: Call
-    ) -> pb.StreamEventsResponse:
-        """Record a stream of events, batch by batch."""
-        tenant_id = call.tenant
-        answer = pb.StreamEventsResponse()
-        recorded = 0
+    ) -> Iterator[pb.StreamEventsResponse]:
+        """Record a stream of events batch by batch, and acknowledge each."""
+        batches = Batches(_streamed(request_iterator), self._stream_limits)
+        call.on_end(batches.end)
+        acknowledged = duplicates = 0
         try:
-            for batch in Batches(_streamed(request_iterator), BatchLimits()):
-                receipts = self._record_events(tenant_id, batch)
-                duplicates = sum(receipt.duplicate for receipt in receipts)
-                answer.duplicate_count += duplicates
-                answer.recorded_count += len(receipts) - duplicates
-                recorded += len(receipts)
+            for batch in batches:
+                receipts = self._record_events(call.tenant, batch)
+                acknowledged += len(receipts)
+                duplicates += sum(receipt.duplicate for receipt in receipts)
+                with taken_within(self._stream_limits.idle_s, call.edge.cancel):
+                    yield _acknowledgement(acknowledged, duplicates)
         except MnemeError as error:
-            _locate(error, recorded)
-            error.metadata["recorded"] = str(recorded)
+            _locate(error, acknowledged)
+            error.metadata["recorded"] = str(acknowledged)
             raise
-        return answer
+        if not acknowledged:
+            yield _acknowledgement(0, 0)
 
     def GetSession(self, request: pb.GetSessionRequest, call: Call) -> pb.GetSessionResponse:
         """Return a session."""
@@ -191,6 +194,14 @@ def _streamed(requests: Iterator[pb.StreamEventsRequest]) -> Iterator[tuple[NewE
         except InvalidArgument as error:
             error.metadata["message_index"] = str(index)
             raise
+
+
+def _acknowledgement(events: int, duplicates: int) -> pb.StreamEventsResponse:
+    return pb.StreamEventsResponse(
+        acknowledged_count=events,
+        recorded_count=events - duplicates,
+        duplicate_count=duplicates,
+    )
 
 
 def _locate(error: MnemeError, start: int) -> None:

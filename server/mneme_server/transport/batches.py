@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -69,6 +70,12 @@ class Batches(Generic[_T]):
         if self._error is not None:
             raise self._error
 
+    def end(self) -> None:
+        """Read no more: what has arrived is the last batch."""
+        with self._state:
+            self._closed = self._over = True
+            self._state.notify_all()
+
     def _next(self) -> list[_T]:
         """Return the next batch; an empty one when there is none."""
         limits = self._limits
@@ -101,6 +108,21 @@ class Batches(Generic[_T]):
 
     def _is_full(self) -> bool:
         return len(self._batch) >= self._limits.items or self._size >= self._limits.size
+
+
+@contextmanager
+def taken_within(seconds: float, give_up: Callable[[], object]) -> Iterator[None]:
+    """Call `give_up` when the block, in which an answer is handed over, takes longer.
+
+    Who never reads holds up who writes, without end.
+    """
+    timer = threading.Timer(seconds, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _idle(seconds: float) -> ResourceExhausted:

@@ -22,7 +22,8 @@ def test_tasks_share_one_start_and_calls_of_all_kinds_survive_the_servers_death(
         await asyncio.gather(*(memory.record_events([event]) for event in events))
         assert servers_of(folder) == [record_of(folder)["pid"]]
         kill_server(folder)
-        assert await memory.stream_events(_event("s1", n) for n in "ab")
+        recorded = await memory.record_all(_event("s1", n) for n in "ab")
+        assert recorded.acknowledged_count == 2
         kill_server(folder)
         async with memory.watch_events() as watch:
             following = asyncio.ensure_future(anext(watch))

@@ -30,7 +30,7 @@ def ticking(served: ScriptedServer) -> None:
 def count(served: ScriptedServer) -> None:
     served.on(
         "StreamEvents",
-        lambda requests, context: StreamEventsResponse(recorded_count=len(requests)),
+        lambda requests, context: [StreamEventsResponse(recorded_count=len(requests))],
     )
 
 
@@ -120,7 +120,7 @@ def test_items_of_a_stream_may_be_mappings_messages_or_whole_requests(
         NewEvent(session_id="s"),
         StreamEventsRequest(event=NewEvent(session_id="s")),
     ]
-    assert client.call("stream_events", iter(items)).recorded_count == 3
+    assert client.call("stream_events", iter(items))[-1].recorded_count == 3
     sent = served.last("StreamEvents")
     assert [request.event.session_id for request in sent] == ["s", "s", "s"]
     assert all(request.event.id for request in sent)
@@ -135,7 +135,7 @@ def test_the_async_client_takes_items_from_an_async_iterator(served: ScriptedSer
 
     async def main() -> int:
         async with AsyncMnemeClient(served.address) as client:
-            return (await client.stream_events(items())).recorded_count
+            return [answer.recorded_count async for answer in client.stream_events(items())][-1]
 
     assert asyncio.run(main()) == 4
 

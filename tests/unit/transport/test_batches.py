@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.common.errors import Reason, ResourceExhausted
-from mneme_server.transport.batches import Batches, BatchLimits
+from mneme_server.transport.batches import Batches, BatchLimits, taken_within
 
 LIMITS = BatchLimits(items=3, size=100, delay_s=30.0, idle_s=30.0)
 
@@ -113,3 +113,32 @@ def test_whoever_stops_in_the_middle_leaves_no_thread_behind() -> None:
     batches.close()  # type: ignore[attr-defined]  # It is a generator.
     reader.join(10)
     assert not reader.is_alive()
+
+
+def test_a_stream_that_is_told_to_end_gives_what_has_arrived() -> None:
+    arrived, never = threading.Event(), threading.Event()
+
+    def items() -> Iterator[tuple[int, int]]:
+        yield 1, 1
+        arrived.set()
+        never.wait(20)
+
+    batches = Batches(items(), BatchLimits(delay_s=20))
+    found: list[list[int]] = []
+    reading = threading.Thread(target=lambda: found.extend(batches))
+    reading.start()
+    assert arrived.wait(20)
+    batches.end()
+    reading.join(20)
+    never.set()
+    assert found == [[1]]
+
+
+def test_who_does_not_take_an_answer_in_time_is_given_up() -> None:
+    given_up = threading.Event()
+    with taken_within(0.01, given_up.set):
+        assert given_up.wait(20)
+    given_up.clear()
+    with taken_within(20, given_up.set):
+        pass
+    assert not given_up.is_set()

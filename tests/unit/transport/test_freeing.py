@@ -79,9 +79,9 @@ def test_a_call_that_was_refused_is_freed(ends: Ends, client: Client) -> None:
 
 
 def test_streams_are_freed(ends: Ends, client: Client) -> None:
-    ends.behave(UPLOAD, lambda requests: [list(requests), pb.StreamEventsResponse()][1])
+    ends.behave(UPLOAD, lambda requests: iter([list(requests), pb.StreamEventsResponse()][1:]))
     ends.behave(WATCH, lambda _: iter([pb.WatchEventsResponse()]))
     for _ in range(40):
-        client.call(UPLOAD, iter([]))
+        list(client.open(UPLOAD, iter([])))
         client.call(WATCH, pb.WatchEventsRequest())
     assert ends.wait(80)

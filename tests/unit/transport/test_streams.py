@@ -212,18 +212,18 @@ def test_uploads_have_seats_of_their_own(edge: Edge, client: Client) -> None:
         for _ in requests:
             arrived.release()
             count += 1
-        return pb.StreamEventsResponse(recorded_count=count)
+        yield pb.StreamEventsResponse(recorded_count=count)
 
     edge.on(STREAM, receive)
     channel = edge.channel()
-    stub = channel.stream_unary(
+    stub = channel.stream_stream(
         "/mneme.v1.EventService/StreamEvents",
         request_serializer=pb.StreamEventsRequest.SerializeToString,
         response_deserializer=pb.StreamEventsResponse.FromString,
     )
     metadata = (("authorization", f"Bearer {edge.key().secret}"),)
     uploads = [Uploading(), Uploading()]
-    answers = [stub.future(iter(upload), metadata=metadata) for upload in uploads]
+    answers = [stub(iter(upload), metadata=metadata) for upload in uploads]
     for _ in uploads:
         assert arrived.acquire(timeout=10)
     refusal = client.refusal(STREAM, iter([EVENT]))
@@ -235,7 +235,7 @@ def test_uploads_have_seats_of_their_own(edge: Edge, client: Client) -> None:
     client.call(GET, REQUEST)
     for upload in uploads:
         upload.finish()
-    assert [answer.result(timeout=10).recorded_count for answer in answers] == [1, 1]
+    assert [next(answer).recorded_count for answer in answers] == [1, 1]
     watch.cancel()
 
 

@@ -35,7 +35,7 @@ def test_a_call_whose_deadline_passed_in_the_queue_is_not_begun(
 
     def begin(request: Any, call: Call) -> Any:
         begun.append(path)
-        return pb.GetSessionResponse() if path == GET else pb.StreamEventsResponse()
+        return pb.GetSessionResponse() if path == GET else iter([pb.StreamEventsResponse()])
 
     edge.on("EventService/EndSession", hold)
     edge.on(path, begin)

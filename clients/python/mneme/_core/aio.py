@@ -31,7 +31,9 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         open_call: Callable[[], tuple[Any, grpc.aio.Channel | None]],
         wrap: Callable[[Any], AnswerT_co],
         error_of: Callable[[grpc.RpcError, grpc.aio.Channel | None], MnemeError],
+        source: _Source | None = None,
     ) -> None:
+        self._source = source
         self._open_call = open_call
         self._wrap = wrap
         self._error_of = error_of
@@ -56,6 +58,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
             if self._closed:
                 raise StopAsyncIteration from None
             self._ended = True
+            self._raise_own_error()
             try:
                 # The traceback would hold the call, and with it the connection.
                 raise self._error_of(failure, self._own) from failure.with_traceback(None)
@@ -64,12 +67,19 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         except asyncio.CancelledError:
             if self._closed:
                 raise StopAsyncIteration from None
+            self._raise_own_error()
             raise
         if message is grpc.aio.EOF:
             self._ended = True
             await self.free()
             raise StopAsyncIteration
         return self._wrap(message)
+
+    def _raise_own_error(self) -> None:
+        """Raise what the caller's own items raised: gRPC hides it behind a cancelled call."""
+        if self._source is not None and self._source.error is not None:
+            self._ended = True
+            raise self._source.error
 
     async def aclose(self) -> None:
         """End the stream."""
@@ -200,7 +210,8 @@ class AsyncCaller(Caller):
         items: AnyIterable[Any],
         timeout: float | None,
     ) -> AsyncStream[AnswerT]:
-        return self._stream("stream_stream", rpc, lambda: _requests(rpc, items), timeout)
+        source = _Source(rpc, items)
+        return self._stream("stream_stream", rpc, source.requests, timeout, source)
 
     def _stream(
         self,
@@ -208,6 +219,7 @@ class AsyncCaller(Caller):
         rpc: Rpc[RequestT, AnswerT],
         given: Callable[[], Any],
         timeout: float | None,
+        source: _Source | None = None,
     ) -> AsyncStream[AnswerT]:
         """A stream; `kind` is the name of the channel's method that makes such calls."""
 
@@ -221,7 +233,7 @@ class AsyncCaller(Caller):
             channel = self._make_apart()
             return callable_of(rpc, getattr(channel, kind))(given(), **options), channel
 
-        stream = AsyncStream(open_call, rpc.answer, self._error_of)
+        stream = AsyncStream(open_call, rpc.answer, self._error_of, source)
         if rpc.long_lived:
             self._apart.add(stream)
         return stream
@@ -273,3 +285,21 @@ async def _requests(rpc: Rpc[Any, Any], items: AnyIterable[Any]) -> AsyncIterato
     else:
         for item in items:
             yield rpc.build_item(item)
+
+
+class _Source:
+    """The requests of a stream in both directions; remembers what the caller's items raised."""
+
+    def __init__(self, rpc: Rpc[Any, Any], items: AnyIterable[Any]) -> None:
+        self._rpc = rpc
+        self._items = items
+        self.error: Exception | None = None
+
+    async def requests(self) -> AsyncIterator[Message]:
+        """Yield the requests."""
+        try:
+            async for request in _requests(self._rpc, self._items):
+                yield request
+        except Exception as error:
+            self.error = error
+            raise

@@ -241,14 +241,20 @@ def _channel_options(
 
 
 def _service_config(rpcs: Iterable[Rpc[Any, Any]], retries: int) -> dict[str, Any]:
-    """gRPC's own retries: repeatable RPCs, while the server cannot be reached."""
+    """gRPC's own retries: repeatable RPCs, while the server cannot be reached.
+
+    Not those that are sent a stream: when one breaks off in the middle, gRPC begins it anew and may
+    leave out messages that were on their way.
+    """
     if retries == 0:
         return {}
     return {
         "methodConfig": [
             {
                 "name": [
-                    {"service": rpc.service, "method": rpc.method} for rpc in rpcs if rpc.repeatable
+                    {"service": rpc.service, "method": rpc.method}
+                    for rpc in rpcs
+                    if rpc.repeatable and not rpc.descriptor.client_streaming
                 ],
                 "retryPolicy": {
                     "maxAttempts": min(retries, MAX_CHANNEL_RETRIES) + 1,

@@ -1963,13 +1963,20 @@ class StoreReflectionResponse(
 class StreamEventsResponse(
     Answer[event_service_pb2.StreamEventsResponse], of=event_service_pb2.StreamEventsResponse
 ):
-    """What became of the stream."""
+    """An acknowledgement. Its counts are of the whole stream so far, so the last one
+    tells what became of the stream. A stream without events gets one, too.
+    """
 
     recorded_count: int
-    """Events newly recorded."""
+    """Of the acknowledged events, those newly recorded."""
 
     duplicate_count: int
-    """Events that had been recorded before."""
+    """Of the acknowledged events, those that had been recorded before."""
+
+    acknowledged_count: int
+    """Events that are durable, from the stream's beginning: resume after the first
+    so many messages.
+    """
 
 
 class SuccessRate(Answer[knowledge_pb2.SuccessRate], of=knowledge_pb2.SuccessRate):

@@ -277,12 +277,14 @@ class StreamEventsRequest(_message.Message):
     def __init__(self, event: _Optional[_Union[NewEvent, _Mapping]] = ...) -> None: ...
 
 class StreamEventsResponse(_message.Message):
-    __slots__ = ("recorded_count", "duplicate_count")
+    __slots__ = ("recorded_count", "duplicate_count", "acknowledged_count")
     RECORDED_COUNT_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ACKNOWLEDGED_COUNT_FIELD_NUMBER: _ClassVar[int]
     recorded_count: int
     duplicate_count: int
-    def __init__(self, recorded_count: _Optional[int] = ..., duplicate_count: _Optional[int] = ...) -> None: ...
+    acknowledged_count: int
+    def __init__(self, recorded_count: _Optional[int] = ..., duplicate_count: _Optional[int] = ..., acknowledged_count: _Optional[int] = ...) -> None: ...
 
 class GetSessionRequest(_message.Message):
     __slots__ = ("session_id",)

@@ -55,7 +55,7 @@ class EventServiceStub:
                 request_serializer=mneme_dot_v1_dot_event__service__pb2.RecordEventsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_event__service__pb2.RecordEventsResponse.FromString,
                 _registered_method=True)
-        self.StreamEvents = channel.stream_unary(
+        self.StreamEvents = channel.stream_stream(
                 '/mneme.v1.EventService/StreamEvents',
                 request_serializer=mneme_dot_v1_dot_event__service__pb2.StreamEventsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_event__service__pb2.StreamEventsResponse.FromString,
@@ -140,14 +140,21 @@ class EventServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StreamEvents(self, request_iterator, context):
-        """Records a stream of events in batches, each durable on its own. A batch is
-        written when it holds 500 events or 4 MiB, and at the latest 200 ms after
-        its first event arrived, so that a stream may stay open between events; one
-        that sends nothing for 60 seconds is ended. What arrived before the stream
-        ended, broke off or brought an event that is refused is recorded. When the
-        call fails, ErrorInfo.metadata["recorded"] counts the events that are safe
-        and ["message_index"] is the place of a bad one, from 0; sending the whole
-        stream again with the same ids is harmless.
+        """Records a stream of events in batches, and acknowledges each batch once it
+        is durable: what is acknowledged is safe, whatever becomes of the stream. A
+        batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
+        after its first event arrived, so that a stream may stay open between
+        events; one that sends nothing for 60 seconds is ended, and so is one whose
+        acknowledgements are not taken for as long. After its last event the client
+        ends its side, and the server ends the call once all is acknowledged.
+
+        A broken stream is resumed by another one that begins after what was
+        acknowledged. An event that was recorded and not acknowledged any more is
+        answered as a duplicate when it comes again under its id; the clients make
+        the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
+        events that are acknowledged and ["message_index"] is the place of the first
+        message that is refused, from 0. A server that shuts down acknowledges what
+        has arrived and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -248,7 +255,7 @@ def add_EventServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_event__service__pb2.RecordEventsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_event__service__pb2.RecordEventsResponse.SerializeToString,
             ),
-            'StreamEvents': grpc.stream_unary_rpc_method_handler(
+            'StreamEvents': grpc.stream_stream_rpc_method_handler(
                     servicer.StreamEvents,
                     request_deserializer=mneme_dot_v1_dot_event__service__pb2.StreamEventsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_event__service__pb2.StreamEventsResponse.SerializeToString,
@@ -392,7 +399,7 @@ class EventService:
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.stream_unary(
+        return grpc.experimental.stream_stream(
             request_iterator,
             target,
             '/mneme.v1.EventService/StreamEvents',

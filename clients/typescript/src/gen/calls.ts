@@ -181,14 +181,21 @@ export const calls = {
     madeIds: [["events", "id"]],
   },
   /**
-   * Records a stream of events in batches, each durable on its own. A batch is
-   * written when it holds 500 events or 4 MiB, and at the latest 200 ms after
-   * its first event arrived, so that a stream may stay open between events; one
-   * that sends nothing for 60 seconds is ended. What arrived before the stream
-   * ended, broke off or brought an event that is refused is recorded. When the
-   * call fails, ErrorInfo.metadata["recorded"] counts the events that are safe
-   * and ["message_index"] is the place of a bad one, from 0; sending the whole
-   * stream again with the same ids is harmless.
+   * Records a stream of events in batches, and acknowledges each batch once it
+   * is durable: what is acknowledged is safe, whatever becomes of the stream. A
+   * batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
+   * after its first event arrived, so that a stream may stay open between
+   * events; one that sends nothing for 60 seconds is ended, and so is one whose
+   * acknowledgements are not taken for as long. After its last event the client
+   * ends its side, and the server ends the call once all is acknowledged.
+   *
+   * A broken stream is resumed by another one that begins after what was
+   * acknowledged. An event that was recorded and not acknowledged any more is
+   * answered as a duplicate when it comes again under its id; the clients make
+   * the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
+   * events that are acknowledged and ["message_index"] is the place of the first
+   * message that is refused, from 0. A server that shuts down acknowledges what
+   * has arrived and ends the stream with UNAVAILABLE.
    *
    * Scope: write. Repeatable: with `event.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event

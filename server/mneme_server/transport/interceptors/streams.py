@@ -59,12 +59,12 @@ class StreamSlots:
             raise stopping_error()
 
     def end_all(self) -> None:
-        """Refuse new streams and end those that would stay open. The others may finish."""
+        """Refuse new streams and end those that may stay open. The others may finish."""
         with self._lock:
             self._stopping = True
-            watches = list(self._open[StreamKind.WATCH])
+            told = [*self._open[StreamKind.WATCH], *self._open[StreamKind.UPLOAD]]
             public = list(self._open[StreamKind.PUBLIC])
-        for call in watches:
+        for call in told:
             call.end()
         for call in public:
             call.edge.cancel()

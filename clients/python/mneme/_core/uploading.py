@@ -1,0 +1,235 @@
+"""Recording any number of events over streams that may break off."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grpc import StatusCode
+
+from mneme._core.rpc import Rpc
+from mneme.errors import MnemeError, UnavailableError
+from mneme.messages import StreamEventsRequest, StreamEventsResponse
+
+MOST_EVENTS = 2_000
+MOST_BYTES = 16 * 1024 * 1024
+"""What may be sent without being acknowledged: it is kept, to be sent again. The server writes a
+batch when it holds fewer, so it never waits for more than it is sent."""
+
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 5.0
+_PATIENCE_S = 30.0
+_BROKEN = frozenset({StatusCode.INTERNAL, StatusCode.CANCELLED})
+"""What gRPC makes of some broken connections; where a server says so, it gives a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of the events that were recorded so far.
+
+    Attributes:
+        acknowledged_count: events that are durable.
+        recorded_count: of them, those newly recorded.
+        duplicate_count: of them, those that had been recorded before; also such as were recorded
+            just before a connection broke, and came again.
+    """
+
+    acknowledged_count: int = 0
+    recorded_count: int = 0
+    duplicate_count: int = 0
+
+
+class Unacknowledged:
+    """The events of an upload that nobody has confirmed yet, over all its streams.
+
+    Threads may use it at once: gRPC takes the events on one of its own.
+
+    Args:
+        patience_s: seconds without any progress after which a broken stream is not resumed; 0:
+            never resume.
+        deadline: the monotonic time at which all of it must be done; None: no limit.
+    """
+
+    def __init__(self, patience_s: float, deadline: float | None) -> None:
+        self.recorded = Recorded()
+        self._before = Recorded()  # What the streams before this one brought.
+        self._kept: deque[tuple[StreamEventsRequest, int]] = deque()
+        self._bytes = 0
+        self._patience_s = patience_s
+        self._deadline = deadline
+        self._progress_at = time.monotonic()
+        self._pause_s = _FIRST_PAUSE_S
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the deadline; None without one."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether acknowledgements must come before more is sent."""
+        return len(self._kept) >= MOST_EVENTS or self._bytes >= MOST_BYTES
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, place: int) -> StreamEventsRequest:
+        return self._kept[place][0]
+
+    def keep(self, request: StreamEventsRequest) -> None:
+        """Add an event that is about to be sent."""
+        size = request.ByteSize()
+        self._kept.append((request, size))
+        self._bytes += size
+
+    def acknowledge(self, answer: StreamEventsResponse) -> int:
+        """Let go what is durable; return how many events those are."""
+        before = self._before
+        count = before.acknowledged_count + answer.acknowledged_count
+        fresh = count - self.recorded.acknowledged_count
+        for _ in range(fresh):
+            self._bytes -= self._kept.popleft()[1]
+        self.recorded = Recorded(
+            count,
+            before.recorded_count + answer.recorded_count,
+            before.duplicate_count + answer.duplicate_count,
+        )
+        if fresh:
+            self._progress_at = time.monotonic()
+            self._pause_s = _FIRST_PAUSE_S
+        return fresh
+
+    def require_all(self) -> None:
+        """Check that a stream that has ended well left nothing out.
+
+        Raises:
+            UnavailableError: something is not acknowledged; it has to be sent again.
+        """
+        if self._kept:
+            raise UnavailableError(
+                "the stream ended before all of its events were acknowledged",
+                code=StatusCode.UNAVAILABLE,
+            )
+
+    def begin(self) -> None:
+        """Begin another stream: its counts start at 0, and it sends what is kept first."""
+        self._before = self.recorded
+
+    def pause_after(self, error: MnemeError) -> float | None:
+        """Seconds to wait before the next stream; None when the error is final."""
+        passes = (
+            error.code is StatusCode.UNAVAILABLE
+            or (error.code is StatusCode.RESOURCE_EXHAUSTED and error.retry_after is not None)
+            or (error.code in _BROKEN and not error.reason)
+        )
+        if not passes:
+            return None
+        # Clients that lost the same server should not come back together.
+        pause = max(error.retry_after or 0.0, self._pause_s) * random.uniform(1.0, 1.2)
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        if time.monotonic() + pause > self._progress_at + self._patience_s:
+            return None
+        if self.time_left is not None and pause >= self.time_left:
+            return None
+        return pause
+
+
+def unacknowledged(retries: int, limit_s: float | None, timeout: float | None) -> Unacknowledged:
+    """What is not confirmed, of an upload that begins now.
+
+    Args:
+        retries: how often the client sends a call again; 0: nothing is resumed.
+        limit_s: the client's time for a call, None: no limit. A broken stream is given up when
+            nothing was acknowledged for so long.
+        timeout: seconds for the whole upload; None: no limit.
+    """
+    patience = (_PATIENCE_S if limit_s is None else limit_s) if retries else 0.0
+    return Unacknowledged(patience, None if timeout is None else time.monotonic() + timeout)
+
+
+class Upload:
+    """The events of an upload, for one stream after another. For synchronous code.
+
+    Args:
+        rpc: StreamEvents.
+        events: the caller's events.
+        kept: where they are kept until they are acknowledged.
+    """
+
+    def __init__(self, rpc: Rpc[Any, Any], events: Iterable[Any], kept: Unacknowledged) -> None:
+        self._rpc = rpc
+        self._events = iter(events)
+        self._kept = kept
+        self._state = threading.Condition()  # Guards `_kept`, and what follows.
+        self._stream = 0
+        self._sent = 0
+        self._exhausted = False
+        # The caller's iterator is asked by one thread at a time: that of a stream which broke off
+        # may still wait for it.
+        self._asking = threading.Lock()
+        self.error: Exception | None = None
+
+    def requests(self) -> Iterator[StreamEventsRequest]:
+        """Begin a stream: yield what is not acknowledged, then what is new."""
+        with self._state:
+            self._stream += 1
+            self._sent = 0
+            self._kept.begin()
+            self._state.notify_all()
+            stream = self._stream
+        return iter(lambda: self._next(stream), None)
+
+    def acknowledge(self, answer: StreamEventsResponse) -> Recorded:
+        """Let go what is durable."""
+        with self._state:
+            self._sent -= self._kept.acknowledge(answer)
+            self._state.notify_all()
+            return self._kept.recorded
+
+    def end(self) -> None:
+        """Send nothing more."""
+        with self._state:
+            self._stream += 1
+            self._state.notify_all()
+
+    def _next(self, stream: int) -> StreamEventsRequest | None:
+        """The next request; None at the end, and for a stream that has been left."""
+        while True:
+            with self._asking:
+                with self._state:
+                    self._state.wait_for(
+                        lambda: (
+                            stream != self._stream
+                            or self._sent < len(self._kept)
+                            or not self._kept.is_full
+                        )
+                    )
+                    if stream != self._stream:
+                        return None
+                    if self._sent < len(self._kept):
+                        self._sent += 1
+                        return self._kept[self._sent - 1]
+                    if self._exhausted:
+                        return None
+                self._take()
+
+    def _take(self) -> None:
+        """Ask the caller for an event; it may take its time."""
+        try:
+            request = self._rpc.build_item(next(self._events))
+        except StopIteration:
+            self._exhausted = True
+            return
+        except Exception as error:
+            self.error = error
+            raise
+        with self._state:
+            self._kept.keep(request)
+
+
+OnAcknowledged = Callable[[Recorded], object]
