@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from mneme._core.connection import TlsConfig, connection_of
-from mneme._core.record_all_aio import AsyncRecordsAll
 from mneme._generated.services import RPCS, AsyncServices, AsyncStubs
+from mneme._recording_aio import AsyncRecordsAll
 from mneme.attempts import PAST_LESSONS, AsyncAttempt
 
 

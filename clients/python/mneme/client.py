@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from mneme._core.connection import TlsConfig, connection_of
-from mneme._core.record_all import RecordsAll
 from mneme._generated.services import RPCS, Stubs, SyncServices
+from mneme._recording import RecordsAll
 from mneme.attempts import PAST_LESSONS, Attempt
 
 

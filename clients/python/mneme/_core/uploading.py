@@ -14,7 +14,7 @@ from grpc import StatusCode
 
 from mneme._core.rpc import Rpc
 from mneme.errors import MnemeError, UnavailableError
-from mneme.messages import StreamEventsRequest, StreamEventsResponse
+from mneme.v1.event_service_pb2 import StreamEventsRequest, StreamEventsResponse
 
 MOST_EVENTS = 2_000
 MOST_BYTES = 16 * 1024 * 1024
