@@ -14,14 +14,13 @@ from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
-from mneme_server.capabilities import CAPABILITIES, tenant_schema
+from mneme_server.capabilities import capabilities, tenant_schema
 from mneme_server.capability import Gauge, Host, Parts
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
 from mneme_server.local.folder import only_process_in
 from mneme_server.local.serving import LocalServing
-from mneme_server.runtime.allocator import spare_the_collector
 from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
@@ -187,7 +186,7 @@ class Application:
         )
         host = Host(self._settings, self.runtime, [self._tenants, self._keys, files, info])
         built: list[Parts] = []
-        for capability in CAPABILITIES:
+        for capability in capabilities():
             parts = capability.start(host)
             host.offer(parts.offers)
             for name, job in parts.jobs.items():
@@ -240,7 +239,6 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     stopping = Stopping(settings.drain_seconds)
     application = Application(settings, local, progress=lambda line: print(line, file=sys.stderr))
     try:
-        spare_the_collector()
         address, admin_key = application.start()
     except BaseException:
         application.abandon()

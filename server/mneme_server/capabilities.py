@@ -1,25 +1,47 @@
-"""The capabilities of the server, each after those that it builds on."""
+"""The capabilities of the server. A new one is its folder and a name here."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 
-from mneme_server.admin.capability import CAPABILITY as ADMIN
-from mneme_server.context.capability import CAPABILITY as CONTEXT
-from mneme_server.events.capability import CAPABILITY as EVENTS
-from mneme_server.learn.capability import CAPABILITY as LEARN
-from mneme_server.recall.capability import CAPABILITY as RECALL
-from mneme_server.reflect.capability import CAPABILITY as REFLECT
+from mneme_server.capability import Capability
 from mneme_server.storage.unit import TenantSchema
 
-CAPABILITIES = (EVENTS, RECALL, LEARN, CONTEXT, REFLECT, ADMIN)
+NAMES = (
+    "events",
+    "recall",
+    "learn",
+    "context",
+    "reflect",
+    "admin",
+)
+"""The folders, each after those that it builds on."""
+
+
+@cache
+def capabilities() -> tuple[Capability, ...]:
+    """Return what each folder's `capability.py` declares.
+
+    Raises:
+        TypeError: one declares no `CAPABILITY`.
+    """
+    return tuple(_load(name) for name in NAMES)
 
 
 @cache
 def tenant_schema() -> TenantSchema:
     """Return what a tenant's database is made of."""
     return TenantSchema.of(
-        [capability.repositories for capability in CAPABILITIES],
-        [c.migrations for c in CAPABILITIES if c.migrations is not None],
-        [capability.kinds for capability in CAPABILITIES],
+        [capability.repositories for capability in capabilities()],
+        [one.migrations for one in capabilities() if one.migrations is not None],
+        [capability.kinds for capability in capabilities()],
     )
+
+
+def _load(name: str) -> Capability:
+    module = import_module(f"mneme_server.{name}.capability")
+    declared = getattr(module, "CAPABILITY", None)
+    if not isinstance(declared, Capability):
+        raise TypeError(f"{module.__name__} declares no CAPABILITY")
+    return declared

@@ -166,6 +166,24 @@ def test_a_damaged_database_is_a_clear_error_for_its_tenant_only(server: LocalSe
     assert_everything_is_found(api)
 
 
+def test_a_schema_of_which_sqlite_quotes_no_utf8_is_a_clear_error_too(server: LocalServer) -> None:
+    victim = server.keys.tenant()
+    fill(victim)
+    server.close_tenant(victim.tenant_id)
+    with closing(sqlite3.connect(folder_of(server, victim) / "mneme.db")) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute(
+            "UPDATE sqlite_master SET name = CAST(x'6167658974' AS TEXT), sql = 'CREATE TABLE ('"
+            " WHERE name = 'agents'"
+        )
+        database.commit()
+    for ask in (list_events, lambda api: recall(api, "a whale")):
+        with refused() as failure:
+            ask(victim)
+        assert failure.code is grpc.StatusCode.DATA_LOSS
+        assert "restore it from a backup" in failure.message
+
+
 def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
     server: LocalServer,
 ) -> None:

@@ -13,9 +13,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mneme_server.context.model import Collected, Decision, EventDigest, Handover, Todo
+from mneme_server.context.model import Collected, Decision, Handover, Todo
 from mneme_server.context.notes import SessionNotes
 from mneme_server.context.words import cut, sentences_of, telling
+from mneme_server.events.activity import EventDigest
 from mneme_server.events.event_types import Part, traits_of
 
 MAX_STEPS = 10

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mneme_server.common.clock import now_us
-from mneme_server.context.model import SessionScope
 from mneme_server.context.ports import ContextUnit, ReflectionSearch
 from mneme_server.context.words import coverage
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.activity import ActivityFilter
 from mneme_server.learn.kinds import LESSON, REFLECTION
 from mneme_server.learn.lesson_model import FoundLesson, Lesson
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
@@ -45,7 +45,7 @@ class Learned:
     reflections: ReflectionSearch
 
     def lessons_on(
-        self, tenant_id: str, topic: str, scope: SessionScope, limit: int
+        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
     ) -> list[FoundLesson]:
         """Return the lessons that bear on a topic, the best first, and count the accesses.
 
@@ -67,7 +67,7 @@ class Learned:
         ]
 
     def reflections_on(
-        self, tenant_id: str, topic: str, scope: SessionScope, limit: int
+        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
     ) -> Sequence[FoundReflection]:
         """Return the reflections on the project and of the agent that bear on a topic."""
         stored = DocumentFilter(
@@ -119,7 +119,7 @@ def _query(topic: str, kind: MemoryKind, limit: int = _LOOKED_AT) -> RecallQuery
     return RecallQuery(text=topic, filter=filter_, limit=limit)
 
 
-def _is_for(found: Recalled, scope: SessionScope) -> bool:
+def _is_for(found: Recalled, scope: ActivityFilter) -> bool:
     project, agent = found.document.project, found.document.agent_id
     return (not scope.project or project in ("", scope.project)) and (
         not scope.agent_id or agent in ("", scope.agent_id)

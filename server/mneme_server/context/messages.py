@@ -18,15 +18,14 @@ from mneme_server.context.model import (
     LockedContext,
     PastSession,
     Related,
-    SessionScope,
     SessionSummary,
     Todo,
-    active_us,
 )
 from mneme_server.context.retrieval import ContextSession, FoundContext, FoundSession
 from mneme_server.context.timeline import TimelineEntry
 from mneme_server.context.words import cut
 from mneme_server.events import messages as events
+from mneme_server.events.activity import ActivityFilter, active_us
 from mneme_server.learn.messages import lessons, reflections
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
@@ -41,10 +40,10 @@ _LISTS = {
 }
 
 
-def session_scope(request: Any) -> SessionScope:
+def session_scope(request: Any) -> ActivityFilter:
     """Return the filter of a request that has these fields; those that it lacks do not filter."""
     start_us, end_us = time_range(request)
-    return SessionScope(
+    return ActivityFilter(
         user_id=getattr(request, "user_id", ""),
         agent_id=request.agent_id,
         project=request.project,

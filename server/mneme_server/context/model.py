@@ -5,25 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mneme_server.events.activity import active_us
 from mneme_server.events.model import Session
 from mneme_server.events.outcome import Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class EventDigest:
-    """An event as far as a summary needs it. `payload_json` is empty where it was too large."""
-
-    id: str
-    sequence: int
-    event_type: str
-    severity: int
-    timestamp_us: int
-    text: str
-    name: str
-    call_id: str
-    error: str
-    model: str
-    payload_json: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,32 +221,6 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionScope:
-    """Which sessions. Empty fields do not filter; given ones must all match.
-
-    A session lies in the range from `start_us` (inclusive) to `end_us` (exclusive) by when it
-    ended, or was last active.
-    """
-
-    user_id: str = ""
-    agent_id: str = ""
-    project: str = ""
-    start_us: int | None = None
-    end_us: int | None = None
-
-    def lets_through(self, session: Session) -> bool:
-        """Tell whether the session is one of those."""
-        at_us = active_us(session)
-        return (
-            self.user_id in ("", session.user_id)
-            and self.agent_id in ("", session.agent_id)
-            and self.project in ("", session.project)
-            and (self.start_us is None or at_us >= self.start_us)
-            and (self.end_us is None or at_us < self.end_us)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Awakening:
     """What an agent needs at the start of a session.
 
@@ -277,13 +235,6 @@ class Awakening:
     narrative: str = ""
     considered: int = 0
     not_compared: bool = False
-
-
-def active_us(session: Session) -> int:
-    """Return when a session ended, else when it was last active."""
-    if session.ended_us is not None:
-        return session.ended_us
-    return session.started_us if session.last_event_us is None else session.last_event_us
 
 
 @dataclass(frozen=True, slots=True)

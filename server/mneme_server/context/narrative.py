@@ -13,9 +13,9 @@ from mneme_server.context.model import (
     Related,
     Suggestion,
     WorkPattern,
-    active_us,
 )
 from mneme_server.context.words import cut, ended
+from mneme_server.events.activity import active_us
 from mneme_server.events.outcome import Outcome
 
 NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."

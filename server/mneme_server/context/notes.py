@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mneme_server.common.masking import NO_MESSAGE, template_of
-from mneme_server.context.model import EventDigest, SessionError, TouchedFile
+from mneme_server.context.model import SessionError, TouchedFile
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.words import cut, own_words, telling, words_of
 from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.events.activity import EventDigest
 from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.model import Session, Severity
 
@@ -48,7 +49,7 @@ def event_pages(
     last_sequence = 0
     while True:
         with memory.read() as unit:
-            page = unit.summaries.digests(session_id, last_sequence, _PAGE)
+            page = unit.activity.digests(session_id, last_sequence, _PAGE)
         yield page
         if len(page) < _PAGE:
             return

@@ -6,13 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.context.model import (
-    EventDigest,
     Handover,
     QueuedSummary,
-    SessionScope,
     SessionSummary,
 )
-from mneme_server.events.model import Event, Session
+from mneme_server.events.activity import ActivityReader
 from mneme_server.events.ports import EventsUnit
 from mneme_server.learn.ports import LessonRepository
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
@@ -30,22 +28,6 @@ class SummaryRepository(Protocol):
         """Insert or replace summaries."""
         ...
 
-    def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
-        """Return a session's events in the order of their sequence, after that one."""
-        ...
-
-    def recorded_us(self, session_id: str) -> int | None:
-        """Return when the session's last event was recorded; None without events."""
-        ...
-
-    def errors_of(self, session_ids: Collection[str], limit: int) -> Mapping[str, Sequence[Event]]:
-        """Return the latest errors of each session, up to `limit`, the latest first."""
-        ...
-
-    def latest(self, scope: SessionScope) -> Session | None:
-        """Return the session that was active last."""
-        ...
-
     def topics(self, session_ids: Collection[str]) -> Sequence[Sequence[str]]:
         """Return the topics of these sessions, in any order; those without a summary are left
         out."""
@@ -53,16 +35,6 @@ class SummaryRepository(Protocol):
 
     def sessions_of(self, doc_ids: Sequence[int]) -> Mapping[int, str]:
         """Return the sessions of documents; those that are gone are left out."""
-        ...
-
-    def count(self, scope: SessionScope) -> int:
-        """Return how many sessions there are."""
-        ...
-
-    def page(
-        self, scope: SessionScope, after: tuple[int, str] | None, limit: int
-    ) -> Sequence[Session]:
-        """Return sessions, latest start first, that come after the key (started_us, id)."""
         ...
 
 
@@ -116,6 +88,11 @@ class SummaryQueue(Protocol):
 
 class ContextUnit(EventsUnit, Protocol):
     """One transaction, as far as context is concerned."""
+
+    @property
+    def activity(self) -> ActivityReader:
+        """What the tenant's sessions held, and when they were active."""
+        ...
 
     @property
     def summaries(self) -> SummaryRepository:

@@ -12,7 +12,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.humanize import ago
 from mneme_server.context.kinds import SESSION
 from mneme_server.context.learned import Learned, bears_on
-from mneme_server.context.model import KeyEvent, PastSession, SessionScope, active_us
+from mneme_server.context.model import KeyEvent, PastSession
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import document_filter, load, nearest, recency, source_ids
 from mneme_server.context.words import cut, telling, without_tokens
@@ -20,6 +20,7 @@ from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.events.activity import ActivityFilter, active_us
 from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Event
@@ -91,7 +92,9 @@ class GetContext:
     recall: Recall
     learned: Learned
 
-    def __call__(self, tenant_id: str, topic: str, scope: SessionScope, limit: int) -> FoundContext:
+    def __call__(
+        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
+    ) -> FoundContext:
         """Return what bears on the topic; sessions by 0.7 relevance and 0.3 recency.
 
         Relevance is recall's score of the session's summary or of its best event, whichever is
@@ -106,7 +109,7 @@ class GetContext:
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
                 sessions = _best(unit, candidates, scope, limit, now)
-                total = unit.summaries.count(scope)
+                total = unit.activity.count(scope)
             sessions = self._with_events(memory, topic, sessions, candidates)
         lessons = self.learned.lessons_on(tenant_id, topic, scope, limit)
         reflections = self.learned.reflections_on(tenant_id, topic, scope, limit)
@@ -114,7 +117,7 @@ class GetContext:
         return FoundContext(sessions, lessons, reflections, total, prompt, words_only)
 
     def _candidates(
-        self, tenant_id: str, topic: str, scope: SessionScope, limit: int
+        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
     ) -> tuple[dict[str, _Candidate], bool]:
         """Return what recall finds, by session, and whether by words only.
 
@@ -132,7 +135,7 @@ class GetContext:
         return candidates, sessions.words_only or events.words_only
 
     def _recalled(
-        self, tenant_id: str, topic: str, scope: SessionScope, kind: MemoryKind, limit: int
+        self, tenant_id: str, topic: str, scope: ActivityFilter, kind: MemoryKind, limit: int
     ) -> Answer:
         filter_ = document_filter(scope, kind)
         if kind == EVENT:
@@ -165,7 +168,7 @@ class SearchSessions:
     recall: Recall
 
     def __call__(
-        self, tenant_id: str, query: str, scope: SessionScope, *, limit: int, min_score: float
+        self, tenant_id: str, query: str, scope: ActivityFilter, *, limit: int, min_score: float
     ) -> tuple[list[FoundSession], Answer]:
         """Return the sessions that fit best, and what recall said."""
         answer = self.recall(
@@ -188,7 +191,7 @@ class SearchSessions:
 def _best(
     unit: ContextUnit,
     candidates: Mapping[str, _Candidate],
-    scope: SessionScope,
+    scope: ActivityFilter,
     limit: int,
     now: int,
 ) -> list[ContextSession]:
@@ -250,7 +253,7 @@ def key_events(
         wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
     stored = unit.events.by_ids([key for ids in wanted.values() for key in ids])
     failed = [past.session.id for past in sessions if past.session.error_count]
-    errors = unit.summaries.errors_of(failed, MAX_KEY_EVENTS)
+    errors = unit.activity.errors_of(failed, MAX_KEY_EVENTS)
     return {
         session_id: _chosen([stored[key] for key in ids if key in stored], errors.get(session_id))
         for session_id, ids in wanted.items()

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.context.kinds import SESSION
-from mneme_server.context.model import PastSession, Related, SessionScope
+from mneme_server.context.model import PastSession, Related
 from mneme_server.context.ports import ContextUnit
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, Selection, TextEmbedder
+from mneme_server.events.activity import ActivityFilter
 
 MIN_SIMILARITY = 0.35
 """About where unrelated summaries end under the default model."""
@@ -31,7 +32,7 @@ DECAY_DAYS = 30.0
 _GATHERED = 5_000
 
 
-def document_filter(scope: SessionScope, kind: MemoryKind = SESSION) -> DocumentFilter:
+def document_filter(scope: ActivityFilter, kind: MemoryKind = SESSION) -> DocumentFilter:
     """Return the filter for the documents of these sessions."""
     return DocumentFilter(
         kinds=frozenset({kind}),
@@ -61,7 +62,7 @@ def source_ids(unit: ContextUnit, index: CorpusIndex, rows: Rows) -> list[str]:
     return [known.get(doc_id, "") for doc_id in doc_ids]
 
 
-def latest(unit: ContextUnit, index: CorpusIndex, scope: SessionScope, limit: int) -> list[str]:
+def latest(unit: ContextUnit, index: CorpusIndex, scope: ActivityFilter, limit: int) -> list[str]:
     """Return the sessions with a summary that were active last, the latest first."""
     rows = np.flatnonzero(index.select(document_filter(scope)).mask)
     times, doc_ids = index.columns.timestamp_us[rows], index.columns.doc_id[rows]
@@ -107,7 +108,7 @@ def related_to(
     unit: ContextUnit,
     index: CorpusIndex,
     vector: Matrix,
-    scope: SessionScope,
+    scope: ActivityFilter,
     *,
     without: str,
     min_similarity: float,

@@ -16,12 +16,13 @@ from mneme_server.context.handover import (
     sorted_by_priority,
 )
 from mneme_server.context.kinds import SESSION
-from mneme_server.context.model import Handover, SessionScope
+from mneme_server.context.model import Handover
 from mneme_server.context.notes import SessionNotes, duration_s, event_pages
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.summaries import session_document, summarize
 from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.sessions import session_not_found
@@ -107,7 +108,7 @@ def _chosen(unit: ContextUnit, given: Handover) -> str:
     Raises:
         NotFound: there is none, and nothing is given.
     """
-    last = unit.summaries.latest(SessionScope(project=given.project, agent_id=given.agent_id))
+    last = unit.activity.latest(ActivityFilter(project=given.project, agent_id=given.agent_id))
     if last is None:
         if given.has_content:
             return new_id()
@@ -119,7 +120,7 @@ def _chosen(unit: ContextUnit, given: Handover) -> str:
     known = unit.handovers.get_many([last.id]).get(last.id)
     if known is None or last.status == SessionStatus.ACTIVE or not given.has_content:
         return last.id
-    recorded_us = unit.summaries.recorded_us(last.id) or 0
+    recorded_us = unit.activity.recorded_us(last.id) or 0
     if recorded_us > known.created_us or _same_given(known, given):
         return last.id
     return new_id()

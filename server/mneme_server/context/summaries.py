@@ -15,13 +15,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
 from mneme_server.common.humanize import lasting
 from mneme_server.context.kinds import SESSION
-from mneme_server.context.model import (
-    Handover,
-    QueuedSummary,
-    SessionError,
-    SessionSummary,
-    active_us,
-)
+from mneme_server.context.model import Handover, QueuedSummary, SessionError, SessionSummary
 from mneme_server.context.notes import (
     MAX_TOOL_SEQUENCE,
     MESSAGE_CHARS,
@@ -34,6 +28,7 @@ from mneme_server.context.words import area_words, cut, error_topics, frequent_w
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.events.activity import active_us
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.outcome import Outcome, outcome_of
 from mneme_server.events.summary_schedule import LATE_US
@@ -283,7 +278,7 @@ class SummaryWorker(TenantWorker):
         sessions = unit.sessions.get_many([item.session_id for item in queued])
         for session in sessions.values():
             if session.status == SessionStatus.ACTIVE:
-                recorded = unit.summaries.recorded_us(session.id)
+                recorded = unit.activity.recorded_us(session.id)
                 idle_at = (session.started_us if recorded is None else recorded) + self._idle_us
                 if idle_at > now:
                     later[session.id] = idle_at

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mneme_server.context.model import PastSession, SessionScope
+from mneme_server.context.model import PastSession
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import (
     MIN_SIMILARITY,
@@ -20,6 +20,7 @@ from mneme_server.context.sessions import (
 )
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, TextEmbedder
 from mneme_server.corpus.tenant import Tenants
+from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.model import Session
 
 _NO_ROWS: Rows = np.empty(0, np.int64)
@@ -51,7 +52,7 @@ class GetTimeline:
     def __call__(
         self,
         tenant_id: str,
-        scope: SessionScope,
+        scope: ActivityFilter,
         after: tuple[int, str] | None,
         limit: int,
         links: int,
@@ -63,7 +64,7 @@ class GetTimeline:
         summary: the cost grows with the page, not with the project's past.
         """
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            sessions = unit.summaries.page(scope, after, limit)
+            sessions = unit.activity.page(scope, after, limit)
             known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
             index = memory.index
@@ -96,7 +97,7 @@ def _earlier(
     index: CorpusIndex, session: Session, vector: Matrix, links: int
 ) -> tuple[Rows, Scores]:
     """Return the rows of the sessions that one goes back to, with their cosines."""
-    scope = SessionScope(project=session.project)
+    scope = ActivityFilter(project=session.project)
     earlier = before(index.select(document_filter(scope)), index, session.started_us)
     rows, cosines = nearest(index, vector, earlier, links)
     near = cosines >= MIN_SIMILARITY

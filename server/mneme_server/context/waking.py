@@ -15,7 +15,6 @@ from mneme_server.context.model import (
     Evidence,
     PastSession,
     Related,
-    SessionScope,
     Suggestion,
     WorkPattern,
 )
@@ -26,6 +25,7 @@ from mneme_server.context.sessions import MIN_SIMILARITY, latest, load, related_
 from mneme_server.context.words import cut
 from mneme_server.corpus.ports import CorpusIndex, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.events.activity import ActivityFilter
 
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
@@ -71,7 +71,7 @@ class WakeUp:
         compared with it.
         """
         now = now_us()
-        scope = SessionScope(project=project, agent_id=agent_id)
+        scope = ActivityFilter(project=project, agent_id=agent_id)
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
                 last = _last(unit, memory.index, scope)
@@ -111,7 +111,7 @@ class WakeUp:
         return _narrated(woken, now)
 
 
-def _last(unit: ContextUnit, index: CorpusIndex, scope: SessionScope) -> PastSession | None:
+def _last(unit: ContextUnit, index: CorpusIndex, scope: ActivityFilter) -> PastSession | None:
     """Return the session that was handed over last; else the one with a summary that ended last."""
     handover = unit.handovers.last(scope.project, scope.agent_id)
     if handover is not None:
@@ -124,7 +124,7 @@ def _last(unit: ContextUnit, index: CorpusIndex, scope: SessionScope) -> PastSes
 
 
 def _later(
-    unit: ContextUnit, index: CorpusIndex, scope: SessionScope, last: PastSession
+    unit: ContextUnit, index: CorpusIndex, scope: ActivityFilter, last: PastSession
 ) -> list[PastSession]:
     """Return sessions that were active after the last handover and left none."""
     if last.handover is None:
@@ -138,9 +138,9 @@ def _later(
 def _topics(memory: OpenTenant[ContextUnit], project: str, compared: int) -> Topics:
     """Return what the project's sessions are about; of all, where those are all of its."""
     with memory.read() as unit:
-        ids = latest(unit, memory.index, SessionScope(project=project), _TOPICS_OF)
+        ids = latest(unit, memory.index, ActivityFilter(project=project), _TOPICS_OF)
         if project and len(ids) <= compared:
-            ids = latest(unit, memory.index, SessionScope(), _TOPICS_OF)
+            ids = latest(unit, memory.index, ActivityFilter(), _TOPICS_OF)
         found = unit.summaries.topics(ids)
     counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
     return Topics(len(found), counts)

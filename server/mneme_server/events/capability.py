@@ -12,6 +12,7 @@ from mneme_server.events.recording import RecordEvents
 from mneme_server.events.service import EventServicer
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.settings import SessionSettings
+from mneme_server.events.store.activity import SqlActivity
 from mneme_server.events.store.details import EVENT_DETAILS
 from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
@@ -55,5 +56,6 @@ CAPABILITY = Capability(
         "events": SqlEvents,
         "agents": SqlAgents,
         "history": SqlHistory,
+        "activity": SqlActivity,
     },
 )

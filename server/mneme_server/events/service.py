@@ -75,7 +75,7 @@ class EventServicer:
         )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(
-            receipts=[_receipt(receipt) for receipt in receipts],
+            receipts=self._foreground.each(_receipt, receipts),
             recorded_count=len(receipts) - duplicates,
             duplicate_count=duplicates,
         )

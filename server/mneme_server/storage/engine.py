@@ -140,6 +140,12 @@ def _engine(
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+        try:
+            prepare(connection)
+        except UnicodeDecodeError as error:
+            raise unspeakable(path) from error
+
+    def prepare(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}")
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
@@ -161,6 +167,8 @@ def _engine(
     @event.listens_for(engine, "handle_error")
     def translate(context: ExceptionContext) -> MnemeError | None:
         original = context.original_exception
+        if isinstance(original, UnicodeDecodeError):
+            return unspeakable(path)
         if not isinstance(original, sqlite3.Error):
             return None
         return not_utf8(original) or domain_error(original, path, read_only=read_only)
@@ -220,6 +228,15 @@ def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeE
             retry_after_s=_IO_RETRY_S,
         )
     return None
+
+
+def unspeakable(path: Path) -> DataLoss:
+    """Return the error for a database of which SQLite quotes what is no UTF-8, e.g. of its schema:
+    Python cannot even make an exception of that."""
+    return DataLoss(
+        f"the database file {_short(path)} is damaged (what SQLite says of it is not UTF-8);"
+        " restore it from a backup"
+    )
 
 
 def _short(path: Path) -> str:

@@ -19,7 +19,7 @@ from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, Table, Text
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE, damaged, require_enum, require_times
-from mneme_server.storage.engine import address_of
+from mneme_server.storage.engine import address_of, unspeakable
 from mneme_server.storage.reading import lenient_text
 from mneme_server.storage.schema import metadata
 
@@ -50,6 +50,8 @@ def first_damage(path: Path) -> DataLoss | None:
                     return loss
     except sqlite3.DatabaseError as error:
         return DataLoss(f"the tenant's database is damaged ({error}); restore a backup")
+    except UnicodeDecodeError:
+        return unspeakable(path)
     return None
 
 

@@ -18,7 +18,7 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.engine import Database
 from mneme_server.storage.migrate import migrate, schema_versions
 from mneme_server.storage.unit import CORE_MIGRATIONS
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 FIRST = """
 from alembic import op
@@ -52,6 +52,16 @@ revision = "0002"
 down_revision = "0001"
 def upgrade():
     op.execute("DELETE FROM parents")
+"""
+
+
+NOTES = """
+from alembic import op
+revision = "notes_0001"
+down_revision = None
+branch_labels = ("notes",)
+def upgrade():
+    op.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY)")
 """
 
 
@@ -111,6 +121,54 @@ def test_a_database_from_a_newer_version_is_refused_with_what_to_do(
         migrate(database, _revisions(tmp_path / "old", FIRST))
     assert refused.value.reason is Reason.SCHEMA_ERROR
     assert refused.value.metadata == {"schema": "0002", "newest_known_schema": "0001"}
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """The revisions of a branch."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "notes_0001_first.py").write_text(NOTES)
+    return folder
+
+
+def test_a_branch_is_added_to_a_new_database_and_to_one_that_is_in_use(
+    tmp_path: Path, database: Database, notes: Path
+) -> None:
+    trunk = _revisions(tmp_path / "trunk", FIRST)
+    migrate(database, trunk)
+    migrate(database, trunk, notes)
+    assert {"parents", "notes"} <= _schema(database).keys()
+    migrate(database, _revisions(tmp_path / "newer", FIRST, SECOND), notes)
+    with database.read() as connection:
+        assert schema_versions(connection) == {"0002", "notes_0001"}
+    new = Database(tmp_path / "new.db")
+    try:
+        migrate(new, trunk, notes)
+        assert {"parents", "notes"} <= _schema(new).keys()
+    finally:
+        new.close()
+
+
+def test_a_database_with_the_tables_of_a_capability_that_is_missing_is_refused(
+    tmp_path: Path, database: Database, notes: Path
+) -> None:
+    trunk = _revisions(tmp_path / "trunk", FIRST)
+    migrate(database, trunk, notes)
+    with pytest.raises(FailedPrecondition, match="notes_0001"):
+        migrate(database, trunk)
+
+
+def test_opening_a_database_that_is_up_to_date_costs_one_select_with_any_number_of_branches(
+    tmp_path: Path, database: Database, notes: Path
+) -> None:
+    trunk = _revisions(tmp_path / "trunk", FIRST)
+    migrate(database, trunk, notes)
+    said: list[str] = []
+    for engine in (database.reader, database.writer):
+        event.listen(engine, "before_cursor_execute", lambda *given: said.append(given[2]))
+    migrate(database, trunk, notes)
+    assert said == ["BEGIN", "SELECT version_num FROM alembic_version"]
 
 
 def test_databases_are_migrated_side_by_side(tmp_path: Path) -> None:

@@ -6,15 +6,10 @@ import json
 from typing import Any
 
 from mneme_server.context.handover import handover_text
-from mneme_server.context.model import (
-    EventDigest,
-    Handover,
-    PastSession,
-    SessionSummary,
-    Todo,
-)
+from mneme_server.context.model import Handover, PastSession, SessionSummary, Todo
 from mneme_server.context.notes import SessionNotes
 from mneme_server.context.summaries import summarize
+from mneme_server.events.activity import EventDigest
 from mneme_server.events.event_types import EventType
 from mneme_server.events.model import Session, SessionStatus, Severity
 

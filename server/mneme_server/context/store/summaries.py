@@ -7,43 +7,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Row,
-    Select,
-    case,
     delete,
     func,
-    or_,
     select,
-    tuple_,
     update,
 )
 
 from mneme_server.common.stored import reads
-from mneme_server.context.model import (
-    EventDigest,
-    QueuedSummary,
-    SessionError,
-    SessionScope,
-    SessionSummary,
-    TouchedFile,
-)
+from mneme_server.context.model import QueuedSummary, SessionError, SessionSummary, TouchedFile
 from mneme_server.context.store.tables import session_summaries, summary_queue
-from mneme_server.events.event_types import ERROR_TYPES, Part, playing
-from mneme_server.events.model import Event, Session, Severity
 from mneme_server.events.outcome import Outcome
-from mneme_server.events.store.records import event_of, session_of
-from mneme_server.events.store.tables import events, sessions
-from mneme_server.storage.reading import read_rows
-from mneme_server.storage.rows import chunks, equal_where_given, read_with, unindexed, upsert
+from mneme_server.storage.rows import chunks, read_with, unindexed, upsert
 from mneme_server.storage.tables import documents
-
-_MAX_PAYLOAD = 65_536
-"""Characters of a payload that a summary looks into."""
-_TEXT_CHARS = 2_000
-_TOLD_BY_PAYLOAD = (Part.CALL, Part.TALK, Part.REPLY, Part.NOTE)
-_WITHOUT_PAYLOAD = sorted(playing(*(part for part in Part if part not in _TOLD_BY_PAYLOAD)))
 
 
 class SqlSummaries:
@@ -71,69 +48,6 @@ class SqlSummaries:
         rows = [_summary_row(summary, self._tenant_id) for summary in summaries]
         self._connection.execute(upsert(session_summaries, keep=("created_at",)), rows)
 
-    def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
-        wanted = events.c.event_type.not_in(_WITHOUT_PAYLOAD) & (
-            func.length(events.c.payload) <= _MAX_PAYLOAD
-        )
-        query = (
-            select(
-                events.c.id,
-                events.c.sequence,
-                events.c.event_type,
-                events.c.severity,
-                events.c.timestamp,
-                func.substr(events.c.text, 1, _TEXT_CHARS),
-                events.c.name,
-                events.c.call_id,
-                func.substr(events.c.error, 1, _TEXT_CHARS),
-                events.c.model,
-                case((wanted, events.c.payload), else_=""),
-            )
-            .where(
-                events.c.tenant_id == self._tenant_id,
-                events.c.session_id == session_id,
-                events.c.sequence > after,
-            )
-            .order_by(events.c.sequence)
-            .limit(limit)
-        )
-        return [EventDigest(*row) for row in self._connection.execute(query)]
-
-    def recorded_us(self, session_id: str) -> int | None:
-        query = (
-            select(events.c.recorded_at)
-            .where(events.c.tenant_id == self._tenant_id, events.c.session_id == session_id)
-            .order_by(events.c.sequence.desc())
-            .limit(1)
-        )
-        return self._connection.execute(query).scalar_one_or_none()
-
-    def errors_of(self, session_ids: Collection[str], limit: int) -> dict[str, list[Event]]:
-        is_error = or_(
-            events.c.event_type.in_(sorted(ERROR_TYPES)),
-            events.c.severity >= int(Severity.ERROR),
-        )
-        found: dict[str, list[Event]] = {}
-        for session_id in session_ids:
-            query = (
-                select(events)
-                .where(
-                    events.c.tenant_id == self._tenant_id,
-                    events.c.session_id == session_id,
-                    is_error,
-                )
-                .order_by(events.c.sequence.desc())
-                .limit(limit)
-            )
-            found[session_id] = read_rows(self._connection, query, event_of, kind="event")
-        return found
-
-    def latest(self, scope: SessionScope) -> Session | None:
-        query = self._scoped(select(sessions), scope)
-        query = query.order_by(_active_at().desc(), sessions.c.id.desc()).limit(1)
-        row = self._connection.execute(query).first()
-        return None if row is None else session_of(row)
-
     def topics(self, session_ids: Collection[str]) -> Sequence[Sequence[str]]:
         found: list[Sequence[str]] = []
         for some in chunks(session_ids):
@@ -154,28 +68,6 @@ class SqlSummaries:
             )
             found |= {row.doc_id: row.source_id for row in self._connection.execute(query)}
         return found
-
-    def count(self, scope: SessionScope) -> int:
-        query = self._scoped(select(func.count()).select_from(sessions), scope)
-        return int(self._connection.execute(query).scalar_one())
-
-    def page(
-        self, scope: SessionScope, after: tuple[int, str] | None, limit: int
-    ) -> Sequence[Session]:
-        query = self._scoped(select(sessions), scope)
-        if after is not None:
-            query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
-        query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
-        return read_rows(self._connection, query, session_of, kind="session")
-
-    def _scoped(self, query: Select[Any], scope: SessionScope) -> Select[Any]:
-        conditions: list[ColumnElement[bool]] = [sessions.c.tenant_id == self._tenant_id]
-        conditions += equal_where_given(sessions.c, scope, ("user_id", "agent_id", "project"))
-        if scope.start_us is not None:
-            conditions.append(_active_at() >= scope.start_us)
-        if scope.end_us is not None:
-            conditions.append(_active_at() < scope.end_us)
-        return query.where(*conditions)
 
 
 class SqlSummaryQueue:
@@ -237,11 +129,6 @@ _REQUEST = (
     " VALUES (?, ?, ?, 0, '') ON CONFLICT (tenant_id, session_id) DO UPDATE"
     " SET due_at = excluded.due_at WHERE excluded.due_at < summary_queue.due_at"
 )
-
-
-def _active_at() -> ColumnElement[int]:
-    """When a session ended, else was last active: `context.model.active_us` in SQL."""
-    return func.coalesce(sessions.c.ended_at, sessions.c.last_event_at, sessions.c.started_at)
 
 
 @reads("summary", "session_id")

@@ -1,0 +1,120 @@
+"""What sessions held, and when they were active, from a tenant's database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select, tuple_
+
+from mneme_server.events.activity import ActivityFilter, EventDigest
+from mneme_server.events.event_types import ERROR_TYPES, Part, playing
+from mneme_server.events.model import Event, Session, Severity
+from mneme_server.events.store.records import event_of, session_of
+from mneme_server.events.store.tables import events, sessions
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import equal_where_given
+
+_MAX_PAYLOAD = 65_536
+"""Characters of a payload that a summary looks into."""
+_TEXT_CHARS = 2_000
+_TOLD_BY_PAYLOAD = (Part.CALL, Part.TALK, Part.REPLY, Part.NOTE)
+_WITHOUT_PAYLOAD = sorted(playing(*(part for part in Part if part not in _TOLD_BY_PAYLOAD)))
+
+
+class SqlActivity:
+    """Implements `events.activity.ActivityReader`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
+        wanted = events.c.event_type.not_in(_WITHOUT_PAYLOAD) & (
+            func.length(events.c.payload) <= _MAX_PAYLOAD
+        )
+        query = (
+            select(
+                events.c.id,
+                events.c.sequence,
+                events.c.event_type,
+                events.c.severity,
+                events.c.timestamp,
+                func.substr(events.c.text, 1, _TEXT_CHARS),
+                events.c.name,
+                events.c.call_id,
+                func.substr(events.c.error, 1, _TEXT_CHARS),
+                events.c.model,
+                case((wanted, events.c.payload), else_=""),
+            )
+            .where(
+                events.c.tenant_id == self._tenant_id,
+                events.c.session_id == session_id,
+                events.c.sequence > after,
+            )
+            .order_by(events.c.sequence)
+            .limit(limit)
+        )
+        return [EventDigest(*row) for row in self._connection.execute(query)]
+
+    def recorded_us(self, session_id: str) -> int | None:
+        query = (
+            select(events.c.recorded_at)
+            .where(events.c.tenant_id == self._tenant_id, events.c.session_id == session_id)
+            .order_by(events.c.sequence.desc())
+            .limit(1)
+        )
+        return self._connection.execute(query).scalar_one_or_none()
+
+    def errors_of(self, session_ids: Collection[str], limit: int) -> dict[str, list[Event]]:
+        is_error = or_(
+            events.c.event_type.in_(sorted(ERROR_TYPES)),
+            events.c.severity >= int(Severity.ERROR),
+        )
+        found: dict[str, list[Event]] = {}
+        for session_id in session_ids:
+            query = (
+                select(events)
+                .where(
+                    events.c.tenant_id == self._tenant_id,
+                    events.c.session_id == session_id,
+                    is_error,
+                )
+                .order_by(events.c.sequence.desc())
+                .limit(limit)
+            )
+            found[session_id] = read_rows(self._connection, query, event_of, kind="event")
+        return found
+
+    def latest(self, scope: ActivityFilter) -> Session | None:
+        query = self._scoped(select(sessions), scope)
+        query = query.order_by(_active_at().desc(), sessions.c.id.desc()).limit(1)
+        row = self._connection.execute(query).first()
+        return None if row is None else session_of(row)
+
+    def count(self, scope: ActivityFilter) -> int:
+        query = self._scoped(select(func.count()).select_from(sessions), scope)
+        return int(self._connection.execute(query).scalar_one())
+
+    def page(
+        self, scope: ActivityFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Session]:
+        query = self._scoped(select(sessions), scope)
+        if after is not None:
+            query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
+        query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
+        return read_rows(self._connection, query, session_of, kind="session")
+
+    def _scoped(self, query: Select[Any], scope: ActivityFilter) -> Select[Any]:
+        conditions: list[ColumnElement[bool]] = [sessions.c.tenant_id == self._tenant_id]
+        conditions += equal_where_given(sessions.c, scope, ("user_id", "agent_id", "project"))
+        if scope.start_us is not None:
+            conditions.append(_active_at() >= scope.start_us)
+        if scope.end_us is not None:
+            conditions.append(_active_at() < scope.end_us)
+        return query.where(*conditions)
+
+
+def _active_at() -> ColumnElement[int]:
+    """When a session ended, else was last active: `events.activity.active_us` in SQL."""
+    return func.coalesce(sessions.c.ended_at, sessions.c.last_event_at, sessions.c.started_at)
