@@ -11,6 +11,7 @@ import grpc
 import numpy as np
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.common import deadline
 from mneme_server.corpus.live_index import CorpusChange, LiveIndex
@@ -135,6 +136,23 @@ def test_a_batch_whose_caller_left_before_it_was_indexed_is_found_all_the_same(
         eventually(lambda: recall(api, "hello").searched_count, lambda found: found == 501)
     with server.application.runtime.tenants.open(api.tenant_id) as memory:
         assert not memory.index.partial
+
+
+def test_lessons_whose_caller_left_while_they_waited_are_not_brought_in(
+    server: LocalServer,
+) -> None:
+    api = server.keys.tenant()
+    record(api, event("hello"))
+    lessons = [learn_pb.Lesson(id="l1", title="Ports", content="Use port 0 in tests.")]
+    with server.application.runtime.tenants.open(api.tenant_id) as memory, memory.write():
+        leaving = api.learn.ImportLessons.future(
+            learn_pb.ImportLessonsRequest(lessons=lessons), timeout=0.3
+        )
+        with pytest.raises(grpc.RpcError) as refused:
+            leaving.result()
+        assert refused.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    record(api, event("hello again"))
+    assert not api.learn.ListLessons(learn_pb.ListLessonsRequest()).lessons
 
 
 def batch_of(count: int) -> events_pb.RecordEventsRequest:

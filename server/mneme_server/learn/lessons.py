@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mneme_server.common import deadline
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import Aborted, AlreadyExists, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
@@ -188,6 +189,7 @@ class Lessons:
         vectors = self.embedder.embed([lesson.text for lesson in given])
         report = ImportReport([lesson.id for lesson in given])
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
                 memory.require_room(len(given))
             stored = unit.lessons.get_many(report.lesson_ids)
