@@ -47,7 +47,9 @@ class MnemeError(Exception):
     Args:
         message: what is wrong and what to do, for the caller's eyes.
         reason: the machine-readable reason; each class has its usual one.
-        field: the request's field that is at fault, as a path ("events[3].payload"), if one is.
+        field: what the caller gave that is at fault, if one thing is. A use case names it in its
+            own words ("id"), a service by the path in its request ("events[3].id").
+        item: which of several things given, from 0, where `field` is one of each.
         metadata: further facts for machines, e.g. how much of a stream was recorded.
         retry_after_s: when a retry may succeed, in seconds; None when it will not help.
     """
@@ -60,6 +62,7 @@ class MnemeError(Exception):
         *,
         reason: Reason | None = None,
         field: str | None = None,
+        item: int | None = None,
         metadata: Mapping[str, str] | None = None,
         retry_after_s: float | None = None,
     ) -> None:
@@ -67,6 +70,7 @@ class MnemeError(Exception):
         self.message = message
         self.reason = reason or self.default_reason
         self.field = field
+        self.item = item
         self.metadata = dict(metadata or {})
         self.retry_after_s = retry_after_s
 

@@ -269,5 +269,6 @@ def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> No
             f"event {event.id} is recorded with other content"
             f" ({', '.join(name.removesuffix('_json') for name in differing)}); events never"
             " change, choose a new id",
-            field=f"events[{index}].id",
+            field="id",
+            item=index,
         )

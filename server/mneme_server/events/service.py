@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator
 
@@ -19,9 +18,9 @@ from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.batches import Batches, BatchLimits, taken_within
 from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import stored_time
+from mneme_server.transport.fields import fields
 from mneme_server.transport.paging import Pages
 
-_PLACE_IN_BATCH = re.compile(r"events\[(\d+)\]")
 _LAST_CURSOR = 2**63 - 1
 
 
@@ -67,12 +66,14 @@ class EventServicer:
 
     def RecordEvents(self, request: pb.RecordEventsRequest, call: Call) -> pb.RecordEventsResponse:
         """Record a batch of events."""
-        receipts = self._record_events(
-            call.tenant,
-            self._foreground.each(_new_event, list(enumerate(request.events))),
-            wait_indexed=request.wait_indexed,
-            time_left_s=call.time_left,
-        )
+        new_events = self._foreground.each(_new_event, list(enumerate(request.events)))
+        with fields(id="events[{item}].id"):
+            receipts = self._record_events(
+                call.tenant,
+                new_events,
+                wait_indexed=request.wait_indexed,
+                time_left_s=call.time_left,
+            )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(
             receipts=self._foreground.each(_receipt, receipts),
@@ -209,12 +210,9 @@ def _locate(error: MnemeError, start: int) -> None:
 
     `start` is the place of the batch's first event in the stream.
     """
-    place = _PLACE_IN_BATCH.match(error.field or "")
-    if place is None or error.field is None:
-        return
-    error.metadata["message_index"] = str(start + int(place[1]))
-    error.field = "event" + error.field[place.end() :]
-    error.message = error.message.replace(place[0], "event")
+    if error.item is not None:
+        error.metadata["message_index"] = str(start + error.item)
+        error.field = f"event.{error.field}"
 
 
 def _cursor(text: str) -> int | None:

@@ -108,9 +108,7 @@ class Knowledge:
 def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
     known = unit.knowledge.get_many([entry.id]).get(entry.id)
     if known is not None and not known.same_content(entry):
-        raise AlreadyExists(
-            f"knowledge entry {entry.id!r} exists with other content", field="entry_id"
-        )
+        raise AlreadyExists(f"knowledge entry {entry.id!r} exists with other content", field="id")
     return known
 
 

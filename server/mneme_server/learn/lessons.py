@@ -42,7 +42,7 @@ class Lessons:
             AlreadyExists: the id is taken by a lesson with other content.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is saved.
         """
-        report, saved = self._save(tenant_id, [lesson], OnConflict.FAIL, "lesson_id")
+        report, saved = self._save(tenant_id, [lesson], OnConflict.FAIL)
         return saved[report.lesson_ids[0]]
 
     def get(self, tenant_id: str, lesson_id: str) -> Lesson:
@@ -166,7 +166,7 @@ class Lessons:
                 in.
             FailedPrecondition: the same, and they are more than the queue holds.
         """
-        report, _ = self._save(tenant_id, lessons, on_conflict, "lessons[{}].id")
+        report, _ = self._save(tenant_id, lessons, on_conflict)
         return report
 
     def export(self, tenant_id: str, filter_: LessonFilter) -> Iterator[Lesson]:
@@ -182,7 +182,7 @@ class Lessons:
                 after = page[-1].id
 
     def _save(
-        self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict, field: str
+        self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict
     ) -> tuple[ImportReport, dict[str, Lesson]]:
         now = now_us()
         given = [_completed(lesson, now) for lesson in lessons]
@@ -207,7 +207,9 @@ class Lessons:
                     continue
                 elif on_conflict == OnConflict.FAIL:
                     raise AlreadyExists(
-                        f"lesson {lesson.id!r} exists with other content", field=field.format(row)
+                        f"lesson {lesson.id!r} exists with other content",
+                        field="id",
+                        item=row,
                     )
                 else:
                     report.replaced += 1
@@ -247,7 +249,7 @@ def _existing(unit: LessonsUnit, lesson_id: str, etag: str = "") -> Lesson:
     """Return the lesson, which must still have this etag, if one is given."""
     lesson = unit.lessons.get_many([lesson_id]).get(lesson_id)
     if lesson is None:
-        raise NotFound(f"there is no lesson {lesson_id!r}", field="lesson_id")
+        raise NotFound(f"there is no lesson {lesson_id!r}", field="id")
     if etag and etag != lesson.etag:
         raise Aborted(
             f"lesson {lesson_id!r} has changed: {etag!r} is not its etag any more; read the lesson"
@@ -258,7 +260,7 @@ def _existing(unit: LessonsUnit, lesson_id: str, etag: str = "") -> Lesson:
 
 def _require_active(lesson: Lesson) -> None:
     if lesson.archived_us is not None:
-        raise FailedPrecondition(f"lesson {lesson.id!r} is archived", field="lesson.id")
+        raise FailedPrecondition(f"lesson {lesson.id!r} is archived", field="id")
 
 
 def _document(lesson: Lesson) -> Document:

@@ -173,7 +173,7 @@ def _require_same(known: Reflection, given: Reflection) -> None:
     if differing:
         raise AlreadyExists(
             f"reflection {known.id!r} exists with another {', '.join(differing)}",
-            field="reflection_id",
+            field="id",
         )
 
 

@@ -8,6 +8,7 @@ from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.knowledge_model import KnowledgeType
 from mneme_server.learn.messages import knowledge as convert
 from mneme_server.transport.call import Call
+from mneme_server.transport.fields import fields
 
 
 class KnowledgeCalls:
@@ -17,7 +18,8 @@ class KnowledgeCalls:
 
     def LogKnowledge(self, request: pb.LogKnowledgeRequest, call: Call) -> pb.LogKnowledgeResponse:
         """Log one line of experience."""
-        entry, duplicate = self._knowledge.log(call.tenant, convert.new_entry(request))
+        with fields(id="entry_id"):
+            entry, duplicate = self._knowledge.log(call.tenant, convert.new_entry(request))
         return pb.LogKnowledgeResponse(entry=convert.entry(entry), duplicate=duplicate)
 
     def QueryKnowledge(

@@ -11,6 +11,7 @@ from mneme_server.learn.lesson_model import OnConflict
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.messages import lessons as convert
 from mneme_server.transport.call import Call
+from mneme_server.transport.fields import fields
 from mneme_server.transport.masks import named_fields
 from mneme_server.transport.paging import Pages, fitting
 from mneme_server.transport.validation import validate
@@ -23,12 +24,14 @@ class LessonCalls:
 
     def CreateLesson(self, request: pb.CreateLessonRequest, call: Call) -> pb.CreateLessonResponse:
         """Save a lesson."""
-        saved = self._lessons.create(call.tenant, convert.new_lesson(request))
+        with fields(id="lesson_id"):
+            saved = self._lessons.create(call.tenant, convert.new_lesson(request))
         return pb.CreateLessonResponse(lesson=convert.lesson(saved))
 
     def GetLesson(self, request: pb.GetLessonRequest, call: Call) -> pb.GetLessonResponse:
         """Return a lesson and count the access."""
-        lesson = self._lessons.get(call.tenant, request.lesson_id)
+        with fields(id="lesson_id"):
+            lesson = self._lessons.get(call.tenant, request.lesson_id)
         return pb.GetLessonResponse(lesson=convert.lesson(lesson))
 
     def ListLessons(self, request: pb.ListLessonsRequest, call: Call) -> pb.ListLessonsResponse:
@@ -70,35 +73,39 @@ class LessonCalls:
         named = named_fields(request)
         validate(convert.changed_fields_only(request.lesson, named), prefix="lesson")
         changes = convert.lesson_changes(request.lesson, named)
-        lesson = self._lessons.update(
-            call.tenant, request.lesson.id, changes, etag=request.lesson.etag
-        )
+        with fields(id="lesson.id"):
+            lesson = self._lessons.update(
+                call.tenant, request.lesson.id, changes, etag=request.lesson.etag
+            )
         return pb.UpdateLessonResponse(lesson=convert.lesson(lesson))
 
     def DeleteLesson(self, request: pb.DeleteLessonRequest, call: Call) -> pb.DeleteLessonResponse:
         """Archive a lesson."""
-        lesson = self._lessons.archive(call.tenant, request.lesson_id, etag=request.etag)
+        with fields(id="lesson_id"):
+            lesson = self._lessons.archive(call.tenant, request.lesson_id, etag=request.etag)
         return pb.DeleteLessonResponse(lesson=convert.lesson(lesson))
 
     def UndeleteLesson(
         self, request: pb.UndeleteLessonRequest, call: Call
     ) -> pb.UndeleteLessonResponse:
         """Bring an archived lesson back."""
-        lesson = self._lessons.restore(call.tenant, request.lesson_id, etag=request.etag)
+        with fields(id="lesson_id"):
+            lesson = self._lessons.restore(call.tenant, request.lesson_id, etag=request.etag)
         return pb.UndeleteLessonResponse(lesson=convert.lesson(lesson))
 
     def ImportLessons(
         self, request: pb.ImportLessonsRequest, call: Call
     ) -> pb.ImportLessonsResponse:
         """Bring in lessons."""
-        report = self._lessons.import_(
-            call.tenant,
-            [
-                convert.imported_lesson(lesson, f"lessons[{i}]")
-                for i, lesson in enumerate(request.lessons)
-            ],
-            OnConflict(request.on_conflict),
-        )
+        with fields(id="lessons[{item}].id"):
+            report = self._lessons.import_(
+                call.tenant,
+                [
+                    convert.imported_lesson(lesson, f"lessons[{i}]")
+                    for i, lesson in enumerate(request.lessons)
+                ],
+                OnConflict(request.on_conflict),
+            )
         return pb.ImportLessonsResponse(
             created_count=report.created,
             replaced_count=report.replaced,

@@ -8,6 +8,7 @@ from mneme_server.learn.messages import reflections as convert
 from mneme_server.learn.reflection_model import ReflectionFilter, prompt_of
 from mneme_server.learn.reflections import Reflections
 from mneme_server.transport.call import Call
+from mneme_server.transport.fields import fields
 from mneme_server.transport.paging import Pages
 
 
@@ -20,7 +21,8 @@ class ReflectionCalls:
         self, request: pb.StoreReflectionRequest, call: Call
     ) -> pb.StoreReflectionResponse:
         """Store a reflection."""
-        stored, pruned = self._reflections.store(call.tenant, convert.new_reflection(request))
+        with fields(id="reflection_id"):
+            stored, pruned = self._reflections.store(call.tenant, convert.new_reflection(request))
         return pb.StoreReflectionResponse(
             reflection=convert.reflection(stored), pruned_count=pruned
         )
