@@ -5,15 +5,16 @@ from __future__ import annotations
 from unittest.mock import MagicMock, call
 
 import numpy as np
-from mneme_server.corpus.document import Document, Scope
+from mneme_server.corpus.document import Document
 from mneme_server.corpus.live_index import CorpusChange, LiveIndex, Steps, do_at_once
 from mneme_server.corpus.ports import VectorBatch
+from mneme_server.events.kinds import EVENT
 
 VECTORS = VectorBatch(np.array([1]), np.array([1]), np.zeros((1, 4), np.float32))
 
 
 def documents(count: int) -> list[Document]:
-    return [Document(n, Scope.EVENT, f"e{n}", "text", n) for n in range(1, count + 1)]
+    return [Document(n, EVENT, f"e{n}", "text", n) for n in range(1, count + 1)]
 
 
 def test_a_large_change_is_applied_by_turns_in_steps_that_keep_its_order() -> None:

@@ -7,7 +7,6 @@ import re
 import pytest
 from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import options_pb2
-from mneme_server.corpus.document import FAILED, SPOKEN
 from mneme_server.events.event_types import (
     ERROR_TYPES,
     KNOWN,
@@ -17,6 +16,7 @@ from mneme_server.events.event_types import (
     traits_of,
     type_named,
 )
+from mneme_server.events.kinds import EVENT
 
 FIELD = pb.NewEvent.DESCRIPTOR.fields_by_name["event_type"]
 
@@ -31,8 +31,8 @@ def test_every_number_of_the_first_hashes_stands_for_one_name() -> None:
 
 
 def test_what_recall_takes_as_said_and_as_failed_are_known_types() -> None:
-    assert FAILED == ERROR_TYPES
-    assert SPOKEN - {""} <= set(KNOWN)
+    assert EVENT.failed == ERROR_TYPES
+    assert EVENT.spoken - {""} <= set(KNOWN)
 
 
 @pytest.mark.parametrize("said", ["tool_error", "TOOL_ERROR", "Tool_Error"])
