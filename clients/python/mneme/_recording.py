@@ -29,7 +29,8 @@ class RecordsAll(SyncCaller):
         the ids that the events have or are given here, so that nothing is lost or doubled.
 
         Args:
-            events: the events; they are asked for as fast as the server takes them.
+            events: the events, in the asynchronous client also from an asynchronous iterable; they
+                are asked for as fast as the server takes them.
             on_acknowledged: called with the counts so far when more has become durable.
             timeout: seconds for all of it; None: no limit. A broken stream is resumed for as long
                 as the client waits for a call, counted from the last acknowledgement.

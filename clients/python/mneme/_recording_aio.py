@@ -93,7 +93,21 @@ class AsyncRecordsAll(AsyncCaller):
         on_acknowledged: OnAcknowledged | None = None,
         timeout: float | None = None,
     ) -> Recorded:
-        """As `MnemeClient.record_all`; the events may come from an asynchronous iterable, too."""
+        """Record any number of events by `stream_events`, and resume when the stream breaks off.
+
+        What the server has not acknowledged is kept (2,000 events at most) and sent again, under
+        the ids that the events have or are given here, so that nothing is lost or doubled.
+
+        Args:
+            events: the events, in the asynchronous client also from an asynchronous iterable; they
+                are asked for as fast as the server takes them.
+            on_acknowledged: called with the counts so far when more has become durable.
+            timeout: seconds for all of it; None: no limit. A broken stream is resumed for as long
+                as the client waits for a call, counted from the last acknowledgement.
+
+        Returns:
+            What became of them.
+        """
         connection = self._connection
         kept = unacknowledged(connection.retries, connection.timeout, timeout)
         upload = _Upload(events, kept)

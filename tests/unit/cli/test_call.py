@@ -115,7 +115,7 @@ def test_nested_fields_free_json_and_durations_are_set_by_their_paths(
     result = mneme(
         *("call", "StreamEvents", "event.session_id=s", "event.payload.path=a.py"),
         *("event.payload.lines:=[1, 2]", "event.duration=1.5m"),
-        stdin='{"event_type": "tool-call"}\n\n{"event": {"eventType": "message"}}\n',
+        stdin='{"event_type": "tool_call"}\n\n{"event": {"eventType": "message"}}\n',
     )
     assert result.code == 0, result.err
     first, second = (request.event for request in served.last("StreamEvents"))
@@ -204,7 +204,8 @@ def test_the_shell_completes_rpcs_and_fields(monkeypatch: pytest.MonkeyPatch) ->
     assert complete("call", "Recall", "min").split() == ["min_score="]
 
 
-def test_the_answer_of_a_stream_of_requests_is_one_document(served: ScriptedServer) -> None:
-    served.on("StreamEvents", StreamEventsResponse(recorded_count=2))
+def test_each_acknowledgement_of_a_stream_of_requests_is_a_document(served: ScriptedServer) -> None:
+    acknowledged = [StreamEventsResponse(acknowledged_count=n) for n in (1, 2)]
+    served.on("StreamEvents", lambda _requests, _context: iter(acknowledged))
     result = mneme("call", "StreamEvents", stdin='{"session_id": "s"}\n' * 2)
-    assert [one["recorded_count"] for one in result.documents] == [2]
+    assert [one["acknowledged_count"] for one in result.documents] == [1, 2]

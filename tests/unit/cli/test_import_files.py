@@ -163,7 +163,9 @@ def test_one_call_imports_one_transcript_with_its_subagents(
     assert totals.events == len(memory.events)
     assert (again.events, again.duplicates) == (0, totals.events)
     expected = held_in("claude-code", tmp_path)
-    calls = sum(event.call_id != "" and event.event_type == 3 for event in memory.events.values())
+    calls = sum(
+        event.call_id != "" and event.event_type == "tool_call" for event in memory.events.values()
+    )
     assert calls == expected.arguments.total()
     assert list(memory.ended) == [file.stem]
 

@@ -26,7 +26,7 @@ FOUND = answer(
             "score": 0.83,
             "text": "login failed:\n\ttoken \x1b[31mexpired",
             "timestamp": datetime.fromisoformat("2026-03-01T12:00:00+00:00"),
-            "metadata": {"event_type": "TOOL_ERROR"},
+            "metadata": {"event_type": "tool_error"},
             "terms": [{"name": "dense", "value": 0.7, "contribution": 0.42}],
         },
         {"source_type": "lesson", "source_id": "l1", "score": 0.5, "text": "Refresh tokens " * 50},
@@ -92,7 +92,7 @@ def test_json_is_the_whole_answer_on_one_line(served: ScriptedServer) -> None:
     assert document["total_results"] == 2
     assert document["outcome"] == "found"
     assert document["results"][0]["source_type"] == "event"
-    assert document["results"][0]["metadata"] == {"event_type": "TOOL_ERROR"}
+    assert document["results"][0]["metadata"] == {"event_type": "tool_error"}
     assert document["results"][1]["terms"] == []
 
 
