@@ -102,15 +102,17 @@ def test_the_linters_hold_the_new_folder_to_the_rules_without_a_new_line(tree: P
     lint = (BIN / "lint-imports", "--no-cache")
     run(tree, *lint)
     run(tree, BIN / "mypy", "-p", "mneme_server.notes", MYPYPATH="server:clients/python")
-    service = tree / "server/mneme_server/notes/service.py"
-    kept = service.read_text()
-    service.write_text(f"{kept}\nimport grpc\nimport sqlalchemy\nimport {STORE}\n")
+    folder = tree / "server/mneme_server/notes"
+    with (folder / "service.py").open("a") as service:
+        service.write(f"import grpc\nimport sqlalchemy\nimport {STORE}\n")
+    with (folder / "notes.py").open("a") as domain:
+        domain.write("import mneme_server.transport.call\n")
     with pytest.raises(AssertionError) as said:
         run(tree, *lint)
-    service.write_text(kept)
     broken = re.findall(r"^(.*) BROKEN", str(said.value), re.MULTILINE)
     assert [name.split(";")[0].strip() for name in broken] == [
         "A store is known to its capability alone",
+        "A domain knows neither the edge nor storage",
         "Only services, their messages and the transport know gRPC and the wire",
         "Only stores and storage know SQLAlchemy",
     ]

@@ -93,7 +93,7 @@ class EventServicer:
                 receipts = self._record_events(call.tenant, batch)
                 acknowledged += len(receipts)
                 duplicates += sum(receipt.duplicate for receipt in receipts)
-                with taken_within(self._stream_limits.idle_s, call.edge.cancel):
+                with taken_within(self._stream_limits.idle_s, call.cancel):
                     yield _acknowledgement(acknowledged, duplicates)
         except MnemeError as error:
             _locate(error, acknowledged)

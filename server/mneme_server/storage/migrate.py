@@ -24,6 +24,7 @@ from mneme_server.storage.engine import Database, domain_error
 
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
 _REVISION_FILE = re.compile(r"^((?:[a-z]+_)?\d{4})_\w+\.py$")
+_DEPENDS_ON = re.compile(r"""^depends_on = ["'](\w+)["']$""", re.MULTILINE)
 # Alembic keeps the running migration in module-level proxies (`op`, `context`).
 _one_at_a_time = threading.Lock()
 
@@ -39,9 +40,11 @@ def migrate(database: Database, trunk: Path, *branches: Path) -> None:
     """
     folders = (trunk, *branches)
     known = [_known_revisions(folder) for folder in folders]
+    # Alembic keeps no row of a revision that another one depends on.
+    newest = {revisions[-1] for revisions in known}.difference(*map(_depended_on, folders))
     with database.read() as connection:
         current = schema_versions(connection)
-    if current == {revisions[-1] for revisions in known}:
+    if current == newest:
         return
     unknown = sorted(current.difference(*known))
     if unknown:
@@ -78,6 +81,14 @@ def _known_revisions(folder: Path) -> tuple[str, ...]:
     if not known:
         raise FileNotFoundError(f"{folder} holds no migrations; the installation is damaged")
     return known
+
+
+@lru_cache
+def _depended_on(folder: Path) -> frozenset[str]:
+    """Return the revisions of other folders that those of this one depend on."""
+    files = [file for file in folder.iterdir() if _REVISION_FILE.match(file.name)]
+    found = (_DEPENDS_ON.search(file.read_text()) for file in files)
+    return frozenset(match.group(1) for match in found if match)
 
 
 def _is_empty(database: Database) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
 from typing import Protocol, TypeAlias
 
 import grpc
@@ -15,8 +14,6 @@ from mneme_server.transport.methods import Method
 
 _MAX_REQUEST_ID = 128
 _NEVER_S = 100 * 365 * 86_400.0
-
-_current: ContextVar[Call | None] = ContextVar("mneme_call", default=None)
 
 
 Header: TypeAlias = str | bytes
@@ -127,6 +124,10 @@ class Call:
         """The address that the call came from."""
         return self.edge.peer()
 
+    def cancel(self) -> None:
+        """End the call from this side, e.g. because its answers are not taken."""
+        self.edge.cancel()
+
     @property
     def cancelled(self) -> bool:
         """Whether nobody waits for the answer any more."""
@@ -185,42 +186,6 @@ class Call:
             callbacks = self._end_callbacks or ()
         for callback in callbacks:
             callback()
-
-
-def enter(call: Call) -> None:
-    """Make `call` the current one; each call runs in a context of its own."""
-    _current.set(call)
-
-
-def leave() -> None:
-    """Forget the current call. gRPC keeps the context with the call, so that they would keep each
-    other, and the stream counted among its connection's, until the garbage is collected.
-    """
-    _current.set(None)
-
-
-def current_call() -> Call:
-    """Return the call that this thread is serving.
-
-    Threads that a servicer starts do not inherit it: hand them what they need.
-
-    Raises:
-        LookupError: this thread serves no call.
-    """
-    call = _current.get()
-    if call is None:
-        raise LookupError("this thread serves no call")
-    return call
-
-
-def current_caller() -> Caller:
-    """Return who is calling; `current_caller().tenant_id` is the tenant of everything it touches.
-
-    Raises:
-        LookupError: this thread serves no call.
-        RuntimeError: the call was not authenticated.
-    """
-    return current_call().caller
 
 
 def bearer(authorization: str) -> str:

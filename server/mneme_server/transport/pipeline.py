@@ -19,7 +19,6 @@ from google.protobuf.message import Message
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.runtime.foreground import Foreground, Size
-from mneme_server.transport import call as calls
 from mneme_server.transport.admission import Admission, too_many_calls
 from mneme_server.transport.call import Call
 from mneme_server.transport.methods import Method
@@ -142,7 +141,7 @@ class Pipeline(grpc.ServerInterceptor):
         return grpc.stream_stream_rpc_method_handler(refuse)
 
     def _enter(self, entered: _Entered, call: Call) -> None:
-        entered.enter(_current(call))
+        entered.enter(_waited_for(call))
         for layer in self._layers:
             entered.enter(layer(call))
 
@@ -177,14 +176,12 @@ class Pipeline(grpc.ServerInterceptor):
 
 
 @contextmanager
-def _current(call: Call) -> Iterator[None]:
-    """Make the call known to what is below, and forget it at its end."""
-    calls.enter(call)
+def _waited_for(call: Call) -> Iterator[None]:
+    """Tell what is below how long the caller waits, and forget it at the call's end."""
     deadline.enter(call.time_left)
     try:
         yield
     finally:
-        calls.leave()
         deadline.leave()
 
 

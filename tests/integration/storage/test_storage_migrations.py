@@ -159,10 +159,13 @@ def test_a_database_with_the_tables_of_a_capability_that_is_missing_is_refused(
         migrate(database, trunk)
 
 
+@pytest.mark.parametrize("depends_on", ["", 'depends_on = "0001"', 'depends_on = "0002"'])
 def test_opening_a_database_that_is_up_to_date_costs_one_select_with_any_number_of_branches(
-    tmp_path: Path, database: Database, notes: Path
+    tmp_path: Path, database: Database, notes: Path, depends_on: str
 ) -> None:
-    trunk = _revisions(tmp_path / "trunk", FIRST)
+    (file,) = notes.iterdir()
+    file.write_text(f"{depends_on}\n{NOTES}")
+    trunk = _revisions(tmp_path / "trunk", FIRST, SECOND)
     migrate(database, trunk, notes)
     said: list[str] = []
     for engine in (database.reader, database.writer):

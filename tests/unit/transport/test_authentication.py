@@ -8,7 +8,7 @@ import grpc
 import pytest
 from mneme.v1 import auth_pb2, event_service_pb2
 from mneme_server.common.identity import ALL_SCOPES, KeyScope
-from mneme_server.transport.call import Call, current_call, current_caller
+from mneme_server.transport.call import Call
 from mneme_server.transport.methods import methods_of
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import SERVICES, Client, Edge, all_methods
@@ -113,7 +113,7 @@ def test_a_revoked_key_is_refused_by_the_next_call(edge: Edge) -> None:
 
 def _tell_tenant(edge: Edge) -> None:
     def answer(request: Any, call: Call) -> Any:
-        session = event_service_pb2.Session(id=current_caller().tenant_id)
+        session = event_service_pb2.Session(id=call.tenant)
         return event_service_pb2.GetSessionResponse(session=session)
 
     edge.on(GET, answer)
@@ -147,20 +147,13 @@ def test_a_stream_keeps_its_caller_from_its_first_answer_to_its_last(
 ) -> None:
     def tenants(request: Any, call: Call) -> Any:
         for _ in range(3):
-            yield event_service_pb2.WatchEventsResponse(cursor=current_caller().tenant_id)
+            yield event_service_pb2.WatchEventsResponse(cursor=call.tenant)
 
     edge.on("EventService/WatchEvents", tenants)
     acme = edge.client(edge.key("acme").secret).open("EventService/WatchEvents")
     other = client.open("EventService/WatchEvents")
     pairs = [(a.cursor, b.cursor) for a, b in zip(acme, other, strict=True)]
     assert pairs == [("acme", "default")] * 3
-
-
-def test_asking_for_the_caller_outside_a_call_is_an_error() -> None:
-    with pytest.raises(LookupError):
-        current_caller()
-    with pytest.raises(LookupError):
-        current_call()
 
 
 def test_a_method_that_names_no_scope_stops_the_server_from_being_built() -> None:

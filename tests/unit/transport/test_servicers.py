@@ -32,7 +32,7 @@ from mneme_server.recall.service import RecallServicer
 from mneme_server.reflect.params import Bucket, CostAnalysisParams
 from mneme_server.reflect.service import ReflectServicer
 from mneme_server.runtime.foreground import Foreground
-from mneme_server.transport.call import Call, enter
+from mneme_server.transport.call import Call
 from mneme_server.transport.interceptors.errors import map_errors
 from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.methods import methods_of
@@ -73,7 +73,6 @@ class Served:
         def answer(request: Any, context: grpc.ServicerContext) -> Any:
             call = Call(method, context)
             call.caller = Caller(TENANT, "key-1", frozenset(ALL_SCOPES), 0)
-            enter(call)
             with map_errors()(call):
                 check_rules(call, request)
                 return getattr(self._servicer, name)(request, call)

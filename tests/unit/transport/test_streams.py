@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme_server.transport import server as server_module
-from mneme_server.transport.call import Call, current_call
+from mneme_server.transport.call import Call
 from mneme_server.transport.interceptors import streams as streams_module
 from mneme_server.transport.methods import methods_of
 from unit.transport.edge import SERVICES, Client, Edge
@@ -36,7 +36,7 @@ class Watching:
 
     def _behave(self, request: Any, call: Call) -> Iterator[Any]:
         over = threading.Event()
-        current_call().on_end(over.set)
+        call.on_end(over.set)
         try:
             yield pb.WatchEventsResponse(cursor="0")
             over.wait()

@@ -45,7 +45,7 @@ class StreamSlots:
             yield
             return
         self._sit(kind, call)
-        limit = threading.Timer(_PUBLIC_S, call.edge.cancel)
+        limit = threading.Timer(_PUBLIC_S, call.cancel)
         if kind is StreamKind.PUBLIC:
             limit.daemon = True
             limit.start()
@@ -67,7 +67,7 @@ class StreamSlots:
         for call in told:
             call.end()
         for call in public:
-            call.edge.cancel()
+            call.cancel()
 
     def _sit(self, kind: StreamKind, call: Call) -> None:
         with self._lock:
