@@ -103,7 +103,7 @@ RPCS = (
 
 class AdminMethods(SyncCaller):
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     def create_tenant(
@@ -116,7 +116,7 @@ class AdminMethods(SyncCaller):
         """Creates a tenant.
 
         Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
 
         Args:
             tenant_id: Lower-case letters, digits, "-" and "_"; starts with a letter or digit;
@@ -150,8 +150,8 @@ class AdminMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Tenants per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -182,7 +182,7 @@ class AdminMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page. 1 to 1,000. Default: 50.
+            page_size: Tenants per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -201,19 +201,19 @@ class AdminMethods(SyncCaller):
         timeout: float | None = None,
     ) -> DeleteTenantResponse:
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. There is no way back but a backup.
+        in it. Only a backup can bring it back.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when calls of the tenant are still running.
+        UNAVAILABLE when the tenant still has calls running.
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The tenant is gone.
+            The tenant has been deleted.
         """
         return self._unary(
             _DELETE_TENANT,
@@ -243,7 +243,7 @@ class AdminMethods(SyncCaller):
                 `^[a-z0-9][a-z0-9_-]{0,62}$`.
             name: A name for people. Required; up to 200 characters, on one line.
             scopes: What it may do; empty: read and write. Up to 4 entries; none twice.
-            rate_limit: Calls a minute that it may make; 0: no limit. 0 to 1,000,000.
+            rate_limit: How many calls it may make per minute; 0 means no limit. 0 to 1,000,000.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -269,7 +269,7 @@ class AdminMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListApiKeysResponse:
-        """Lists API keys, the oldest first, without their secrets.
+        """Lists API keys, oldest first, without their secrets.
 
         Scope: admin. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -280,8 +280,8 @@ class AdminMethods(SyncCaller):
             tenant_id: Of this tenant; empty: of all tenants. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Keys per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -309,7 +309,7 @@ class AdminMethods(SyncCaller):
     ) -> Iterator[ApiKey]:
         """Walks all pages of `list_api_keys`, fetching each when it is reached.
 
-        Lists API keys, the oldest first, without their secrets.
+        Lists API keys, oldest first, without their secrets.
 
         Scope: admin. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -320,7 +320,7 @@ class AdminMethods(SyncCaller):
             tenant_id: Of this tenant; empty: of all tenants. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page. 1 to 1,000. Default: 50.
+            page_size: Keys per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -366,7 +366,7 @@ class AdminMethods(SyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> GetStatsResponse:
-        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        """Counts what a tenant holds (the caller's or, with scope admin, any other),
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -395,8 +395,8 @@ class AdminMethods(SyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> BackupResponse:
-        """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database, even while it is in use, in
+        the server's backup folder, from which Restore takes it.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -425,23 +425,25 @@ class AdminMethods(SyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> RestoreResponse:
-        """Puts a backup in the place of everything that a tenant holds. What was
-        there is backed up first, so that a restore can be undone by another one.
-        The indexes are built anew. The tenant's calls in flight end before, those
-        that come meanwhile are told to try again; other tenants notice nothing.
-        Keys are not part of a backup and stay as they are.
+        """Replaces everything a tenant holds with a backup. What was there is backed
+        up first, so another restore can undo this one. The indexes are rebuilt.
+        The tenant's calls in flight finish first, and those that arrive in the
+        meantime are told to try again; other tenants notice nothing. Keys are not
+        part of a backup and stay as they are.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-        when calls of the tenant do not end (nothing was changed).
+        when it was made with another embedding model; FAILED_PRECONDITION when it was
+        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+        changed).
 
         Args:
-            backup: The backup's file name in the tenant's backup folder, the last part of what
-                Backup answered as `path`. A file from elsewhere is put there first. Required;
-                up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            backup: The backup's file name in the tenant's backup folder, i.e. the last part of
+                the `path` that Backup returned. Put a file from elsewhere into that folder
+                first. Required; up to 200 characters; of the form
+                `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
@@ -461,7 +463,7 @@ class AdminMethods(SyncCaller):
 
 class AsyncAdminMethods(AsyncCaller):
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     async def create_tenant(
@@ -474,7 +476,7 @@ class AsyncAdminMethods(AsyncCaller):
         """Creates a tenant.
 
         Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
 
         Args:
             tenant_id: Lower-case letters, digits, "-" and "_"; starts with a letter or digit;
@@ -508,8 +510,8 @@ class AsyncAdminMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Tenants per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -540,7 +542,7 @@ class AsyncAdminMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Tenants a page. 1 to 1,000. Default: 50.
+            page_size: Tenants per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -559,19 +561,19 @@ class AsyncAdminMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> DeleteTenantResponse:
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. There is no way back but a backup.
+        in it. Only a backup can bring it back.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when calls of the tenant are still running.
+        UNAVAILABLE when the tenant still has calls running.
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The tenant is gone.
+            The tenant has been deleted.
         """
         return await self._unary(
             _DELETE_TENANT,
@@ -601,7 +603,7 @@ class AsyncAdminMethods(AsyncCaller):
                 `^[a-z0-9][a-z0-9_-]{0,62}$`.
             name: A name for people. Required; up to 200 characters, on one line.
             scopes: What it may do; empty: read and write. Up to 4 entries; none twice.
-            rate_limit: Calls a minute that it may make; 0: no limit. 0 to 1,000,000.
+            rate_limit: How many calls it may make per minute; 0 means no limit. 0 to 1,000,000.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -627,7 +629,7 @@ class AsyncAdminMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListApiKeysResponse:
-        """Lists API keys, the oldest first, without their secrets.
+        """Lists API keys, oldest first, without their secrets.
 
         Scope: admin. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -638,8 +640,8 @@ class AsyncAdminMethods(AsyncCaller):
             tenant_id: Of this tenant; empty: of all tenants. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Keys per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -667,7 +669,7 @@ class AsyncAdminMethods(AsyncCaller):
     ) -> AsyncIterator[ApiKey]:
         """Walks all pages of `list_api_keys`, fetching each when it is reached.
 
-        Lists API keys, the oldest first, without their secrets.
+        Lists API keys, oldest first, without their secrets.
 
         Scope: admin. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -678,7 +680,7 @@ class AsyncAdminMethods(AsyncCaller):
             tenant_id: Of this tenant; empty: of all tenants. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             include_revoked: Revoked keys too.
-            page_size: Keys a page. 1 to 1,000. Default: 50.
+            page_size: Keys per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -724,7 +726,7 @@ class AsyncAdminMethods(AsyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> GetStatsResponse:
-        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        """Counts what a tenant holds (the caller's or, with scope admin, any other),
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -753,8 +755,8 @@ class AsyncAdminMethods(AsyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> BackupResponse:
-        """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database, even while it is in use, in
+        the server's backup folder, from which Restore takes it.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -783,23 +785,25 @@ class AsyncAdminMethods(AsyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> RestoreResponse:
-        """Puts a backup in the place of everything that a tenant holds. What was
-        there is backed up first, so that a restore can be undone by another one.
-        The indexes are built anew. The tenant's calls in flight end before, those
-        that come meanwhile are told to try again; other tenants notice nothing.
-        Keys are not part of a backup and stay as they are.
+        """Replaces everything a tenant holds with a backup. What was there is backed
+        up first, so another restore can undo this one. The indexes are rebuilt.
+        The tenant's calls in flight finish first, and those that arrive in the
+        meantime are told to try again; other tenants notice nothing. Keys are not
+        part of a backup and stay as they are.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-        when calls of the tenant do not end (nothing was changed).
+        when it was made with another embedding model; FAILED_PRECONDITION when it was
+        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+        changed).
 
         Args:
-            backup: The backup's file name in the tenant's backup folder, the last part of what
-                Backup answered as `path`. A file from elsewhere is put there first. Required;
-                up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            backup: The backup's file name in the tenant's backup folder, i.e. the last part of
+                the `path` that Backup returned. Put a file from elsewhere into that folder
+                first. Required; up to 200 characters; of the form
+                `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.

@@ -37,7 +37,7 @@ class Agent(Answer[event_service_pb2.Agent], of=event_service_pb2.Agent):
     """Agent is whoever runs sessions."""
 
     id: str
-    """The caller's id of the agent."""
+    """The caller's id for the agent."""
 
     name: str
     """The display name last given; may be empty."""
@@ -61,7 +61,7 @@ class Agent(Answer[event_service_pb2.Agent], of=event_service_pb2.Agent):
     """Errors among them, counted as in Session."""
 
     total_cost_usd: float
-    """Cost of them, in US dollars."""
+    """Their cost, in US dollars."""
 
 
 class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
@@ -80,7 +80,7 @@ class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
     """What it may do."""
 
     rate_limit: int
-    """Calls a minute that it may make; 0: no limit."""
+    """How many calls it may make per minute; 0 means no limit."""
 
     prefix: str
     """The secret's first characters, to tell keys apart."""
@@ -92,7 +92,7 @@ class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
     """When it was last used, to the minute; unset if never."""
 
     revoked_at: datetime | None
-    """When it was revoked; unset unless it is."""
+    """When it was revoked; unset if it is not."""
 
 
 class BackupResponse(Answer[admin_service_pb2.BackupResponse], of=admin_service_pb2.BackupResponse):
@@ -140,7 +140,7 @@ class CollectedEntry(
     """Its place there, from 0."""
 
     event_ids: list[str]
-    """The events that it comes from; of an error the latest five."""
+    """The events it comes from; for an error, the latest five."""
 
 
 class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.Comparison):
@@ -159,7 +159,9 @@ class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.
     """recent_mean - earlier_mean."""
 
     difference_interval: Interval
-    """Of the difference (bootstrap, with a fixed seed; Welch's for large samples)."""
+    """The interval of the difference (bootstrap, with a fixed seed; Welch's for
+    large samples).
+    """
 
     effect_size: float
     """Cliff's delta, -1 to 1: how much more often a recent session has the
@@ -170,9 +172,9 @@ class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.
     """Mann-Whitney U test, two-sided, adjusted for all measures."""
 
     trend: TrendChoice | None
-    """Whether recent sessions are better, as the measure is meant: STABLE when no
-    difference was shown (`differs` is false); UNSPECIFIED with too few sessions,
-    or for a measure that is neither good nor bad.
+    """Whether recent sessions are better or worse in this measure: STABLE when no
+    difference was shown (`differs` is false); UNSPECIFIED with too few
+    sessions, or for a measure that is neither good nor bad.
     """
 
     recent_count: int
@@ -183,7 +185,7 @@ class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.
 
     differs: bool
     """Whether a difference was shown: q_value is up to 0.05, Cliff's delta at
-    least 0.147 (of the success rate 0.02), the interval leaves out 0, and the
+    least 0.147 (for the success rate 0.02), the interval excludes 0, and the
     means differ in the same direction by at least 1 %.
     """
 
@@ -200,7 +202,7 @@ class ContextSession(
     """Its summary."""
 
     relevance_score: float
-    """The rank's basis, 0 to 1: 0.7 relevance and 0.3 recency (30-day decay)."""
+    """What it is ranked by, 0 to 1: 0.7 relevance and 0.3 recency (30-day decay)."""
 
     similarity: float | None
     """Cosine of the topic's and the summary's embeddings, -1 to 1."""
@@ -212,8 +214,8 @@ class ContextSession(
     """When it ended; unset while it is active."""
 
     key_events: list[KeyEvent]
-    """The session's events that bear most on the topic, up to 3, and its latest
-    errors; at most 5 together, in the order of time.
+    """The session's most relevant events, up to 3, and its latest errors; at most
+    5 in all, in order of time.
     """
 
     agent_id: str
@@ -227,11 +229,11 @@ class CostAnalysis(Answer[reflect_service_pb2.CostAnalysis], of=reflect_service_
     """CostAnalysis is the result of COST_ANALYSIS."""
 
     total_cost_usd: float
-    """All cost, in US dollars."""
+    """Total cost, in US dollars."""
 
     estimated_cost_usd: float
     """The part that was computed from tokens and the server's price table
-    (MNEME_MODEL_PRICES), because the events carried no cost.
+    (MNEME_MODEL_PRICES), because the events had no cost.
     """
 
     average_cost_per_session: float
@@ -244,16 +246,16 @@ class CostAnalysis(Answer[reflect_service_pb2.CostAnalysis], of=reflect_service_
     """Tokens written."""
 
     by_model: list[CostShare]
-    """By model, the dearest first."""
+    """By model, most expensive first."""
 
     by_tag: list[CostShare]
-    """By the session's labels, the dearest first."""
+    """By the session's labels, most expensive first."""
 
     by_tool: list[CostShare]
-    """By tool (the event's name), the dearest first."""
+    """By tool (the event's name), most expensive first."""
 
     by_agent: list[CostShare]
-    """By agent, the dearest first."""
+    """By agent, most expensive first."""
 
     over_time: list[CostPoint]
     """Over time, by start; spans without events are left out."""
@@ -271,13 +273,13 @@ class CostAnalysis(Answer[reflect_service_pb2.CostAnalysis], of=reflect_service_
     """A span's length in seconds."""
 
     costed_sessions: int
-    """Sessions whose cost is known: they carry a cost, or tokens of models with a
-    price. What others cost is not known, so they are no cheap ones.
+    """Sessions whose cost is known: they have a cost, or tokens of models with a
+    price. The others' cost is unknown, not low.
     """
 
 
 class CostPoint(Answer[reflect_service_pb2.CostPoint], of=reflect_service_pb2.CostPoint):
-    """CostPoint is the cost of a span of time."""
+    """CostPoint is the cost in a time span."""
 
     start_time: datetime | None
     """When it starts."""
@@ -296,7 +298,7 @@ class CostShare(Answer[reflect_service_pb2.CostShare], of=reflect_service_pb2.Co
     """CostShare is a part of the cost."""
 
     key: str
-    """What of: a model, a label, a tool, an agent; empty: not said."""
+    """What it was spent on: a model, label, tool or agent; empty if not recorded."""
 
     cost_usd: float
     """Cost in US dollars."""
@@ -347,7 +349,7 @@ class CreateApiKeyResponse(
     """The key without its secret."""
 
     secret: str
-    """The secret, "mn_…": to be sent as `authorization: Bearer mn_…`. Shown only
+    """The secret, "mn_…". Send it as `authorization: Bearer mn_…`. Shown only
     here.
     """
 
@@ -396,7 +398,7 @@ class DeleteLessonResponse(
 class DeleteTenantResponse(
     Answer[admin_service_pb2.DeleteTenantResponse], of=admin_service_pb2.DeleteTenantResponse
 ):
-    """The tenant is gone."""
+    """The tenant has been deleted."""
 
 
 class EndSessionResponse(
@@ -409,7 +411,7 @@ class EndSessionResponse(
 
 
 class ErrorChange(Answer[reflect_service_pb2.ErrorChange], of=reflect_service_pb2.ErrorChange):
-    """ErrorChange is an error that sessions on one side have, and on the other not."""
+    """ErrorChange is an error that occurs in sessions on only one side."""
 
     template: str
     """The error, as in ErrorPattern."""
@@ -422,7 +424,7 @@ class ErrorChange(Answer[reflect_service_pb2.ErrorChange], of=reflect_service_pb
 
     q_value: float
     """Fisher's exact test over the sessions, two-sided, adjusted for all tests of
-    the analysis: how easily chance alone makes it absent on the other side.
+    the analysis: how likely it is absent on the other side by chance alone.
     """
 
 
@@ -466,22 +468,22 @@ class ErrorPattern(Answer[reflect_service_pb2.ErrorPattern], of=reflect_service_
     """When it was last seen."""
 
     rate: float
-    """Share of the tool's calls that failed so, 0 to 1; 0 outside tools."""
+    """Share of the tool's calls that failed this way, 0 to 1; 0 outside tools."""
 
     preceding: list[SequenceEffect]
-    """The tools called just before it, not counting the call that failed: what
-    makes it surely likelier first, then by how often; at most 5.
+    """The tools called just before it, not counting the call that failed: first
+    those that are sure to make it more likely, then by frequency; at most 5.
     """
 
     examples: list[ErrorExample]
-    """Occurrences, the newest first."""
+    """Occurrences, newest first."""
 
     outcome: OutcomeSplit
     """How the sessions with it ended, and how all others did."""
 
     recoveries: list[Recovery]
-    """What followed it in the sessions that succeeded all the same, the most
-    frequent first; at most 5.
+    """What followed it in the sessions that succeeded anyway, most frequent
+    first; at most 5.
     """
 
 
@@ -491,10 +493,10 @@ class ErrorPatterns(
     """ErrorPatterns is the result of ERROR_PATTERNS."""
 
     patterns: list[ErrorPattern]
-    """The groups, the most frequent first."""
+    """The groups, most frequent first."""
 
     pattern_count: int
-    """Groups found, also those beyond the limit."""
+    """Groups found, including those beyond the limit."""
 
     error_count: int
     """Errors in all."""
@@ -516,8 +518,8 @@ class Event(Answer[event_service_pb2.Event], of=event_service_pb2.Event):
     """Who acted; may be empty."""
 
     event_type: EventTypeName | str
-    """What happened (see NewEvent). A name that this version of the client has not
-    heard of is one like any other.
+    """What happened (see NewEvent). May be a name that this version of the client
+    does not know.
     """
 
     severity: SeverityChoice | None
@@ -530,16 +532,16 @@ class Event(Answer[event_service_pb2.Event], of=event_service_pb2.Event):
     """What it is remembered by; may be empty."""
 
     payload: dict[str, Any]
-    """Free JSON of the caller."""
+    """The caller's own free JSON."""
 
     metadata: dict[str, Any]
-    """Free JSON of the caller."""
+    """The caller's own free JSON."""
 
     name: str
     """The tool's name, or what happened; may be empty."""
 
     call_id: str
-    """Joins a tool's call with its answer; may be empty."""
+    """Links a tool's call with its answer; may be empty."""
 
     error: str
     """The error's message; may be empty."""
@@ -625,7 +627,9 @@ class FoundKnowledge(Answer[knowledge_pb2.FoundKnowledge], of=knowledge_pb2.Foun
     """The entry."""
 
     score: float
-    """The rank's basis, 0 to 1: relevance, recency and success rate, weighted."""
+    """What it is ranked by, 0 to 1: relevance, recency and success rate,
+    weighted.
+    """
 
     similarity: float | None
     """Cosine of the query's and the entry's embeddings, -1 to 1."""
@@ -640,10 +644,10 @@ class FoundLesson(Answer[learn_service_pb2.FoundLesson], of=learn_service_pb2.Fo
     """FoundLesson is a lesson and how well it fits."""
 
     lesson: Lesson
-    """The lesson, this access counted."""
+    """The lesson, including this access."""
 
     score: float
-    """The rank's basis, 0 to 1, as in RecallResult."""
+    """What it is ranked by, 0 to 1, as in RecallResult."""
 
     similarity: float | None
     """Cosine of the query's and the lesson's embeddings, -1 to 1."""
@@ -656,7 +660,7 @@ class FoundReflection(Answer[reflection_pb2.FoundReflection], of=reflection_pb2.
     """The reflection."""
 
     score: float
-    """The rank's basis, 0 to 1, as in RecallResult."""
+    """What it is ranked by, 0 to 1, as in RecallResult."""
 
     similarity: float | None
     """Cosine of the task's and the reflection's embeddings, -1 to 1."""
@@ -672,7 +676,7 @@ class FoundSession(Answer[context_service_pb2.FoundSession], of=context_service_
     """Its summary."""
 
     score: float
-    """The rank's basis, 0 to 1, as in RecallResult."""
+    """What it is ranked by, 0 to 1, as in RecallResult."""
 
     similarity: float | None
     """Cosine of the query's and the summary's embeddings, -1 to 1."""
@@ -684,25 +688,25 @@ class GetContextResponse(
     """The context."""
 
     sessions: list[ContextSession]
-    """The sessions, the best first."""
+    """The sessions, best first."""
 
     lessons: list[FoundLesson]
-    """Lessons that bear on the topic, the best first; at most `limit`."""
+    """Lessons that bear on the topic, best first; at most `limit`."""
 
     reflections: list[FoundReflection]
-    """Reflections that bear on the topic, the best first; at most `limit`."""
+    """Reflections that bear on the topic, best first; at most `limit`."""
 
     total_sessions: int
-    """Sessions that the filters let through: all of them were searched, those
-    without a summary by their events.
+    """Sessions that pass the filters; all of them were searched, those without a
+    summary by their events.
     """
 
     prompt: str
-    """All of it as text for a prompt; says so when there is nothing."""
+    """Everything as text for a prompt; says so if there is nothing."""
 
     words_only: bool
-    """True when the embedding backend did not answer soon: the words of the topic
-    alone decided.
+    """True when the embedding backend was too slow to answer: only the topic's
+    words counted.
     """
 
 
@@ -712,7 +716,7 @@ class GetLessonResponse(
     """The lesson."""
 
     lesson: Lesson
-    """The lesson, this access counted."""
+    """The lesson, including this access."""
 
 
 class GetSessionResponse(
@@ -742,15 +746,15 @@ class GetTimelineResponse(
     """A page of a timeline."""
 
     entries: list[TimelineEntry]
-    """The latest start first."""
+    """Latest start first."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
 
 
 class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Handover):
-    """Handover is what one session leaves to the next. The caller gave what
-    `collected` does not name.
+    """Handover is what one session leaves for the next. What `collected` does not
+    list was given by the caller.
     """
 
     session_id: str
@@ -766,7 +770,7 @@ class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Hand
     """What was on the list and is done."""
 
     open_todos: list[Todo]
-    """What is still to do, the most urgent first."""
+    """What is still to do, most urgent first."""
 
     decisions: list[Decision]
     """What was decided."""
@@ -776,31 +780,31 @@ class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Hand
 
     files: list[str]
     """Files that were touched: those given, then those that tools changed, then
-    those that they only named; at most 50 are collected.
+    those that tools only named; at most 50 are collected.
     """
 
     tools: list[str]
-    """Tools that the session's events used, the most used first."""
+    """Tools used in the session, most used first."""
 
     duration_seconds: int
-    """How long the session took, in seconds; 0 when it is not known."""
+    """How long the session took, in seconds; 0 if unknown."""
 
     summary: str
     """The handover in words, at most 1,020 characters: what it is found by."""
 
     created_at: datetime | None
-    """When it was stored; unset when it was not."""
+    """When it was stored; unset if it was not."""
 
     agent_id: str
     """The agent; may be empty."""
 
     unresolved_errors: list[str]
-    """Errors that nothing resolved until the session's end, the most frequent
-    first; at most 5.
+    """Errors still unresolved at the session's end, most frequent first; at most
+    5.
     """
 
     collected: list[CollectedEntry]
-    """The entries that nobody gave."""
+    """The entries that the caller did not give."""
 
 
 class ImportLessonsResponse(
@@ -815,13 +819,13 @@ class ImportLessonsResponse(
     """Replaced (on_conflict REPLACE)."""
 
     unchanged_count: int
-    """There already with the same content."""
+    """Already there with the same content."""
 
     skipped_count: int
     """Left as they were (on_conflict SKIP)."""
 
     lesson_ids: list[str]
-    """The id of each lesson of the request, in its order."""
+    """The id of each lesson in the request, in the same order."""
 
 
 class Insight(Answer[reflect_service_pb2.Insight], of=reflect_service_pb2.Insight):
@@ -839,14 +843,14 @@ class Insight(Answer[reflect_service_pb2.Insight], of=reflect_service_pb2.Insigh
     confidence: float
     """How sure the finding is, 0 to 1: 1 - q, where q is the p-value of the test
     behind it, adjusted for all tests of the analysis (Benjamini-Hochberg).
-    Findings that only count or add up what was recorded carry 1.
+    Findings that only count or add up what was recorded have 1.
     """
 
     session_ids: list[str]
-    """Sessions that show it, the newest first; at most 10."""
+    """Sessions that show it, newest first; at most 10."""
 
     event_ids: list[str]
-    """Events that show it, the newest first; at most 10."""
+    """Events that show it, newest first; at most 10."""
 
 
 class Interval(Answer[reflect_service_pb2.Interval], of=reflect_service_pb2.Interval):
@@ -860,7 +864,7 @@ class Interval(Answer[reflect_service_pb2.Interval], of=reflect_service_pb2.Inte
 
 
 class KeyEvent(Answer[context_service_pb2.KeyEvent], of=context_service_pb2.KeyEvent):
-    """KeyEvent is an event that tells what happened in a session."""
+    """KeyEvent is an event that shows what happened in a session."""
 
     event_id: str
     """The event."""
@@ -880,11 +884,11 @@ class KnowledgeEntry(Answer[knowledge_pb2.KnowledgeEntry], of=knowledge_pb2.Know
 
     id: str
     """Unique in the tenant: the caller's, or the first 32 hex digits of the
-    SHA-256 of what was given, so that the same line is stored once.
+    SHA-256 of the content, so that the same line is stored only once.
     """
 
     project: str
-    """The project: a repository's name, as a rule."""
+    """The project, usually a repository's name."""
 
     agent_id: str
     """Who learned it; may be empty."""
@@ -902,7 +906,7 @@ class KnowledgeEntry(Answer[knowledge_pb2.KnowledgeEntry], of=knowledge_pb2.Know
     """What was learned."""
 
     success_rate: SuccessRate
-    """How often it worked; unset where that is not known."""
+    """How often it worked; unset if unknown."""
 
     tags: list[str]
     """Labels, sorted, without repeats."""
@@ -940,12 +944,12 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
     agent_id: str
-    """The agent that it is for; empty: for every agent of the tenant.
+    """The agent it is for; if empty, every agent of the tenant.
     Up to 200 characters, on one line.
     """
 
     project: str
-    """The project that it is about; may be empty.
+    """The project it is about; may be empty.
     Up to 200 characters, on one line.
     """
 
@@ -975,7 +979,7 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
     last_accessed_at: datetime | None
-    """When it was last returned so; unset if never."""
+    """When it was last returned by one of them; unset if never."""
 
     created_at: datetime | None
     """When it was created."""
@@ -984,16 +988,16 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """When its content last changed."""
 
     archived_at: datetime | None
-    """When it was archived; unset unless it is."""
+    """When it was archived; unset if it is not."""
 
     etag: str
-    """Stands for the lesson's content and times, without its accesses: it changes
-    when they do. The server gives it with every lesson. Given back with an
-    update, a delete or an undelete, it has the call refused (ABORTED) if the
-    lesson is not what it was; empty: whatever the lesson is by then. Clients
-    send a call again whose answer was lost. If the first one arrived, the
-    second is refused, so read the lesson before you take somebody else to have
-    changed it. Opaque: compare it with others, and do not take it apart.
+    """Identifies this state of the lesson's content and times, not counting
+    accesses: it changes when they do. The server returns it with every lesson.
+    Pass it to an update, delete or undelete, and the call is refused (ABORTED)
+    if the lesson has changed since; if empty, the call goes ahead in any case.
+    Clients retry a call whose answer was lost. If the first attempt did
+    arrive, the second is refused, so read the lesson before you conclude that
+    someone else changed it. Opaque: only compare it with other etags.
     Up to 100 characters, on one line.
     """
 
@@ -1016,7 +1020,7 @@ class ListApiKeysResponse(
     """A page of keys."""
 
     api_keys: list[ApiKey]
-    """The oldest first."""
+    """Oldest first."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -1040,7 +1044,7 @@ class ListLessonsResponse(
     """A page of lessons."""
 
     lessons: list[Lesson]
-    """The most recently updated first."""
+    """Most recently updated first."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -1055,7 +1059,7 @@ class ListReflectionsResponse(
     """A page of reflections."""
 
     reflections: list[Reflection]
-    """The newest first."""
+    """Newest first."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -1073,7 +1077,7 @@ class ListSessionsResponse(
     """A page of sessions."""
 
     sessions: list[Session]
-    """The most recently started first."""
+    """Most recently started first."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -1123,7 +1127,7 @@ class LogKnowledgeResponse(
 
 
 class OutcomeBy(Answer[reflect_service_pb2.OutcomeBy], of=reflect_service_pb2.OutcomeBy):
-    """OutcomeBy is how sessions end, by something that tells them apart."""
+    """OutcomeBy is how sessions end, grouped by one of their properties."""
 
     dimension: str
     """"task" (the session's metadata "task_id" or "task", else its label
@@ -1132,18 +1136,19 @@ class OutcomeBy(Answer[reflect_service_pb2.OutcomeBy], of=reflect_service_pb2.Ou
     """
 
     groups: list[OutcomeGroup]
-    """Groups of at least three sessions with a known outcome, those that differ
-    most from the others first, up to the limit.
+    """Groups of at least three sessions with a known outcome, up to the limit;
+    those that differ most from the others come first.
     """
 
     group_count: int
-    """Groups of that size, also those beyond the limit."""
+    """Groups of that size, including those beyond the limit."""
 
     q_value: float
     """Whether the outcome differs between the groups at all (chi-squared
-    statistic, its distribution drawn with the same sizes; fixed seed), adjusted
-    for all tests of outcomes in the analysis. 1 where it was not tested: for one group, and
-    for labels, of which a session may have several.
+    statistic, with its distribution drawn at random with the same group sizes
+    and a fixed seed), adjusted for all tests of outcomes in the analysis. 1 if
+    it was not tested: for a single group, and for labels, of which a session
+    may have several.
     """
 
     tested: bool
@@ -1151,7 +1156,9 @@ class OutcomeBy(Answer[reflect_service_pb2.OutcomeBy], of=reflect_service_pb2.Ou
 
 
 class OutcomeGroup(Answer[reflect_service_pb2.OutcomeGroup], of=reflect_service_pb2.OutcomeGroup):
-    """OutcomeGroup is sessions that have something in common, and how they ended."""
+    """OutcomeGroup is a group of sessions with something in common, and how they
+    ended.
+    """
 
     key: str
     """What they have in common, e.g. the task."""
@@ -1175,23 +1182,23 @@ class OutcomeSplit(Answer[reflect_service_pb2.OutcomeSplit], of=reflect_service_
     """Those that succeeded."""
 
     success_interval: Interval
-    """Of the share that succeeded (Wilson)."""
+    """The interval of the share that succeeded (Wilson)."""
 
     other_sessions: int
     """The other sessions."""
 
     other_successes: int
-    """Those of the others that succeeded."""
+    """Those of the other sessions that succeeded."""
 
     other_success_interval: Interval
-    """Of the others' share that succeeded (Wilson)."""
+    """The interval of the others' share that succeeded (Wilson)."""
 
     difference_interval: Interval
-    """Of the difference of the shares (Newcombe)."""
+    """The interval of the difference of the shares (Newcombe)."""
 
     q_value: float
     """Fisher's exact test, two-sided, adjusted for all tests of outcomes in the
-    analysis. 1 where either side has fewer than three sessions: it was not
+    analysis. 1 if either side has fewer than three sessions, which is not
     tested.
     """
 
@@ -1199,13 +1206,13 @@ class OutcomeSplit(Answer[reflect_service_pb2.OutcomeSplit], of=reflect_service_
     """Whether there were enough sessions to test."""
 
     sure: bool
-    """Whether the difference is a finding: told from chance."""
+    """Whether the difference is a finding: unlikely to be chance."""
 
 
 class PerformancePoint(
     Answer[reflect_service_pb2.PerformancePoint], of=reflect_service_pb2.PerformancePoint
 ):
-    """PerformancePoint is the performance in a span of time."""
+    """PerformancePoint is the performance in a time span."""
 
     start_time: datetime | None
     """When it starts."""
@@ -1217,7 +1224,7 @@ class PerformancePoint(
     """Share of those with a known outcome that succeeded; unset without any."""
 
     errors_per_session: float
-    """Errors a session."""
+    """Errors per session."""
 
     latency_p50_ms: float | None
     """Median duration of its timed events, in milliseconds; unset without any."""
@@ -1226,12 +1233,13 @@ class PerformancePoint(
     """95th percentile of the same."""
 
     sessions_per_hour: float
-    """Sessions an hour, over the part of the span between the first and the last
-    event looked at, but at least over half of it; over all of the only span.
+    """Sessions per hour, over the part of the span between the first and the last
+    event looked at, but at least half of it; if there is only one span, over
+    all of it.
     """
 
     latency_mean_ms: float | None
-    """Mean of the same durations."""
+    """Mean of those durations."""
 
 
 class PerformanceTrends(
@@ -1249,10 +1257,10 @@ class PerformanceTrends(
     """Median latency; falling is better."""
 
     throughput: TrendTest
-    """Sessions an hour; rising is better."""
+    """Sessions per hour; rising is better."""
 
     error_rate: TrendTest
-    """Errors a session; falling is better."""
+    """Errors per session; falling is better."""
 
     bucket_seconds: int
     """A span's length in seconds."""
@@ -1267,7 +1275,7 @@ class QueryKnowledgeResponse(
     """The knowledge found."""
 
     entries: list[FoundKnowledge]
-    """The best first; exactly those that `markdown` shows."""
+    """Best first; exactly those shown in `markdown`."""
 
     markdown: str
     """The entries as text for a context window; says so when there are none."""
@@ -1276,11 +1284,11 @@ class QueryKnowledgeResponse(
     """Tokens that `markdown` takes."""
 
     omitted_count: int
-    """Entries that fitted the limit but not the token budget."""
+    """Entries within the limit that did not fit the token budget."""
 
     words_only: bool
-    """True when the embedding backend did not answer soon: the words of the query
-    alone decided.
+    """True when the embedding backend was too slow to answer: only the query's
+    words counted.
     """
 
 
@@ -1290,24 +1298,22 @@ class RecallResponse(
     """What was recalled."""
 
     results: list[RecallResult]
-    """The best first."""
+    """Best first."""
 
     total_results: int
-    """Memories found that reach min_score, before `limit`. The search gathers a
-    bounded number of candidates (see `candidates_capped`), so this counts
-    what was gathered.
+    """Memories found that reach min_score, before `limit` is applied. The search
+    gathers a bounded number of candidates (see `candidates_capped`), so this
+    counts what was gathered.
     """
 
     outcome: RecallOutcomeChoice | None
     """Why there are results, or none."""
 
     searched_count: int
-    """Memories in the scopes that the filters let through: all of them were
-    searched.
-    """
+    """Memories in these scopes that pass the filters; all of them were searched."""
 
     pending_count: int
-    """Memories of the tenant whose embedding is still being made."""
+    """Memories of the tenant that are still waiting to be embedded."""
 
     candidates_capped: bool
     """True when more memories could have matched than were gathered as
@@ -1315,14 +1321,14 @@ class RecallResponse(
     """
 
     words_only: bool
-    """True when the embedding backend did not answer soon: a HYBRID query was
-    answered by its words alone. What shares none with it was not found.
+    """True when the embedding backend was too slow to answer: a HYBRID query was
+    answered by its words alone. What shares no word with it was not found.
     """
 
     partial: bool
     """True when something that fits may be missing: an index failed and is being
-    built again, which takes a second or a few, or a memory that was found is
-    damaged where it is stored, which the server's log names.
+    rebuilt, which takes a few seconds, or a memory that was found is damaged
+    on disk, which the server's log names.
     """
 
 
@@ -1333,18 +1339,19 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """What kind of memory it is."""
 
     source_id: str
-    """Its id, for the service of its kind."""
+    """Its id, to use with the service of its kind."""
 
     score: float
-    """How well it fits, 0 to 1; larger is better, and results are in its order.
-    HYBRID: sqrt(sum / highest * evidence). `sum` is that of the terms,
+    """How well it fits, 0 to 1; larger is better, and results are sorted by it.
+    HYBRID: sqrt(sum / highest * evidence). `sum` is the sum of the terms,
     `highest` what a perfect memory would get for this query. `evidence` is how
     well the query's best candidate matches at all: its cosine, or b / (b + 3)
-    for its BM25 per word, whichever is more; so a query about nothing that is
-    stored scores low throughout. With the default embedder, in eight cases of
-    ten, the best result of a query that could be answered scored 0.53 to 0.72,
-    of one that could not 0.28 to 0.49. DENSE: the cosine, at least 0; LEXICAL:
-    BM25 / (BM25 + 10). Scores of different modes cannot be compared.
+    for its BM25 per word, whichever is larger; so a query about something not
+    stored scores low throughout. With the default embedder, in eight cases out
+    of ten, the best result scored 0.53 to 0.72 for a query that could be
+    answered, and 0.28 to 0.49 for one that could not. DENSE: the cosine, at
+    least 0; LEXICAL: BM25 / (BM25 + 10). Scores of different modes cannot be
+    compared.
     """
 
     similarity: float | None
@@ -1353,8 +1360,8 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """
 
     text: str
-    """What is remembered, its first 8,192 characters; the service of its kind
-    has the rest.
+    """What is remembered, up to 8,192 characters; the service of its kind has the
+    rest.
     """
 
     timestamp: datetime | None
@@ -1367,7 +1374,7 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """Its agent; may be empty."""
 
     metadata: dict[str, Any]
-    """What else is known of it; what that is, its kind says."""
+    """What else is known about it; its kind says what that is."""
 
     terms: list[ScoreTerm]
     """The terms of the score, the largest contribution first; with `explain`."""
@@ -1392,24 +1399,24 @@ class RecordEventsResponse(
 
 
 class Recovery(Answer[reflect_service_pb2.Recovery], of=reflect_service_pb2.Recovery):
-    """Recovery is what followed an error in sessions that succeeded all the same.
-    Of each session the last such error counts.
+    """Recovery is what followed an error in sessions that succeeded anyway. In each
+    session, only the last such error counts.
     """
 
     kind: str
-    """What followed: "same_call" (the same call, with the same arguments, went
-    through), "other_arguments" (the same tool went through with others),
-    "other_tool" (the tool was not used again, or did not work; another did),
-    "no_call" (no further call went through).
+    """What followed: "same_call" (the same call, with the same arguments,
+    succeeded), "other_arguments" (the same tool succeeded with other
+    arguments), "other_tool" (the tool was not used again, or did not work;
+    another did), "no_call" (no further call succeeded).
     """
 
     tools: list[str]
-    """The calls up to the one that went through, those that failed and repeated
-    ones left out; at most the last 3. Of another tool, the first that worked.
+    """The calls up to the one that succeeded, without failed and repeated ones;
+    at most the last 3. For "other_tool", the first that worked.
     """
 
     sessions: int
-    """Sessions that went on so."""
+    """Sessions that went this way."""
 
     session_ids: list[str]
     """The newest of them; at most 10."""
@@ -1418,7 +1425,7 @@ class Recovery(Answer[reflect_service_pb2.Recovery], of=reflect_service_pb2.Reco
     """The error in the newest of them."""
 
     event_id: str
-    """The call that went through there; empty without one."""
+    """The call that succeeded there; empty if none did."""
 
 
 class ReflectMetadata(
@@ -1442,7 +1449,7 @@ class ReflectMetadata(
     """True when a cap was hit; `notes` says which."""
 
     notes: list[str]
-    """What a reader should know of the figures, e.g. a cap that was hit or
+    """What a reader should know about the figures, e.g. a cap that was hit, or
     events without a cost.
     """
 
@@ -1456,16 +1463,16 @@ class ReflectResponse(
     """The question."""
 
     insights: list[Insight]
-    """The findings in words, the strongest first: those that bear on the most
-    errors, calls or sessions, at the cautious end of their intervals.
+    """The findings in words, strongest first: those that affect the most errors,
+    calls or sessions, at the cautious end of their intervals.
     """
 
     metadata: ReflectMetadata
     """What was looked at."""
 
     caveat: str
-    """One line for whoever reads the findings: that things go together does not
-    show that one causes the other. Empty where nothing was compared.
+    """One line to read along with the findings: association does not show that
+    one thing causes the other. Empty if nothing was compared.
     """
 
     error_patterns: ErrorPatterns
@@ -1521,10 +1528,10 @@ class Reflection(Answer[reflection_pb2.Reflection], of=reflection_pb2.Reflection
     """Labels, sorted, without repeats."""
 
     related_entity_ids: list[str]
-    """Ids of whatever it is about; Mneme does not look into them."""
+    """Ids of whatever it is about; Mneme does not interpret them."""
 
     applied_reflection_ids: list[str]
-    """Reflections that the agent was shown before the attempt; the metrics of
+    """Reflections the agent was shown before the attempt; the metrics in
     SummarizeReflections count their reuse.
     """
 
@@ -1535,12 +1542,12 @@ class Reflection(Answer[reflection_pb2.Reflection], of=reflection_pb2.Reflection
 class ReflectionMetrics(
     Answer[reflection_pb2.ReflectionMetrics], of=reflection_pb2.ReflectionMetrics
 ):
-    """ReflectionMetrics says what the reflections were good for. Searches and hits
-    are counted since the tenant's beginning, whatever the request's filter.
+    """ReflectionMetrics says how useful the reflections were. Searches and hits are
+    counted since the tenant was created, whatever the request's filter.
     """
 
     store_count: int
-    """Reflections stored, pruned ones too."""
+    """Reflections stored, including pruned ones."""
 
     search_count: int
     """Searches for reflections."""
@@ -1551,12 +1558,12 @@ class ReflectionMetrics(
     """
 
     outcome_improvement_rate: float | None
-    """Success rate of attempts that were shown reflections, less that of those
-    that were not; unset while either group is empty.
+    """Success rate of attempts that were shown reflections, minus that of
+    attempts that were not; unset while either group is empty.
     """
 
     cross_session_reuse: int
-    """Attempts that were shown a reflection of another session."""
+    """Attempts that were shown a reflection from another session."""
 
 
 class RelatedSession(
@@ -1574,22 +1581,22 @@ class RelatedSession(
     """When it was handed over or ended, else when it started."""
 
     similarity: float
-    """Cosine of the embeddings of both summaries, -1 to 1."""
+    """Cosine of the two summaries' embeddings, -1 to 1."""
 
     recency: float
     """1 / (1 + age in days / 30)."""
 
     importance: float
-    """Progress and decisions, counted up to 10, over 10."""
+    """The number of progress items and decisions, up to 10, divided by 10."""
 
     score: float
-    """0.6 similarity + 0.3 recency + 0.1 importance: the rank's basis."""
+    """0.6 similarity + 0.3 recency + 0.1 importance: what it is ranked by."""
 
     files: list[str]
     """Files that it touched."""
 
     tools: list[str]
-    """Tools that it used, the most used first."""
+    """Tools that it used, most used first."""
 
     contexts: list[str]
     """Contexts that it pinned."""
@@ -1643,16 +1650,14 @@ class SearchLessonsResponse(
     """The lessons found."""
 
     results: list[FoundLesson]
-    """The best first. Fewer than `limit` when the lessons are so long that more
-    would not fit in 3 MiB.
-    """
+    """Best first. Fewer than `limit` if more would not fit in 3 MiB."""
 
     searched_count: int
-    """Lessons that the filter lets through: all of them were searched."""
+    """Lessons that pass the filter; all of them were searched."""
 
     words_only: bool
-    """True when the embedding backend did not answer soon: the words of the query
-    alone decided.
+    """True when the embedding backend was too slow to answer: only the query's
+    words counted.
     """
 
 
@@ -1662,17 +1667,17 @@ class SearchReflectionsResponse(
     """The reflections found."""
 
     results: list[FoundReflection]
-    """The best first."""
+    """Best first."""
 
     prompt: str
     """The results as text for a prompt; empty when there are none."""
 
     searched_count: int
-    """Reflections that the filter lets through: all of them were searched."""
+    """Reflections that pass the filter; all of them were searched."""
 
     words_only: bool
-    """True when the embedding backend did not answer soon: the words of the task
-    alone decided.
+    """True when the embedding backend was too slow to answer: only the task's
+    words counted.
     """
 
 
@@ -1683,14 +1688,14 @@ class SearchSessionsResponse(
     """The sessions found."""
 
     results: list[FoundSession]
-    """The best first."""
+    """Best first."""
 
     searched_count: int
-    """Sessions that the filters let through: all of them were searched."""
+    """Sessions that pass the filters; all of them were searched."""
 
     words_only: bool
-    """True when the embedding backend did not answer soon: the words of the query
-    alone decided.
+    """True when the embedding backend was too slow to answer: only the query's
+    words counted.
     """
 
 
@@ -1703,19 +1708,21 @@ class SequenceCount(
     """The tools, in order."""
 
     count: int
-    """Occurrences, overlapping ones counted each."""
+    """Occurrences, including overlapping ones."""
 
     sessions: int
     """Sessions with at least one."""
 
     support: float
-    """The same over the sessions with tool calls, 0 to 1."""
+    """That number as a share of the sessions with tool calls, 0 to 1."""
 
 
 class SequenceEffect(
     Answer[reflect_service_pb2.SequenceEffect], of=reflect_service_pb2.SequenceEffect
 ):
-    """SequenceEffect says how much likelier something is after a sequence of tools."""
+    """SequenceEffect says how much more likely something is after a sequence of
+    tools.
+    """
 
     tools: list[str]
     """The tools, in order."""
@@ -1728,14 +1735,14 @@ class SequenceEffect(
 
     lift: float
     """The rate after the sequence over the rate where it was not seen; 1 is no
-    difference. 0 where one of the two is 0: then there is no ratio to speak
-    of, and the counts say all there is.
+    difference. 0 if one of the two is 0: then there is no meaningful ratio,
+    only the counts.
     """
 
     lift_interval: Interval
-    """Of the lift, from the Wilson intervals of both rates (MOVER; where calls are
-    counted, widened by how much the calls of one session are alike). Unset
-    where there is no ratio.
+    """The interval of the lift, from the Wilson intervals of both rates (MOVER;
+    if calls are counted, widened by how alike the calls of one session are).
+    Unset if there is no ratio.
     """
 
     q_value: float
@@ -1744,7 +1751,7 @@ class SequenceEffect(
     """
 
     session_ids: list[str]
-    """Sessions where the effect followed, the newest first; at most 10."""
+    """Sessions where the effect followed, newest first; at most 10."""
 
     effect: str
     """What the effect is: "call_fails" (the next call), "error_follows" (one
@@ -1765,9 +1772,9 @@ class SequenceEffect(
     """How often it followed there."""
 
     sure: bool
-    """Whether the effect is a finding: told from chance (q_value up to 0.05), at
-    least 1.1 times as often or as rare, and not by its interval's narrowest
-    margin.
+    """Whether the effect is a finding: unlikely to be chance (q_value up to
+    0.05), at least 1.1 times as frequent or as rare, and with an interval that
+    excludes 1.
     """
 
 
@@ -1809,10 +1816,10 @@ class Session(Answer[event_service_pb2.Session], of=event_service_pb2.Session):
     """Labels, sorted, without repeats."""
 
     metadata: dict[str, Any]
-    """Free JSON of the caller."""
+    """The caller's own free JSON."""
 
     status: SessionStatusChoice | None
-    """Where it stands."""
+    """Whether it is active, and how it ended."""
 
     started_at: datetime | None
     """When it started: as given, else the time of its first event or call."""
@@ -1847,8 +1854,8 @@ class Session(Answer[event_service_pb2.Session], of=event_service_pb2.Session):
     """Sum of the events' output_tokens."""
 
     head_hash: str
-    """Hash of the session's latest event, hex; empty without events. Keep it
-    elsewhere to prove later that nothing before it changed.
+    """Hash of the session's latest event, hex; empty without events. Keep a copy
+    elsewhere to prove later that nothing before it has changed.
     """
 
 
@@ -1867,13 +1874,13 @@ class SessionComparison(
     """Where the recent ones begin."""
 
     comparisons: list[Comparison]
-    """Measure by measure, the surest difference first."""
+    """Measure by measure, surest difference first."""
 
     new_errors: list[ErrorChange]
-    """Errors that only the recent sessions have, the most frequent first."""
+    """Errors that only the recent sessions have, most frequent first."""
 
     gone_errors: list[ErrorChange]
-    """Errors that only the earlier sessions had, the most frequent first."""
+    """Errors that only the earlier sessions had, most frequent first."""
 
     outcomes: list[OutcomeBy]
     """How sessions end, recent and earlier ones alike, by task, label, project,
@@ -1882,41 +1889,46 @@ class SessionComparison(
 
 
 class SessionLink(Answer[context_service_pb2.SessionLink], of=context_service_pb2.SessionLink):
-    """SessionLink joins a session to an earlier one that it resembles."""
+    """SessionLink links a session to an earlier one that it resembles."""
 
     session_id: str
     """The earlier session."""
 
     similarity: float
-    """Cosine of both summaries, -1 to 1."""
+    """Cosine of the two summaries, -1 to 1."""
 
 
 class SessionSummary(
     Answer[context_service_pb2.SessionSummary], of=context_service_pb2.SessionSummary
 ):
-    """SessionSummary is what a session came to. It is made without a language model
-    from the session's events and its handover, when the session ends or has been
-    idle for MNEME_SESSION_IDLE_SECONDS, and again when late events arrive.
+    """SessionSummary says what happened in a session. It is made without a language
+    model, from the session's events and its handover, when the session ends or
+    has been idle for MNEME_SESSION_IDLE_SECONDS, and again when late events
+    arrive.
     """
 
     session_id: str
     """The session."""
 
     summary: str
-    """The summary in words; with a handover it begins with that one's."""
+    """The summary in words; if there is a handover, it begins with the handover's
+    summary.
+    """
 
     topics: list[str]
-    """What it was about: from tools, errors, labels and the handover."""
+    """What it was about, from tools, errors, labels and the handover."""
 
     tool_sequence: list[str]
-    """Tools in the order of their calls, runs of the same tool once; at most 50."""
+    """Tools in the order in which they were called, repeated calls in a row
+    counted once; at most 50.
+    """
 
     error_summary: str
     """Its errors in words; empty without errors."""
 
     outcome: OutcomeChoice | None
-    """How it ended: by its metadata ("reward", "success" or "outcome") where that
-    says so, else by its status.
+    """How it ended, from its metadata ("reward", "success" or "outcome"), else
+    from its status.
     """
 
     updated_at: datetime | None
@@ -1932,8 +1944,8 @@ class SleepResponse(
     """The handover."""
 
     stored: bool
-    """Whether it is stored; false when it hands over nothing. The session is ended
-    and summarised all the same.
+    """Whether it was stored; false if there was nothing to hand over. The session
+    is ended and summarised in any case.
     """
 
 
@@ -1955,8 +1967,8 @@ class StoreReflectionResponse(
     """The reflection."""
 
     pruned_count: int
-    """Reflections that left because their session or project had more than the
-    server's limits (MNEME_REFLECTIONS_PER_SESSION and _PER_PROJECT).
+    """Reflections removed because their session or project exceeded the server's
+    limits (MNEME_REFLECTIONS_PER_SESSION and _PER_PROJECT).
     """
 
 
@@ -1983,12 +1995,12 @@ class SuccessRate(Answer[knowledge_pb2.SuccessRate], of=knowledge_pb2.SuccessRat
     """SuccessRate is how often something worked."""
 
     successes: int
-    """Times that it worked; at most `tries`.
+    """How many times it worked; at most `tries`.
     At least 0.
     """
 
     tries: int
-    """Times that it was tried.
+    """How many times it was tried.
     1 to 999,999,999.
     """
 
@@ -2030,16 +2042,16 @@ class SummarizeReflectionsResponse(
     """Share with outcome SUCCESS, 0 to 1; 0 without reflections."""
 
     common_failures: list[Theme]
-    """What most often did not work in attempts that were no success."""
+    """What most often did not work in unsuccessful attempts."""
 
     effective_strategies: list[Theme]
-    """What most often worked in attempts that were a success."""
+    """What most often worked in successful attempts."""
 
     recent_lessons: list[Reflection]
     """The newest reflections, up to 5."""
 
     metrics: ReflectionMetrics
-    """What the reflections were good for."""
+    """How useful the reflections were."""
 
 
 class Tenant(Answer[admin_service_pb2.Tenant], of=admin_service_pb2.Tenant):
@@ -2099,19 +2111,19 @@ class Theme(Answer[reflection_pb2.Theme], of=reflection_pb2.Theme):
     """The most typical wording among them."""
 
     count: int
-    """Sayings in the group."""
+    """Statements in the group."""
 
     reflection_ids: list[str]
-    """The reflections that say so, the newest first; at most 20."""
+    """The reflections that say it, newest first; at most 20."""
 
     variants: list[str]
-    """The other wordings, the most frequent first; at most 5."""
+    """The other wordings, most frequent first; at most 5."""
 
 
 class TimelineEntry(
     Answer[context_service_pb2.TimelineEntry], of=context_service_pb2.TimelineEntry
 ):
-    """TimelineEntry is a session in its time."""
+    """TimelineEntry is a session in the timeline."""
 
     session: Session
     """The session with its counters."""
@@ -2120,7 +2132,7 @@ class TimelineEntry(
     """Its summary; unset when it has none yet."""
 
     related: list[SessionLink]
-    """The earlier sessions that it resembles, the most similar first."""
+    """The earlier sessions that it resembles, most similar first."""
 
 
 class Todo(Answer[context_service_pb2.Todo], of=context_service_pb2.Todo):
@@ -2144,7 +2156,7 @@ class ToolLoop(Answer[reflect_service_pb2.ToolLoop], of=reflect_service_pb2.Tool
     """The tool."""
 
     arguments: str
-    """Its arguments, as they were, at most 300 characters."""
+    """Its arguments as recorded, at most 300 characters."""
 
     longest_run: int
     """Calls in a row in the longest run."""
@@ -2153,7 +2165,7 @@ class ToolLoop(Answer[reflect_service_pb2.ToolLoop], of=reflect_service_pb2.Tool
     """Runs of at least three."""
 
     session_ids: list[str]
-    """Sessions with such a run, the newest first; at most 10."""
+    """Sessions with such a run, newest first; at most 10."""
 
 
 class ToolSequences(
@@ -2169,9 +2181,9 @@ class ToolSequences(
     """
 
     before_errors: list[SequenceEffect]
-    """Sequences after which the next call fails more or less often than elsewhere,
-    or an error outside tools follows: those that are sure first, the strongest
-    at the top, then the others by q_value.
+    """Sequences after which the next call fails more or less often than
+    elsewhere, or an error outside tools follows: first the sure ones,
+    strongest first, then the others by q_value.
     """
 
     before_success: list[SequenceEffect]
@@ -2185,20 +2197,20 @@ class ToolSequences(
     """
 
     average_length: float
-    """Tool calls a session, on average over the sessions with any."""
+    """Tool calls per session, averaged over the sessions with any."""
 
     loops: list[ToolLoop]
-    """The same call repeated, the longest first."""
+    """The same call repeated, longest run first."""
 
     sequence_count: int
     """Different sequences found, single tools included."""
 
     tools: list[ToolUse]
-    """The tools, the most called first."""
+    """The tools, most called first."""
 
 
 class ToolUse(Answer[reflect_service_pb2.ToolUse], of=reflect_service_pb2.ToolUse):
-    """ToolUse is a tool and how it fares."""
+    """ToolUse is a tool and how its calls went."""
 
     tool: str
     """The tool."""
@@ -2217,17 +2229,17 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
     """TrendTest is the test of a series over time."""
 
     trend: TrendChoice | None
-    """Where it is going: better or worse as the measure is meant. STABLE when
+    """The direction: better or worse, depending on the measure. STABLE when
     q_value is above 0.05, when the slope's interval includes 0, or when the
     change over the range is less than 5 % of the measure's mean (of a rate: of
     its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
     """
 
     slope_per_day: float
-    """Theil-Sen slope a day, in the measure's unit."""
+    """Theil-Sen slope per day, in the measure's unit."""
 
     slope_interval: Interval
-    """Of the slope."""
+    """The interval of the slope."""
 
     q_value: float
     """Mann-Kendall test, two-sided, adjusted for all tests of the analysis."""
@@ -2236,7 +2248,7 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
     """Points in the series."""
 
     change: float
-    """What the slope makes of the whole range, in the measure's unit."""
+    """The slope times the whole range, in the measure's unit."""
 
     days: float
     """The range in days, from the first point to the last."""
@@ -2245,7 +2257,7 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
 class UndeleteLessonResponse(
     Answer[learn_service_pb2.UndeleteLessonResponse], of=learn_service_pb2.UndeleteLessonResponse
 ):
-    """The lesson that is back."""
+    """The restored lesson."""
 
     lesson: Lesson
     """The lesson, without archived_at."""
@@ -2257,7 +2269,7 @@ class UpdateLessonResponse(
     """The changed lesson."""
 
     lesson: Lesson
-    """The lesson as it now is."""
+    """The lesson as it is now."""
 
 
 class VerifyEventsResponse(
@@ -2293,7 +2305,7 @@ class WakeUpResponse(
     """The last handover; unset when there is none."""
 
     related: list[RelatedSession]
-    """The related past sessions, the best first."""
+    """The related past sessions, best first."""
 
     patterns: list[WorkPattern]
     """What recurs; empty when nothing does."""
@@ -2302,19 +2314,22 @@ class WakeUpResponse(
     """Next steps that the evidence points to; empty when it points to none."""
 
     narrative: str
-    """All of it as one text for a prompt."""
+    """Everything as one text for a prompt."""
 
     sessions_considered: int
-    """Sessions of the project that have a summary or a handover: all were compared."""
+    """Sessions of the project with a summary or a handover; all of them were
+    compared.
+    """
 
     last_summary: SessionSummary
-    """The last session's summary: that of the last handover's session; where there
-    is no handover, of the session that was active last. Unset when there is none.
+    """The last session's summary: of the session of the last handover or, if
+    there is no handover, of the most recently active session. Unset if there
+    is none.
     """
 
     not_compared: bool
-    """True when no related session could be looked for: the last session's summary
-    is not embedded yet, and the embedding backend does not answer.
+    """True when related sessions could not be looked for: the last session's
+    summary is not embedded yet, and the embedding backend does not answer.
     """
 
 

@@ -66,8 +66,8 @@ RPCS = (
 
 
 class ContextMethods(SyncCaller):
-    """ContextService joins sessions: it finds those that bear on a topic, hands one
-    over to the next, and tells how a project went.
+    """ContextService links sessions: it finds those that bear on a topic, hands one
+    over to the next, and shows how a project went.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -85,20 +85,20 @@ class ContextMethods(SyncCaller):
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, and the lessons and
-        reflections beside them.
+        recency, each with its summary and key events, along with lessons and
+        reflections.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
-            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
             project: Of this project. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most. 1 to 50. Default: 5.
+            limit: Maximum number of sessions. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -133,31 +133,31 @@ class ContextMethods(SyncCaller):
         agent_id: str | None = None,
         timeout: float | None = None,
     ) -> SleepResponse:
-        """Stores a handover at the end of a session, ends the session when it is still
+        """Stores a handover at the end of a session, ends the session if it is still
         active, and summarises it: WakeUp and searches find it at once. What the
-        caller does not tell is collected from the session's events: what was done
-        and decided, todos, files, errors that nothing resolved. Called again it
-        replaces the session's handover; with the same content it changes nothing,
-        and without content it keeps what was given before. Where neither the caller
-        nor the events tell anything, no handover is stored (`stored` is false), so
-        that none hides an earlier one.
-        Where the embedding backend does not answer soon, it is found by its words at
-        once, by its meaning when the backend is back.
+        caller leaves out is collected from the session's events: what was done and
+        decided, todos, files, unresolved errors. Calling it again replaces the
+        session's handover; with the same content it changes nothing, and without
+        content it keeps what was given before. If there is nothing from the caller
+        or the events, no handover is stored (`stored` is false), so that an empty
+        one never hides an earlier one. If the embedding backend is too slow to
+        answer, the handover is found by its words at once, and by its meaning once
+        the backend is back.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
         names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-        is given, and the session is not known or the project has none;
+        is given, and the session does not exist or the project has none;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
         project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is stored).
+        soon and too many texts are already waiting (nothing is stored).
 
         Args:
-            session_id: The session; one that is not known yet is opened when something is
-                given. Empty: the project's session that was active last (the agent's, when one
-                is named); a new one when that has been handed over already, or there is none,
-                and something is given. Up to 200 characters, on one line.
-            project: The project; empty: the session's. Required without a session. Up to 200
+            session_id: The session; if it does not exist and something is given, it is created.
+                If empty: the project's (and, if named, the agent's) most recently active
+                session; or, if that has already been handed over or there is none, a new one,
+                provided something is given. Up to 200 characters, on one line.
+            project: The project; if empty, the session's. Required without a session. Up to 200
                 characters, on one line.
             progress: What was done. Up to 100 entries, each up to 2,000 characters.
             completed_todos: What was on the list and is done. Up to 100 entries, each up to
@@ -199,19 +199,18 @@ class ContextMethods(SyncCaller):
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and all of it as one text.
+        and everything as one text.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: The project; empty: that of the last handover. Up to 200 characters, on one
-                line.
-            limit: Related sessions at most. 1 to 50. Default: 5.
+            project: The project; if empty, that of the last handover. Up to 200 characters, on
+                one line.
+            limit: Maximum number of related sessions. 1 to 50. Default: 5.
             agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
-            min_similarity: Leave out related sessions below this similarity. The default is
-                about where unrelated summaries end under the default model. 0 to 1. Default:
-                0.35.
+            min_similarity: Leave out related sessions below this similarity. With the default
+                model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -241,20 +240,20 @@ class ContextMethods(SyncCaller):
         min_score: float | None = None,
         timeout: float | None = None,
     ) -> SearchSessionsResponse:
-        """Searches sessions by the meaning and the words of their summaries and
+        """Searches sessions by the meaning and words of their summaries and
         handovers.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What is wanted, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters.
             project: On this project. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: For this user. Up to 200 characters, on one line.
+            user_id: Serving this user. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most. 1 to 100. Default: 10.
+            limit: Maximum number of sessions. 1 to 100. Default: 10.
             min_score: Leave out sessions whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -288,21 +287,22 @@ class ContextMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> GetTimelineResponse:
-        """Returns a project's sessions in time, each with the earlier sessions that
-        it is related to.
+        """Returns a project's sessions in order of time, each with the earlier
+        sessions it is related to.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session. Up to 200 characters, on one line.
+            project: The project; if empty, every session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most. 1 to 20. Default: 3.
-            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            links: Maximum number of links from each session. 1 to 20. Default: 3.
+            page_size: Items per page. Finding each one's links costs a search. 1 to 200.
+                Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -336,20 +336,21 @@ class ContextMethods(SyncCaller):
     ) -> Iterator[TimelineEntry]:
         """Walks all pages of `get_timeline`, fetching each when it is reached.
 
-        Returns a project's sessions in time, each with the earlier sessions that
-        it is related to.
+        Returns a project's sessions in order of time, each with the earlier
+        sessions it is related to.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session. Up to 200 characters, on one line.
+            project: The project; if empty, every session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most. 1 to 20. Default: 3.
-            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
+            links: Maximum number of links from each session. 1 to 20. Default: 3.
+            page_size: Items per page. Finding each one's links costs a search. 1 to 200.
+                Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -368,8 +369,8 @@ class ContextMethods(SyncCaller):
 
 
 class AsyncContextMethods(AsyncCaller):
-    """ContextService joins sessions: it finds those that bear on a topic, hands one
-    over to the next, and tells how a project went.
+    """ContextService links sessions: it finds those that bear on a topic, hands one
+    over to the next, and shows how a project went.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -387,20 +388,20 @@ class AsyncContextMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, and the lessons and
-        reflections beside them.
+        recency, each with its summary and key events, along with lessons and
+        reflections.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
-            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
             project: Of this project. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most. 1 to 50. Default: 5.
+            limit: Maximum number of sessions. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -435,31 +436,31 @@ class AsyncContextMethods(AsyncCaller):
         agent_id: str | None = None,
         timeout: float | None = None,
     ) -> SleepResponse:
-        """Stores a handover at the end of a session, ends the session when it is still
+        """Stores a handover at the end of a session, ends the session if it is still
         active, and summarises it: WakeUp and searches find it at once. What the
-        caller does not tell is collected from the session's events: what was done
-        and decided, todos, files, errors that nothing resolved. Called again it
-        replaces the session's handover; with the same content it changes nothing,
-        and without content it keeps what was given before. Where neither the caller
-        nor the events tell anything, no handover is stored (`stored` is false), so
-        that none hides an earlier one.
-        Where the embedding backend does not answer soon, it is found by its words at
-        once, by its meaning when the backend is back.
+        caller leaves out is collected from the session's events: what was done and
+        decided, todos, files, unresolved errors. Calling it again replaces the
+        session's handover; with the same content it changes nothing, and without
+        content it keeps what was given before. If there is nothing from the caller
+        or the events, no handover is stored (`stored` is false), so that an empty
+        one never hides an earlier one. If the embedding backend is too slow to
+        answer, the handover is found by its words at once, and by its meaning once
+        the backend is back.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
         names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-        is given, and the session is not known or the project has none;
+        is given, and the session does not exist or the project has none;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
         project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is stored).
+        soon and too many texts are already waiting (nothing is stored).
 
         Args:
-            session_id: The session; one that is not known yet is opened when something is
-                given. Empty: the project's session that was active last (the agent's, when one
-                is named); a new one when that has been handed over already, or there is none,
-                and something is given. Up to 200 characters, on one line.
-            project: The project; empty: the session's. Required without a session. Up to 200
+            session_id: The session; if it does not exist and something is given, it is created.
+                If empty: the project's (and, if named, the agent's) most recently active
+                session; or, if that has already been handed over or there is none, a new one,
+                provided something is given. Up to 200 characters, on one line.
+            project: The project; if empty, the session's. Required without a session. Up to 200
                 characters, on one line.
             progress: What was done. Up to 100 entries, each up to 2,000 characters.
             completed_todos: What was on the list and is done. Up to 100 entries, each up to
@@ -501,19 +502,18 @@ class AsyncContextMethods(AsyncCaller):
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and all of it as one text.
+        and everything as one text.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: The project; empty: that of the last handover. Up to 200 characters, on one
-                line.
-            limit: Related sessions at most. 1 to 50. Default: 5.
+            project: The project; if empty, that of the last handover. Up to 200 characters, on
+                one line.
+            limit: Maximum number of related sessions. 1 to 50. Default: 5.
             agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
-            min_similarity: Leave out related sessions below this similarity. The default is
-                about where unrelated summaries end under the default model. 0 to 1. Default:
-                0.35.
+            min_similarity: Leave out related sessions below this similarity. With the default
+                model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -543,20 +543,20 @@ class AsyncContextMethods(AsyncCaller):
         min_score: float | None = None,
         timeout: float | None = None,
     ) -> SearchSessionsResponse:
-        """Searches sessions by the meaning and the words of their summaries and
+        """Searches sessions by the meaning and words of their summaries and
         handovers.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What is wanted, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters.
             project: On this project. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: For this user. Up to 200 characters, on one line.
+            user_id: Serving this user. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            limit: Sessions at most. 1 to 100. Default: 10.
+            limit: Maximum number of sessions. 1 to 100. Default: 10.
             min_score: Leave out sessions whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -590,21 +590,22 @@ class AsyncContextMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> GetTimelineResponse:
-        """Returns a project's sessions in time, each with the earlier sessions that
-        it is related to.
+        """Returns a project's sessions in order of time, each with the earlier
+        sessions it is related to.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session. Up to 200 characters, on one line.
+            project: The project; if empty, every session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most. 1 to 20. Default: 3.
-            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            links: Maximum number of links from each session. 1 to 20. Default: 3.
+            page_size: Items per page. Finding each one's links costs a search. 1 to 200.
+                Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -638,20 +639,21 @@ class AsyncContextMethods(AsyncCaller):
     ) -> AsyncIterator[TimelineEntry]:
         """Walks all pages of `get_timeline`, fetching each when it is reached.
 
-        Returns a project's sessions in time, each with the earlier sessions that
-        it is related to.
+        Returns a project's sessions in order of time, each with the earlier
+        sessions it is related to.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; empty: every session. Up to 200 characters, on one line.
+            project: The project; if empty, every session. Up to 200 characters, on one line.
             agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
-            links: Links from each session at most. 1 to 20. Default: 3.
-            page_size: Items a page. Each one's links cost a search. 1 to 200. Default: 50.
+            links: Maximum number of links from each session. 1 to 20. Default: 3.
+            page_size: Items per page. Finding each one's links costs a search. 1 to 200.
+                Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(

@@ -123,8 +123,8 @@ class EventMethods(SyncCaller):
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def start_session(
@@ -140,12 +140,12 @@ class EventMethods(SyncCaller):
         started_at: datetime | None = None,
         timeout: float | None = None,
     ) -> StartSessionResponse:
-        """Starts a session, or completes one that events opened before it was
+        """Starts a session, or fills in one that its events created before it was
         started. Starting a session again with the same content changes nothing.
 
         Scope: write. Repeatable: with `session_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-        content.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+        different content.
 
         Args:
             session_id: Unique in the tenant; a ULID is made when it is empty. Up to 200
@@ -194,7 +194,7 @@ class EventMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has ended with another status.
+        when it has already ended with another status.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -223,12 +223,12 @@ class EventMethods(SyncCaller):
         timeout: float | None = None,
     ) -> RecordEventsResponse:
         """Records a batch of events, all or none, in the order given. A session that
-        is not known yet is opened. Sending an event again under its id is
-        answered as a duplicate and changes nothing.
+        does not exist yet is created. Sending an event again with the same id is
+        reported as a duplicate and changes nothing.
 
         Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
 
         Args:
@@ -275,9 +275,10 @@ class EventMethods(SyncCaller):
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-        the server or the tenant may have, or nothing was sent for too long.
+        many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+        are open as the server or the tenant may have, or nothing was sent for too
+        long.
 
         Args:
             events: The stream's items. Each: The event. Required.
@@ -333,7 +334,7 @@ class EventMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListSessionsResponse:
-        """Lists sessions, the most recently started first.
+        """Lists sessions, most recently started first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -341,15 +342,15 @@ class EventMethods(SyncCaller):
 
         Args:
             agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: For this user. Up to 200 characters, on one line.
+            user_id: Serving this user. Up to 200 characters, on one line.
             project: On this project. Up to 200 characters, on one line.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Sessions per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -387,7 +388,7 @@ class EventMethods(SyncCaller):
     ) -> Iterator[Session]:
         """Walks all pages of `list_sessions`, fetching each when it is reached.
 
-        Lists sessions, the most recently started first.
+        Lists sessions, most recently started first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -395,14 +396,14 @@ class EventMethods(SyncCaller):
 
         Args:
             agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: For this user. Up to 200 characters, on one line.
+            user_id: Serving this user. Up to 200 characters, on one line.
             project: On this project. Up to 200 characters, on one line.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page. 1 to 1,000. Default: 50.
+            page_size: Sessions per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -458,8 +459,8 @@ class EventMethods(SyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page. 1 to 1,000. Default: 100.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Events per page. 1 to 1,000. Default: 100.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -521,7 +522,7 @@ class EventMethods(SyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page. 1 to 1,000. Default: 100.
+            page_size: Events per page. 1 to 1,000. Default: 100.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -555,8 +556,8 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Agents per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -587,7 +588,7 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page. 1 to 1,000. Default: 50.
+            page_size: Agents per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -609,14 +610,14 @@ class EventMethods(SyncCaller):
         after_cursor: str | None = None,
         timeout: float | None = None,
     ) -> Stream[WatchEventsResponse]:
-        """Streams events as they are recorded, after those since `after_cursor` when
-        that is given. The stream stays open until the caller ends it or the
-        server shuts down (UNAVAILABLE; resume with the last cursor).
+        """Streams events as they are recorded, preceded by those since
+        `after_cursor`, if given. The stream stays open until the caller ends it or
+        the server shuts down (UNAVAILABLE; resume with the last cursor).
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have; NOT_FOUND when the
-        tenant is deleted meanwhile.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+        deleted in the meantime.
 
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
@@ -654,8 +655,8 @@ class EventMethods(SyncCaller):
         session_id: str | None = None,
         timeout: float | None = None,
     ) -> VerifyEventsResponse:
-        """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content; an
+        """Checks the hash chains and names the first broken event of each session
+        that does not verify. Every hash is recomputed from the stored content; an
         event that cannot be read back counts as broken.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -683,8 +684,8 @@ class AsyncEventMethods(AsyncCaller):
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     async def start_session(
@@ -700,12 +701,12 @@ class AsyncEventMethods(AsyncCaller):
         started_at: datetime | None = None,
         timeout: float | None = None,
     ) -> StartSessionResponse:
-        """Starts a session, or completes one that events opened before it was
+        """Starts a session, or fills in one that its events created before it was
         started. Starting a session again with the same content changes nothing.
 
         Scope: write. Repeatable: with `session_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-        content.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+        different content.
 
         Args:
             session_id: Unique in the tenant; a ULID is made when it is empty. Up to 200
@@ -754,7 +755,7 @@ class AsyncEventMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has ended with another status.
+        when it has already ended with another status.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -783,12 +784,12 @@ class AsyncEventMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> RecordEventsResponse:
         """Records a batch of events, all or none, in the order given. A session that
-        is not known yet is opened. Sending an event again under its id is
-        answered as a duplicate and changes nothing.
+        does not exist yet is created. Sending an event again with the same id is
+        reported as a duplicate and changes nothing.
 
         Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
 
         Args:
@@ -835,9 +836,10 @@ class AsyncEventMethods(AsyncCaller):
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-        the server or the tenant may have, or nothing was sent for too long.
+        many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+        are open as the server or the tenant may have, or nothing was sent for too
+        long.
 
         Args:
             events: The stream's items. Each: The event. Required.
@@ -893,7 +895,7 @@ class AsyncEventMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListSessionsResponse:
-        """Lists sessions, the most recently started first.
+        """Lists sessions, most recently started first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -901,15 +903,15 @@ class AsyncEventMethods(AsyncCaller):
 
         Args:
             agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: For this user. Up to 200 characters, on one line.
+            user_id: Serving this user. Up to 200 characters, on one line.
             project: On this project. Up to 200 characters, on one line.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Sessions per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -947,7 +949,7 @@ class AsyncEventMethods(AsyncCaller):
     ) -> AsyncIterator[Session]:
         """Walks all pages of `list_sessions`, fetching each when it is reached.
 
-        Lists sessions, the most recently started first.
+        Lists sessions, most recently started first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -955,14 +957,14 @@ class AsyncEventMethods(AsyncCaller):
 
         Args:
             agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: For this user. Up to 200 characters, on one line.
+            user_id: Serving this user. Up to 200 characters, on one line.
             project: On this project. Up to 200 characters, on one line.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
             start_time: Started at or after.
             end_time: Started before.
-            page_size: Sessions a page. 1 to 1,000. Default: 50.
+            page_size: Sessions per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1018,8 +1020,8 @@ class AsyncEventMethods(AsyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page. 1 to 1,000. Default: 100.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Events per page. 1 to 1,000. Default: 100.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1081,7 +1083,7 @@ class AsyncEventMethods(AsyncCaller):
             start_time: At or after.
             end_time: Before.
             descending: Newest first instead of oldest first.
-            page_size: Events a page. 1 to 1,000. Default: 100.
+            page_size: Events per page. 1 to 1,000. Default: 100.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1115,8 +1117,8 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Agents per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1147,7 +1149,7 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            page_size: Agents a page. 1 to 1,000. Default: 50.
+            page_size: Agents per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1169,14 +1171,14 @@ class AsyncEventMethods(AsyncCaller):
         after_cursor: str | None = None,
         timeout: float | None = None,
     ) -> AsyncStream[WatchEventsResponse]:
-        """Streams events as they are recorded, after those since `after_cursor` when
-        that is given. The stream stays open until the caller ends it or the
-        server shuts down (UNAVAILABLE; resume with the last cursor).
+        """Streams events as they are recorded, preceded by those since
+        `after_cursor`, if given. The stream stays open until the caller ends it or
+        the server shuts down (UNAVAILABLE; resume with the last cursor).
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have; NOT_FOUND when the
-        tenant is deleted meanwhile.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+        deleted in the meantime.
 
         Args:
             session_id: Of this session. Up to 200 characters, on one line.
@@ -1214,8 +1216,8 @@ class AsyncEventMethods(AsyncCaller):
         session_id: str | None = None,
         timeout: float | None = None,
     ) -> VerifyEventsResponse:
-        """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content; an
+        """Checks the hash chains and names the first broken event of each session
+        that does not verify. Every hash is recomputed from the stored content; an
         event that cannot be read back counts as broken.
 
         Scope: read. Repeatable: yes, it changes nothing.

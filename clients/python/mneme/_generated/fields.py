@@ -21,12 +21,12 @@ class CostAnalysisParamsFields(TypedDict, total=False):
     """Parameters of COST_ANALYSIS."""
 
     model: str
-    """Events of this model only; empty: all.
+    """Only events of this model; if empty, of all.
     Up to 200 characters, on one line.
     """
     bucket: BucketChoice
-    """The spans of `over_time` and of its trend; default by the range. One that
-    cuts the range into more than 1,000 spans is refused.
+    """The spans of `over_time` and its trend; by default depends on the range. A
+    bucket that cuts the range into more than 1,000 spans is refused.
     """
 
 
@@ -47,23 +47,23 @@ class ErrorPatternsParamsFields(TypedDict, total=False):
     """Parameters of ERROR_PATTERNS."""
 
     tool: str
-    """Errors of this tool only; empty: all.
+    """Only errors of this tool; if empty, of all.
     Up to 200 characters, on one line.
     """
     min_count: int
-    """Patterns that occur at least so often.
+    """Only patterns that occur at least this often.
     At least 1. Default: 1.
     """
     window: int
-    """Calls that are looked at before an error.
+    """How many calls before an error to look at.
     1 to 5. Default: 3.
     """
     examples: int
-    """Examples of each pattern at most.
+    """Maximum number of examples of each pattern.
     0 to 10. Default: 3.
     """
     baseline: BaselineChoice
-    """What the rate of errors after a sequence is compared with.
+    """What to compare the rate of errors after a sequence with.
     Default: ALL_CALLS.
     """
 
@@ -92,11 +92,11 @@ class LessonFields(TypedDict, total=False):
     Default: NORMAL.
     """
     agent_id: str
-    """The agent that it is for; empty: for every agent of the tenant.
+    """The agent it is for; if empty, every agent of the tenant.
     Up to 200 characters, on one line.
     """
     project: str
-    """The project that it is about; may be empty.
+    """The project it is about; may be empty.
     Up to 200 characters, on one line.
     """
     tags: Iterable[str]
@@ -120,28 +120,28 @@ class LessonFields(TypedDict, total=False):
     0 to 2^53 - 1.
     """
     last_accessed_at: datetime
-    """When it was last returned so; unset if never."""
+    """When it was last returned by one of them; unset if never."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
     """When its content last changed."""
     archived_at: datetime
-    """When it was archived; unset unless it is."""
+    """When it was archived; unset if it is not."""
     etag: str
-    """Stands for the lesson's content and times, without its accesses: it changes
-    when they do. The server gives it with every lesson. Given back with an
-    update, a delete or an undelete, it has the call refused (ABORTED) if the
-    lesson is not what it was; empty: whatever the lesson is by then. Clients
-    send a call again whose answer was lost. If the first one arrived, the
-    second is refused, so read the lesson before you take somebody else to have
-    changed it. Opaque: compare it with others, and do not take it apart.
+    """Identifies this state of the lesson's content and times, not counting
+    accesses: it changes when they do. The server returns it with every lesson.
+    Pass it to an update, delete or undelete, and the call is refused (ABORTED)
+    if the lesson has changed since; if empty, the call goes ahead in any case.
+    Clients retry a call whose answer was lost. If the first attempt did
+    arrive, the second is refused, so read the lesson before you conclude that
+    someone else changed it. Opaque: only compare it with other etags.
     Up to 100 characters, on one line.
     """
 
 
 class LessonFilterFields(TypedDict, total=False):
-    """LessonFilter picks lessons. Fields left empty do not filter; given ones must
-    all match.
+    """LessonFilter picks lessons. Empty fields do not filter; given ones must all
+    match.
     """
 
     agent_id: str
@@ -183,8 +183,8 @@ class NewEventFields(TypedDict, total=False):
     """NewEvent is an event to record."""
 
     id: str
-    """Unique in the tenant; a ULID is made when it is empty. Choose it yourself to
-    make retries harmless.
+    """Unique in the tenant; if empty, a ULID is made. Choose it yourself to make
+    retries harmless.
     Up to 200 characters, on one line.
     """
     session_id: Required[str]
@@ -196,13 +196,12 @@ class NewEventFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     event_type: Required[EventTypeName | str]
-    """What happened. From the known names Mneme draws its conclusions: which
-    counters of the session the event moves, and whether it can be recalled.
-    Any other name is kept as it is given, so that another framework's events
-    keep their type ("on_tool_end", "gen_ai.user.message", "PreToolUse"); such
-    an event is recalled as a custom one is, and counts as an error by its
-    severity alone. Case matters, but a known name means the same in any case
-    and is kept in lower case.
+    """What happened. The known names tell Mneme which of the session's counters
+    the event changes, and whether it can be recalled. Any other name is kept
+    as given, so other frameworks' events keep their type ("on_tool_end",
+    "gen_ai.user.message", "PreToolUse"); such an event is recalled like a
+    custom one, and counts as an error only by its severity. Case matters, but
+    a known name means the same in any case and is stored in lower case.
     Required; up to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`.
     Known: session_started, session_ended, tool_call, tool_response, tool_error,
     llm_call, llm_response, message, error, custom, approval_requested,
@@ -216,27 +215,27 @@ class NewEventFields(TypedDict, total=False):
     From 1970 to 9999.
     """
     text: str
-    """What to remember it by, in words. When it is empty and the event can be
+    """What to remember it by, in words. If it is empty and the event can be
     recalled or is an error, a text is made from the other fields, e.g.
     "tool_error: book_flight: no seats".
     Up to 65,536 characters.
     """
     payload: Mapping[str, Any]
-    """Free JSON: arguments, results. Up to 1 MiB encoded and 32 levels deep.
-    Where a typed field below is unset, the key of the same name in payload
-    (or its camelCase, or under "usage" for tokens) is read instead.
+    """Free JSON: arguments, results. Up to 1 MiB encoded and 32 levels deep. If a
+    typed field below is unset, the key of the same name in payload (or its
+    camelCase form, or under "usage" for tokens) is used instead.
     """
     metadata: Mapping[str, Any]
-    """Free JSON beside the content: versions, hosts. Up to 64 KiB encoded and 32
-    levels deep. Its "userId" (or "user_id") is the user that the event is
-    about, and its session's when that has none.
+    """Additional free JSON: versions, hosts. Up to 64 KiB encoded and 32 levels
+    deep. Its "userId" (or "user_id") is the user the event is about, and its
+    session's user if that has none.
     """
     name: str
     """The tool's name (tool_*), or what happened (custom).
     Up to 200 characters, on one line.
     """
     call_id: str
-    """Joins a tool_call with its tool_response or tool_error.
+    """Links a tool_call with its tool_response or tool_error.
     Up to 200 characters, on one line.
     """
     error: str
@@ -264,9 +263,9 @@ class NewEventFields(TypedDict, total=False):
     At least 0 and less than 315,360,000 seconds.
     """
     searchable: bool
-    """Whether it can be recalled; unset: by its type and text (see event_type;
-    messages whose payload has role "system" are not). False keeps it out of
-    the indexes.
+    """Whether it can be recalled; if unset, its type and text decide (see
+    event_type; messages whose payload has role "system" are not recalled).
+    False keeps it out of the indexes.
     """
 
 
@@ -274,14 +273,14 @@ class PerformanceTrendsParamsFields(TypedDict, total=False):
     """Parameters of PERFORMANCE_TRENDS."""
 
     bucket: BucketChoice
-    """The spans of the series; default by the range. One that cuts the range into
-    more than 1,000 spans is refused.
+    """The spans of the series; by default depends on the range. A bucket that
+    cuts the range into more than 1,000 spans is refused.
     """
 
 
 class RankingWeightsFields(TypedDict, total=False):
-    """RankingWeights changes the terms of the HYBRID score. Unset: the server's
-    default; 0 switches a term off. docs/recall.md gives the formulas.
+    """RankingWeights changes the terms of the HYBRID score. Unset means the
+    server's default; 0 switches a term off. docs/recall.md gives the formulas.
     """
 
     neighbors: float
@@ -295,8 +294,8 @@ class RankingWeightsFields(TypedDict, total=False):
     0 to 2. Default: 1.
     """
     recency: float
-    """How much newer memories are preferred. The default decides between nearly
-    equal ones.
+    """How much newer memories are preferred. The default only decides between
+    nearly equal ones.
     0 to 1. Default: 0.02.
     """
     importance: float
@@ -304,15 +303,15 @@ class RankingWeightsFields(TypedDict, total=False):
     0 to 1. Default: 0.1.
     """
     repeated: float
-    """How far a memory is put back whose very text ranks higher already. With 0
+    """How far to demote a memory when the same text already ranks higher. With 0,
     the first ten results may be ten copies of one message.
     0 to 2. Default: 0.25.
     """
 
 
 class ReflectionFilterFields(TypedDict, total=False):
-    """ReflectionFilter picks reflections. Fields left empty do not filter; given
-    ones must all match.
+    """ReflectionFilter picks reflections. Empty fields do not filter; given ones
+    must all match.
     """
 
     session_id: str
@@ -341,11 +340,11 @@ class SessionComparisonParamsFields(TypedDict, total=False):
     """Parameters of SESSION_COMPARISON."""
 
     recent_days: float
-    """Those of so many days before the last event looked at.
+    """Those of this many days before the last event looked at.
     More than 0 and at most 36,500.
     """
     recent_sessions: int
-    """So many of the newest.
+    """This many of the newest.
     At least 1.
     """
 
@@ -354,11 +353,11 @@ class SuccessRateFields(TypedDict, total=False):
     """SuccessRate is how often something worked."""
 
     successes: int
-    """Times that it worked; at most `tries`.
+    """How many times it worked; at most `tries`.
     At least 0.
     """
     tries: int
-    """Times that it was tried.
+    """How many times it was tried.
     1 to 999,999,999.
     """
 
@@ -389,7 +388,7 @@ class ToolSequencesParamsFields(TypedDict, total=False):
     1 to 6.
     """
     min_support: int
-    """Sequences that occur in at least so many sessions.
+    """Only sequences that occur in at least this many sessions.
     At least 2. Default: 3.
     """
 

@@ -171,13 +171,13 @@ RPCS = (
 
 
 class LearnMethods(SyncCaller):
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def create_lesson(
@@ -200,19 +200,18 @@ class LearnMethods(SyncCaller):
 
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-        other content (the same content again is answered with what is there);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-        waits already (nothing is saved).
+        different content (repeating the same content returns the existing one);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+        texts are already waiting (nothing is saved).
 
         Args:
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
             category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+            agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
                 characters, on one line.
-            project: The project that it is about; may be empty. Up to 200 characters, on one
-                line.
+            project: The project it is about; may be empty. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
@@ -279,7 +278,7 @@ class LearnMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListLessonsResponse:
-        """Lists lessons, the most recently updated first. Counts no access.
+        """Lists lessons, most recently updated first. Does not count as access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -287,8 +286,8 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Lessons per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -314,7 +313,7 @@ class LearnMethods(SyncCaller):
     ) -> Iterator[Lesson]:
         """Walks all pages of `list_lessons`, fetching each when it is reached.
 
-        Lists lessons, the most recently updated first. Counts no access.
+        Lists lessons, most recently updated first. Does not count as access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -322,7 +321,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page. 1 to 1,000. Default: 50.
+            page_size: Lessons per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -344,16 +343,16 @@ class LearnMethods(SyncCaller):
         min_score: float | None = None,
         timeout: float | None = None,
     ) -> SearchLessonsResponse:
-        """Searches lessons by meaning and words, and counts the access of each one
+        """Searches lessons by meaning and words, and counts an access for each one
         found.
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What is wanted, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters.
             filter: Which lessons.
-            limit: Lessons at most. 1 to 100. Default: 10.
+            limit: Maximum number of lessons. 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -394,22 +393,22 @@ class LearnMethods(SyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-        cannot be embedded soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
 
         Args:
-            lesson_id: The lesson: its id (required) and the new values of the fields that the
-                mask names; only those are checked. Required.
+            lesson_id: The lesson: its id (required) and new values for the fields in the mask;
+                only those are checked. Required.
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
             category: A group, e.g. "deployment" or "error-handling". Up to 100 characters, on
                 one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+            agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
                 characters, on one line.
-            project: The project that it is about; may be empty. Up to 200 characters, on one
-                line.
+            project: The project it is about; may be empty. Up to 200 characters, on one line.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
@@ -418,13 +417,13 @@ class LearnMethods(SyncCaller):
                 here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
                 Up to 200 characters, on one line.
-            etag: Stands for the lesson's content and times, without its accesses: it changes
-                when they do. The server gives it with every lesson. Given back with an update,
-                a delete or an undelete, it has the call refused (ABORTED) if the lesson is not
-                what it was; empty: whatever the lesson is by then. Clients send a call again
-                whose answer was lost. If the first one arrived, the second is refused, so read
-                the lesson before you take somebody else to have changed it. Opaque: compare it
-                with others, and do not take it apart. Up to 100 characters, on one line.
+            etag: Identifies this state of the lesson's content and times, not counting
+                accesses: it changes when they do. The server returns it with every lesson. Pass
+                it to an update, delete or undelete, and the call is refused (ABORTED) if the
+                lesson has changed since; if empty, the call goes ahead in any case. Clients
+                retry a call whose answer was lost. If the first attempt did arrive, the second
+                is refused, so read the lesson before you conclude that someone else changed it.
+                Opaque: only compare it with other etags. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -459,18 +458,18 @@ class LearnMethods(SyncCaller):
         etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteLessonResponse:
-        """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-        for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing. UndeleteLesson brings it back.
+        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+        for it; GetLesson and Recall still find it. Archiving it again changes
+        nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
-            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
-                characters, on one line.
+            etag: The lesson's etag, to refuse the call if the lesson has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -492,22 +491,22 @@ class LearnMethods(SyncCaller):
         etag: str | None = None,
         timeout: float | None = None,
     ) -> UndeleteLessonResponse:
-        """Brings an archived lesson back: ListLessons and SearchLessons find it again
-        when the call returns. A lesson that is not archived stays as it is, so
-        that the call may be repeated, as DeleteLesson may.
+        """Restores an archived lesson: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so the
+        call can be repeated, as DeleteLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
-            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
-                characters, on one line.
+            etag: The lesson's etag, to refuse the call if the lesson has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The lesson that is back.
+            The restored lesson.
         """
         return self._unary(
             _UNDELETE_LESSON,
@@ -525,18 +524,19 @@ class LearnMethods(SyncCaller):
         on_conflict: ImportConflictChoice | None = None,
         timeout: float | None = None,
     ) -> ImportLessonsResponse:
-        """Brings in lessons as ExportLessons gives them, all or none. Those that are
-        there already with the same content are left alone.
+        """Imports lessons as ExportLessons returns them, all or none. Those that
+        already exist with the same content are left alone.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-        embedded soon and too much waits already (nothing is brought in).
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+        content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        imported).
 
         Args:
-            lessons: The lessons. Empty ids are made; given times and counts are kept; etags are
-                not looked at. Required; up to 500 entries.
-            on_conflict: What to do when an id is taken by other content. Default: FAIL.
+            lessons: The lessons. Empty ids are filled in; given times and counts are kept;
+                etags are ignored. Required; up to 500 entries.
+            on_conflict: What to do when an id is taken by different content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -560,11 +560,11 @@ class LearnMethods(SyncCaller):
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant.
 
         Args:
-            filter: Which lessons. Archived ones too when it says so.
+            filter: Which lessons; archived ones only if it says so.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -596,21 +596,21 @@ class LearnMethods(SyncCaller):
         reflection_id: str | None = None,
         timeout: float | None = None,
     ) -> StoreReflectionResponse:
-        """Stores what an agent concluded from an attempt. It is found by its meaning
-        when the call returns.
+        """Stores what an agent concluded from an attempt. It can be found by its
+        meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is stored).
+        with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too many texts are already waiting (nothing is stored).
 
         Args:
             session_id: The session of the attempt. It need not be stored here. Required; up to
                 200 characters, on one line.
             task_description: What was attempted. Required; up to 8,192 characters.
             project: The project; may be empty. Up to 200 characters, on one line.
-            attempt_number: Which attempt it was; 0: counted, as one more than the session's
-                reflections on the same task (equal but for case and white space). 0 to
+            attempt_number: Which attempt it was; if 0, it is one more than the number of the
+                session's reflections on the same task (ignoring case and white space). 0 to
                 1,000,000.
             outcome: How it ended. Required.
             what_worked: What worked. Up to 50 entries, each up to 4,096 characters.
@@ -657,7 +657,7 @@ class LearnMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListReflectionsResponse:
-        """Lists reflections, the newest first, also as text for a prompt.
+        """Lists reflections, newest first, also as text for a prompt.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -665,8 +665,8 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Items per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -692,7 +692,7 @@ class LearnMethods(SyncCaller):
     ) -> Iterator[Reflection]:
         """Walks all pages of `list_reflections`, fetching each when it is reached.
 
-        Lists reflections, the newest first, also as text for a prompt.
+        Lists reflections, newest first, also as text for a prompt.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -700,7 +700,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page. 1 to 1,000. Default: 50.
+            page_size: Items per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -730,7 +730,7 @@ class LearnMethods(SyncCaller):
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
             filter: Which reflections.
-            limit: Reflections at most. 1 to 100. Default: 5.
+            limit: Maximum number of reflections. 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -765,7 +765,7 @@ class LearnMethods(SyncCaller):
         Args:
             project: Of this project; empty: of all. Up to 200 characters, on one line.
             session_id: Of this session; empty: of all. Up to 200 characters, on one line.
-            limit: Groups of failures and of strategies at most. 1 to 50. Default: 5.
+            limit: Maximum number of groups of failures, and of strategies. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -796,22 +796,22 @@ class LearnMethods(SyncCaller):
         entry_id: str | None = None,
         timeout: float | None = None,
     ) -> LogKnowledgeResponse:
-        """Logs one line of experience. The same line again is answered as a duplicate.
+        """Logs one line of experience. Repeating a line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too much waits already (nothing is logged).
+        entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded soon and too many texts are already waiting (nothing is logged).
 
         Args:
-            project: The project: a repository's name, as a rule. Required; up to 200
-                characters, on one line.
+            project: The project, usually a repository's name. Required; up to 200 characters,
+                on one line.
             type: What kind of experience it is. Required.
             agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
             context: What was being attempted. Required; up to 8,192 characters.
             command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters.
-            success_rate: How often it worked, where that is known.
+            success_rate: How often it worked, if known.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             timestamp: When it was learned; unset: now. From 1970 to 9999.
             entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id. Up to 200
@@ -849,23 +849,23 @@ class LearnMethods(SyncCaller):
         token_budget: int | None = None,
         timeout: float | None = None,
     ) -> QueryKnowledgeResponse:
-        """Answers with the experience that bears on a query, ranked by meaning,
-        recency and success rate, as entries and as markdown within a token budget.
+        """Returns the experience that bears on a query, ranked by meaning, recency
+        and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What is wanted, in words. Required; up to 8,192 characters.
-            project: Of this project; empty: of all. Up to 200 characters, on one line.
+            query: What to look for, in words. Required; up to 8,192 characters.
+            project: Of this project; empty means of all. Up to 200 characters, on one line.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
-            limit: Entries at most. 1 to 100. Default: 5.
-            token_budget: Tokens that `markdown` may take. Counted on the safe side of common
-                tokenizers: one for each four letters or digits of a word, or part of four, and
-                one for each other visible character. Entries that do not fit are left out, the
-                worst first. 1 to 100,000. Default: 500.
+            limit: Maximum number of entries. 1 to 100. Default: 5.
+            token_budget: Tokens that `markdown` may take, estimated conservatively for common
+                tokenizers: one for every four letters or digits of a word, rounded up, and one
+                for every other visible character. Entries that do not fit are left out, worst
+                first. 1 to 100,000. Default: 500.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -886,13 +886,13 @@ class LearnMethods(SyncCaller):
 
 
 class AsyncLearnMethods(AsyncCaller):
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     async def create_lesson(
@@ -915,19 +915,18 @@ class AsyncLearnMethods(AsyncCaller):
 
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-        other content (the same content again is answered with what is there);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-        waits already (nothing is saved).
+        different content (repeating the same content returns the existing one);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+        texts are already waiting (nothing is saved).
 
         Args:
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
             category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+            agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
                 characters, on one line.
-            project: The project that it is about; may be empty. Up to 200 characters, on one
-                line.
+            project: The project it is about; may be empty. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
@@ -994,7 +993,7 @@ class AsyncLearnMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListLessonsResponse:
-        """Lists lessons, the most recently updated first. Counts no access.
+        """Lists lessons, most recently updated first. Does not count as access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1002,8 +1001,8 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Lessons per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1029,7 +1028,7 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> AsyncIterator[Lesson]:
         """Walks all pages of `list_lessons`, fetching each when it is reached.
 
-        Lists lessons, the most recently updated first. Counts no access.
+        Lists lessons, most recently updated first. Does not count as access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1037,7 +1036,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which lessons.
-            page_size: Lessons a page. 1 to 1,000. Default: 50.
+            page_size: Lessons per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1059,16 +1058,16 @@ class AsyncLearnMethods(AsyncCaller):
         min_score: float | None = None,
         timeout: float | None = None,
     ) -> SearchLessonsResponse:
-        """Searches lessons by meaning and words, and counts the access of each one
+        """Searches lessons by meaning and words, and counts an access for each one
         found.
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What is wanted, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters.
             filter: Which lessons.
-            limit: Lessons at most. 1 to 100. Default: 10.
+            limit: Maximum number of lessons. 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1109,22 +1108,22 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-        cannot be embedded soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
 
         Args:
-            lesson_id: The lesson: its id (required) and the new values of the fields that the
-                mask names; only those are checked. Required.
+            lesson_id: The lesson: its id (required) and new values for the fields in the mask;
+                only those are checked. Required.
             title: A short title. Required; up to 500 characters.
             content: The insight. Required; up to 65,536 characters.
             category: A group, e.g. "deployment" or "error-handling". Up to 100 characters, on
                 one line. Default: general.
             importance: How much it matters. Default: NORMAL.
-            agent_id: The agent that it is for; empty: for every agent of the tenant. Up to 200
+            agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
                 characters, on one line.
-            project: The project that it is about; may be empty. Up to 200 characters, on one
-                line.
+            project: The project it is about; may be empty. Up to 200 characters, on one line.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
@@ -1133,13 +1132,13 @@ class AsyncLearnMethods(AsyncCaller):
                 here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
                 Up to 200 characters, on one line.
-            etag: Stands for the lesson's content and times, without its accesses: it changes
-                when they do. The server gives it with every lesson. Given back with an update,
-                a delete or an undelete, it has the call refused (ABORTED) if the lesson is not
-                what it was; empty: whatever the lesson is by then. Clients send a call again
-                whose answer was lost. If the first one arrived, the second is refused, so read
-                the lesson before you take somebody else to have changed it. Opaque: compare it
-                with others, and do not take it apart. Up to 100 characters, on one line.
+            etag: Identifies this state of the lesson's content and times, not counting
+                accesses: it changes when they do. The server returns it with every lesson. Pass
+                it to an update, delete or undelete, and the call is refused (ABORTED) if the
+                lesson has changed since; if empty, the call goes ahead in any case. Clients
+                retry a call whose answer was lost. If the first attempt did arrive, the second
+                is refused, so read the lesson before you conclude that someone else changed it.
+                Opaque: only compare it with other etags. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1174,18 +1173,18 @@ class AsyncLearnMethods(AsyncCaller):
         etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteLessonResponse:
-        """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-        for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing. UndeleteLesson brings it back.
+        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+        for it; GetLesson and Recall still find it. Archiving it again changes
+        nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
-            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
-                characters, on one line.
+            etag: The lesson's etag, to refuse the call if the lesson has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1207,22 +1206,22 @@ class AsyncLearnMethods(AsyncCaller):
         etag: str | None = None,
         timeout: float | None = None,
     ) -> UndeleteLessonResponse:
-        """Brings an archived lesson back: ListLessons and SearchLessons find it again
-        when the call returns. A lesson that is not archived stays as it is, so
-        that the call may be repeated, as DeleteLesson may.
+        """Restores an archived lesson: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so the
+        call can be repeated, as DeleteLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
-            etag: The lesson's etag, if it must not have changed since that was read. Up to 100
-                characters, on one line.
+            etag: The lesson's etag, to refuse the call if the lesson has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The lesson that is back.
+            The restored lesson.
         """
         return await self._unary(
             _UNDELETE_LESSON,
@@ -1240,18 +1239,19 @@ class AsyncLearnMethods(AsyncCaller):
         on_conflict: ImportConflictChoice | None = None,
         timeout: float | None = None,
     ) -> ImportLessonsResponse:
-        """Brings in lessons as ExportLessons gives them, all or none. Those that are
-        there already with the same content are left alone.
+        """Imports lessons as ExportLessons returns them, all or none. Those that
+        already exist with the same content are left alone.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-        embedded soon and too much waits already (nothing is brought in).
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+        content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        imported).
 
         Args:
-            lessons: The lessons. Empty ids are made; given times and counts are kept; etags are
-                not looked at. Required; up to 500 entries.
-            on_conflict: What to do when an id is taken by other content. Default: FAIL.
+            lessons: The lessons. Empty ids are filled in; given times and counts are kept;
+                etags are ignored. Required; up to 500 entries.
+            on_conflict: What to do when an id is taken by different content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1275,11 +1275,11 @@ class AsyncLearnMethods(AsyncCaller):
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant.
 
         Args:
-            filter: Which lessons. Archived ones too when it says so.
+            filter: Which lessons; archived ones only if it says so.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -1311,21 +1311,21 @@ class AsyncLearnMethods(AsyncCaller):
         reflection_id: str | None = None,
         timeout: float | None = None,
     ) -> StoreReflectionResponse:
-        """Stores what an agent concluded from an attempt. It is found by its meaning
-        when the call returns.
+        """Stores what an agent concluded from an attempt. It can be found by its
+        meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is stored).
+        with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too many texts are already waiting (nothing is stored).
 
         Args:
             session_id: The session of the attempt. It need not be stored here. Required; up to
                 200 characters, on one line.
             task_description: What was attempted. Required; up to 8,192 characters.
             project: The project; may be empty. Up to 200 characters, on one line.
-            attempt_number: Which attempt it was; 0: counted, as one more than the session's
-                reflections on the same task (equal but for case and white space). 0 to
+            attempt_number: Which attempt it was; if 0, it is one more than the number of the
+                session's reflections on the same task (ignoring case and white space). 0 to
                 1,000,000.
             outcome: How it ended. Required.
             what_worked: What worked. Up to 50 entries, each up to 4,096 characters.
@@ -1372,7 +1372,7 @@ class AsyncLearnMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListReflectionsResponse:
-        """Lists reflections, the newest first, also as text for a prompt.
+        """Lists reflections, newest first, also as text for a prompt.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1380,8 +1380,8 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page. 1 to 1,000. Default: 50.
-            page_token: The next page's token, as the page before gave it. Up to 2,000
+            page_size: Items per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1407,7 +1407,7 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> AsyncIterator[Reflection]:
         """Walks all pages of `list_reflections`, fetching each when it is reached.
 
-        Lists reflections, the newest first, also as text for a prompt.
+        Lists reflections, newest first, also as text for a prompt.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1415,7 +1415,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             filter: Which reflections.
-            page_size: Items a page. 1 to 1,000. Default: 50.
+            page_size: Items per page. 1 to 1,000. Default: 50.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1445,7 +1445,7 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             task_description: The task at hand, in words. Required; up to 8,192 characters.
             filter: Which reflections.
-            limit: Reflections at most. 1 to 100. Default: 5.
+            limit: Maximum number of reflections. 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1480,7 +1480,7 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             project: Of this project; empty: of all. Up to 200 characters, on one line.
             session_id: Of this session; empty: of all. Up to 200 characters, on one line.
-            limit: Groups of failures and of strategies at most. 1 to 50. Default: 5.
+            limit: Maximum number of groups of failures, and of strategies. 1 to 50. Default: 5.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1511,22 +1511,22 @@ class AsyncLearnMethods(AsyncCaller):
         entry_id: str | None = None,
         timeout: float | None = None,
     ) -> LogKnowledgeResponse:
-        """Logs one line of experience. The same line again is answered as a duplicate.
+        """Logs one line of experience. Repeating a line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too much waits already (nothing is logged).
+        entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded soon and too many texts are already waiting (nothing is logged).
 
         Args:
-            project: The project: a repository's name, as a rule. Required; up to 200
-                characters, on one line.
+            project: The project, usually a repository's name. Required; up to 200 characters,
+                on one line.
             type: What kind of experience it is. Required.
             agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
             context: What was being attempted. Required; up to 8,192 characters.
             command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters.
-            success_rate: How often it worked, where that is known.
+            success_rate: How often it worked, if known.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             timestamp: When it was learned; unset: now. From 1970 to 9999.
             entry_id: Choose the id to make retries harmless; see KnowledgeEntry.id. Up to 200
@@ -1564,23 +1564,23 @@ class AsyncLearnMethods(AsyncCaller):
         token_budget: int | None = None,
         timeout: float | None = None,
     ) -> QueryKnowledgeResponse:
-        """Answers with the experience that bears on a query, ranked by meaning,
-        recency and success rate, as entries and as markdown within a token budget.
+        """Returns the experience that bears on a query, ranked by meaning, recency
+        and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What is wanted, in words. Required; up to 8,192 characters.
-            project: Of this project; empty: of all. Up to 200 characters, on one line.
+            query: What to look for, in words. Required; up to 8,192 characters.
+            project: Of this project; empty means of all. Up to 200 characters, on one line.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
-            limit: Entries at most. 1 to 100. Default: 5.
-            token_budget: Tokens that `markdown` may take. Counted on the safe side of common
-                tokenizers: one for each four letters or digits of a word, or part of four, and
-                one for each other visible character. Entries that do not fit are left out, the
-                worst first. 1 to 100,000. Default: 500.
+            limit: Maximum number of entries. 1 to 100. Default: 5.
+            token_budget: Tokens that `markdown` may take, estimated conservatively for common
+                tokenizers: one for every four letters or digits of a word, rounded up, and one
+                for every other visible character. Entries that do not fit are left out, worst
+                first. 1 to 100,000. Default: 500.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -51,34 +51,34 @@ class RecallMethods(SyncCaller):
         weights: RankingWeightsFields | recall_service_pb2.RankingWeights | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
-        """Recalls what bears on a query, the best first. Equal scores are ordered by
-        time, the newest first, then the one recorded last, so that the order is
-        the same each time.
+        """Recalls what bears on a query, best first. Ties go to the newest, then to
+        the one recorded last, so the order is always the same.
 
-        What was acknowledged before the call is found: by its words at once, by
-        its meaning when its embedding is made (`pending_count` says how many wait).
+        Everything acknowledged before the call can be found: by its words at once,
+        by its meaning once it is embedded (`pending_count` says how many are
+        waiting).
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
-        backend does not answer a DENSE query (a HYBRID one is answered by its words
-        alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-        tenant's vectors are of another model.
+        backend does not answer a DENSE query (a HYBRID one is then answered by its
+        words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
+        the tenant's vectors were made with another model.
 
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty: everywhere. A kind of memory that the server does not
+            scopes: Where to look; empty means everywhere. A kind of memory the server does not
                 know is refused. Kinds: "event", "lesson", "reflection", "knowledge", "session".
                 Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
-            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line.
             project: Of this project. Up to 200 characters, on one line.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), or a lesson's. Up to
                 64 entries, each up to 100 characters, on one line.
-            limit: Results at most. 1 to 100. Default: 10.
+            limit: Maximum number of results. 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.
             explain: Return each term of each score.
@@ -136,34 +136,34 @@ class AsyncRecallMethods(AsyncCaller):
         weights: RankingWeightsFields | recall_service_pb2.RankingWeights | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
-        """Recalls what bears on a query, the best first. Equal scores are ordered by
-        time, the newest first, then the one recorded last, so that the order is
-        the same each time.
+        """Recalls what bears on a query, best first. Ties go to the newest, then to
+        the one recorded last, so the order is always the same.
 
-        What was acknowledged before the call is found: by its words at once, by
-        its meaning when its embedding is made (`pending_count` says how many wait).
+        Everything acknowledged before the call can be found: by its words at once,
+        by its meaning once it is embedded (`pending_count` says how many are
+        waiting).
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
-        backend does not answer a DENSE query (a HYBRID one is answered by its words
-        alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-        tenant's vectors are of another model.
+        backend does not answer a DENSE query (a HYBRID one is then answered by its
+        words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
+        the tenant's vectors were made with another model.
 
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty: everywhere. A kind of memory that the server does not
+            scopes: Where to look; empty means everywhere. A kind of memory the server does not
                 know is refused. Kinds: "event", "lesson", "reflection", "knowledge", "session".
                 Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
-            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line.
             project: Of this project. Up to 200 characters, on one line.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), or a lesson's. Up to
                 64 entries, each up to 100 characters, on one line.
-            limit: Results at most. 1 to 100. Default: 10.
+            limit: Maximum number of results. 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.
             explain: Return each term of each score.

@@ -33,8 +33,8 @@ RPCS = (_REFLECT,)
 
 class ReflectMethods(SyncCaller):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -72,8 +72,8 @@ class ReflectMethods(SyncCaller):
         | None = None,
         timeout: float | None = None,
     ) -> ReflectResponse:
-        """Runs one analysis and answers with its typed result, and with the same
-        findings as insights in words.
+        """Runs one analysis and returns its typed result, and the same findings in
+        words, as insights.
 
         A session's outcome is taken from its metadata where that says so: "reward"
         (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -82,17 +82,17 @@ class ReflectMethods(SyncCaller):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-        analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+        analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
 
         Args:
-            analysis: The question. May be left out where parameters say which one it is.
+            analysis: The analysis. Can be left out if parameters are given.
             agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: At or after.
             end_time: Before.
-            limit: Patterns, sequences, operations or shares of a kind at most. Series over time
-                are always whole. 1 to 100. Default: 10.
+            limit: Maximum number of patterns, sequences, operations or shares of each kind.
+                Series over time are always complete. 1 to 100. Default: 10.
             project: Of sessions on this project. Up to 200 characters, on one line.
-            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line.
             tags: Of sessions with all of these labels. Up to 64 entries, each up to 100
                 characters, on one line.
             error_patterns: Parameters of ERROR_PATTERNS.
@@ -128,8 +128,8 @@ class ReflectMethods(SyncCaller):
 
 class AsyncReflectMethods(AsyncCaller):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -167,8 +167,8 @@ class AsyncReflectMethods(AsyncCaller):
         | None = None,
         timeout: float | None = None,
     ) -> ReflectResponse:
-        """Runs one analysis and answers with its typed result, and with the same
-        findings as insights in words.
+        """Runs one analysis and returns its typed result, and the same findings in
+        words, as insights.
 
         A session's outcome is taken from its metadata where that says so: "reward"
         (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -177,17 +177,17 @@ class AsyncReflectMethods(AsyncCaller):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-        analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+        analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
 
         Args:
-            analysis: The question. May be left out where parameters say which one it is.
+            analysis: The analysis. Can be left out if parameters are given.
             agent_id: Of this agent. Up to 200 characters, on one line.
             start_time: At or after.
             end_time: Before.
-            limit: Patterns, sequences, operations or shares of a kind at most. Series over time
-                are always whole. 1 to 100. Default: 10.
+            limit: Maximum number of patterns, sequences, operations or shares of each kind.
+                Series over time are always complete. 1 to 100. Default: 10.
             project: Of sessions on this project. Up to 200 characters, on one line.
-            user_id: Of sessions for this user. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line.
             tags: Of sessions with all of these labels. Up to 64 entries, each up to 100
                 characters, on one line.
             error_patterns: Parameters of ERROR_PATTERNS.

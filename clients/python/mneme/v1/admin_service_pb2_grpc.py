@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class AdminServiceStub:
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     def __init__(self, channel):
@@ -85,14 +85,14 @@ class AdminServiceStub:
 
 class AdminServiceServicer:
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     def CreateTenant(self, request, context):
         """Creates a tenant.
 
         Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,12 +111,12 @@ class AdminServiceServicer:
 
     def DeleteTenant(self, request, context):
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. There is no way back but a backup.
+        in it. Only a backup can bring it back.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when calls of the tenant are still running.
+        UNAVAILABLE when the tenant still has calls running.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,7 +134,7 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListApiKeys(self, request, context):
-        """Lists API keys, the oldest first, without their secrets.
+        """Lists API keys, oldest first, without their secrets.
 
         Scope: admin. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -156,7 +156,7 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetStats(self, request, context):
-        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        """Counts what a tenant holds (the caller's or, with scope admin, any other),
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -168,8 +168,8 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Backup(self, request, context):
-        """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database, even while it is in use, in
+        the server's backup folder, from which Restore takes it.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -180,18 +180,19 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Restore(self, request, context):
-        """Puts a backup in the place of everything that a tenant holds. What was
-        there is backed up first, so that a restore can be undone by another one.
-        The indexes are built anew. The tenant's calls in flight end before, those
-        that come meanwhile are told to try again; other tenants notice nothing.
-        Keys are not part of a backup and stay as they are.
+        """Replaces everything a tenant holds with a backup. What was there is backed
+        up first, so another restore can undo this one. The indexes are rebuilt.
+        The tenant's calls in flight finish first, and those that arrive in the
+        meantime are told to try again; other tenants notice nothing. Keys are not
+        part of a backup and stay as they are.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-        when calls of the tenant do not end (nothing was changed).
+        when it was made with another embedding model; FAILED_PRECONDITION when it was
+        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+        changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -255,7 +256,7 @@ def add_AdminServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class AdminService:
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     @staticmethod

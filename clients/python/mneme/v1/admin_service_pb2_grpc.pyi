@@ -28,7 +28,7 @@ GRPC_VERSION: str
 
 class AdminServiceStub:
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     @_typing.overload
@@ -39,7 +39,7 @@ class AdminServiceStub:
     """Creates a tenant.
 
     Scope: admin. Repeatable: no.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
     """
     ListTenants: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListTenantsRequest, _admin_service_pb2.ListTenantsResponse]
     """Lists tenants by id.
@@ -50,12 +50,12 @@ class AdminServiceStub:
     """
     DeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]
     """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. There is no way back but a backup.
+    in it. Only a backup can bring it back.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-    UNAVAILABLE when calls of the tenant are still running.
+    UNAVAILABLE when the tenant still has calls running.
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -65,7 +65,7 @@ class AdminServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
     """
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ListApiKeysRequest, _admin_service_pb2.ListApiKeysResponse]
-    """Lists API keys, the oldest first, without their secrets.
+    """Lists API keys, oldest first, without their secrets.
 
     Scope: admin. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -79,7 +79,7 @@ class AdminServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     GetStats: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatsRequest, _admin_service_pb2.GetStatsResponse]
-    """Counts what a tenant holds, the caller's or, with scope admin, another one,
+    """Counts what a tenant holds (the caller's or, with scope admin, any other),
     and says how the server is set up.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -87,32 +87,33 @@ class AdminServiceStub:
     another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]
-    """Copies a tenant's database, consistent while it is in use, into the
-    server's backup folder, from which Restore takes it.
+    """Makes a consistent copy of a tenant's database, even while it is in use, in
+    the server's backup folder, from which Restore takes it.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     the disk is full.
     """
     Restore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]
-    """Puts a backup in the place of everything that a tenant holds. What was
-    there is backed up first, so that a restore can be undone by another one.
-    The indexes are built anew. The tenant's calls in flight end before, those
-    that come meanwhile are told to try again; other tenants notice nothing.
-    Keys are not part of a backup and stay as they are.
+    """Replaces everything a tenant holds with a backup. What was there is backed
+    up first, so another restore can undo this one. The indexes are rebuilt.
+    The tenant's calls in flight finish first, and those that arrive in the
+    meantime are told to try again; other tenants notice nothing. Keys are not
+    part of a backup and stay as they are.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
     DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-    when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-    it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-    when calls of the tenant do not end (nothing was changed).
+    when it was made with another embedding model; FAILED_PRECONDITION when it was
+    written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+    is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+    changed).
     """
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -120,7 +121,7 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """Creates a tenant.
 
     Scope: admin. Repeatable: no.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
     """
     ListTenants: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListTenantsRequest, _admin_service_pb2.ListTenantsResponse]  # type: ignore[assignment]
     """Lists tenants by id.
@@ -131,12 +132,12 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """
     DeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]  # type: ignore[assignment]
     """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. There is no way back but a backup.
+    in it. Only a backup can bring it back.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-    UNAVAILABLE when calls of the tenant are still running.
+    UNAVAILABLE when the tenant still has calls running.
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -146,7 +147,7 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant.
     """
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ListApiKeysRequest, _admin_service_pb2.ListApiKeysResponse]  # type: ignore[assignment]
-    """Lists API keys, the oldest first, without their secrets.
+    """Lists API keys, oldest first, without their secrets.
 
     Scope: admin. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -160,7 +161,7 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     GetStats: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatsRequest, _admin_service_pb2.GetStatsResponse]  # type: ignore[assignment]
-    """Counts what a tenant holds, the caller's or, with scope admin, another one,
+    """Counts what a tenant holds (the caller's or, with scope admin, any other),
     and says how the server is set up.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -168,31 +169,32 @@ class AdminServiceAsyncStub(AdminServiceStub):
     another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]  # type: ignore[assignment]
-    """Copies a tenant's database, consistent while it is in use, into the
-    server's backup folder, from which Restore takes it.
+    """Makes a consistent copy of a tenant's database, even while it is in use, in
+    the server's backup folder, from which Restore takes it.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     the disk is full.
     """
     Restore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]  # type: ignore[assignment]
-    """Puts a backup in the place of everything that a tenant holds. What was
-    there is backed up first, so that a restore can be undone by another one.
-    The indexes are built anew. The tenant's calls in flight end before, those
-    that come meanwhile are told to try again; other tenants notice nothing.
-    Keys are not part of a backup and stay as they are.
+    """Replaces everything a tenant holds with a backup. What was there is backed
+    up first, so another restore can undo this one. The indexes are rebuilt.
+    The tenant's calls in flight finish first, and those that arrive in the
+    meantime are told to try again; other tenants notice nothing. Keys are not
+    part of a backup and stay as they are.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
     DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-    when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-    it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-    when calls of the tenant do not end (nothing was changed).
+    when it was made with another embedding model; FAILED_PRECONDITION when it was
+    written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+    is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+    changed).
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     """AdminService is for the operator of a server. A key with scope admin manages
-    every tenant of the server, and reads and writes memories only in its own.
+    every tenant of the server, but reads and writes memories only in its own.
     """
 
     @_abc_1.abstractmethod
@@ -204,7 +206,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates a tenant.
 
         Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
         """
 
     @_abc_1.abstractmethod
@@ -227,12 +229,12 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.DeleteTenantResponse, _abc.Awaitable[_admin_service_pb2.DeleteTenantResponse]]:
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. There is no way back but a backup.
+        in it. Only a backup can bring it back.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when calls of the tenant are still running.
+        UNAVAILABLE when the tenant still has calls running.
         """
 
     @_abc_1.abstractmethod
@@ -254,7 +256,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.ListApiKeysRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.ListApiKeysResponse, _abc.Awaitable[_admin_service_pb2.ListApiKeysResponse]]:
-        """Lists API keys, the oldest first, without their secrets.
+        """Lists API keys, oldest first, without their secrets.
 
         Scope: admin. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -280,7 +282,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.GetStatsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.GetStatsResponse, _abc.Awaitable[_admin_service_pb2.GetStatsResponse]]:
-        """Counts what a tenant holds, the caller's or, with scope admin, another one,
+        """Counts what a tenant holds (the caller's or, with scope admin, any other),
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -294,8 +296,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.BackupRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.BackupResponse, _abc.Awaitable[_admin_service_pb2.BackupResponse]]:
-        """Copies a tenant's database, consistent while it is in use, into the
-        server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database, even while it is in use, in
+        the server's backup folder, from which Restore takes it.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -308,18 +310,19 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.RestoreRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.RestoreResponse, _abc.Awaitable[_admin_service_pb2.RestoreResponse]]:
-        """Puts a backup in the place of everything that a tenant holds. What was
-        there is backed up first, so that a restore can be undone by another one.
-        The indexes are built anew. The tenant's calls in flight end before, those
-        that come meanwhile are told to try again; other tenants notice nothing.
-        Keys are not part of a backup and stay as they are.
+        """Replaces everything a tenant holds with a backup. What was there is backed
+        up first, so another restore can undo this one. The indexes are rebuilt.
+        The tenant's calls in flight finish first, and those that arrive in the
+        meantime are told to try again; other tenants notice nothing. Keys are not
+        part of a backup and stay as they are.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-        it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-        when calls of the tenant do not end (nothing was changed).
+        when it was made with another embedding model; FAILED_PRECONDITION when it was
+        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+        changed).
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

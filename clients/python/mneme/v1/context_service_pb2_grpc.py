@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class ContextServiceStub:
-    """ContextService joins sessions: it finds those that bear on a topic, hands one
-    over to the next, and tells how a project went.
+    """ContextService links sessions: it finds those that bear on a topic, hands one
+    over to the next, and shows how a project went.
 
     Every call acts on the tenant of the caller's API key.
     """
@@ -66,16 +66,16 @@ class ContextServiceStub:
 
 
 class ContextServiceServicer:
-    """ContextService joins sessions: it finds those that bear on a topic, hands one
-    over to the next, and tells how a project went.
+    """ContextService links sessions: it finds those that bear on a topic, hands one
+    over to the next, and shows how a project went.
 
     Every call acts on the tenant of the caller's API key.
     """
 
     def GetContext(self, request, context):
         """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, and the lessons and
-        reflections beside them.
+        recency, each with its summary and key events, along with lessons and
+        reflections.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -85,24 +85,24 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Sleep(self, request, context):
-        """Stores a handover at the end of a session, ends the session when it is still
+        """Stores a handover at the end of a session, ends the session if it is still
         active, and summarises it: WakeUp and searches find it at once. What the
-        caller does not tell is collected from the session's events: what was done
-        and decided, todos, files, errors that nothing resolved. Called again it
-        replaces the session's handover; with the same content it changes nothing,
-        and without content it keeps what was given before. Where neither the caller
-        nor the events tell anything, no handover is stored (`stored` is false), so
-        that none hides an earlier one.
-        Where the embedding backend does not answer soon, it is found by its words at
-        once, by its meaning when the backend is back.
+        caller leaves out is collected from the session's events: what was done and
+        decided, todos, files, unresolved errors. Calling it again replaces the
+        session's handover; with the same content it changes nothing, and without
+        content it keeps what was given before. If there is nothing from the caller
+        or the events, no handover is stored (`stored` is false), so that an empty
+        one never hides an earlier one. If the embedding backend is too slow to
+        answer, the handover is found by its words at once, and by its meaning once
+        the backend is back.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
         names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-        is given, and the session is not known or the project has none;
+        is given, and the session does not exist or the project has none;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
         project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is stored).
+        soon and too many texts are already waiting (nothing is stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,7 +111,7 @@ class ContextServiceServicer:
     def WakeUp(self, request, context):
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and all of it as one text.
+        and everything as one text.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -121,7 +121,7 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SearchSessions(self, request, context):
-        """Searches sessions by the meaning and the words of their summaries and
+        """Searches sessions by the meaning and words of their summaries and
         handovers.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -132,8 +132,8 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetTimeline(self, request, context):
-        """Returns a project's sessions in time, each with the earlier sessions that
-        it is related to.
+        """Returns a project's sessions in order of time, each with the earlier
+        sessions it is related to.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -180,8 +180,8 @@ def add_ContextServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ContextService:
-    """ContextService joins sessions: it finds those that bear on a topic, hands one
-    over to the next, and tells how a project went.
+    """ContextService links sessions: it finds those that bear on a topic, hands one
+    over to the next, and shows how a project went.
 
     Every call acts on the tenant of the caller's API key.
     """

@@ -30,8 +30,8 @@ class EventServiceStub:
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def __init__(self, channel):
@@ -97,17 +97,17 @@ class EventServiceServicer:
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def StartSession(self, request, context):
-        """Starts a session, or completes one that events opened before it was
+        """Starts a session, or fills in one that its events created before it was
         started. Starting a session again with the same content changes nothing.
 
         Scope: write. Repeatable: with `session_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-        content.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+        different content.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -119,7 +119,7 @@ class EventServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has ended with another status.
+        when it has already ended with another status.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -127,12 +127,12 @@ class EventServiceServicer:
 
     def RecordEvents(self, request, context):
         """Records a batch of events, all or none, in the order given. A session that
-        is not known yet is opened. Sending an event again under its id is
-        answered as a duplicate and changes nothing.
+        does not exist yet is created. Sending an event again with the same id is
+        reported as a duplicate and changes nothing.
 
         Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -159,9 +159,10 @@ class EventServiceServicer:
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-        the server or the tenant may have, or nothing was sent for too long.
+        many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+        are open as the server or the tenant may have, or nothing was sent for too
+        long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -178,7 +179,7 @@ class EventServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSessions(self, request, context):
-        """Lists sessions, the most recently started first.
+        """Lists sessions, most recently started first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -212,22 +213,22 @@ class EventServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchEvents(self, request, context):
-        """Streams events as they are recorded, after those since `after_cursor` when
-        that is given. The stream stays open until the caller ends it or the
-        server shuts down (UNAVAILABLE; resume with the last cursor).
+        """Streams events as they are recorded, preceded by those since
+        `after_cursor`, if given. The stream stays open until the caller ends it or
+        the server shuts down (UNAVAILABLE; resume with the last cursor).
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have; NOT_FOUND when the
-        tenant is deleted meanwhile.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+        deleted in the meantime.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def VerifyEvents(self, request, context):
-        """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content; an
+        """Checks the hash chains and names the first broken event of each session
+        that does not verify. Every hash is recomputed from the stored content; an
         event that cannot be read back counts as broken.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -303,8 +304,8 @@ class EventService:
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     @staticmethod

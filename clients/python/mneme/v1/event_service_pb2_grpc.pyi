@@ -31,8 +31,8 @@ class EventServiceStub:
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     @_typing.overload
@@ -40,12 +40,12 @@ class EventServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> EventServiceAsyncStub: ...
     StartSession: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.StartSessionRequest, _event_service_pb2.StartSessionResponse]
-    """Starts a session, or completes one that events opened before it was
+    """Starts a session, or fills in one that its events created before it was
     started. Starting a session again with the same content changes nothing.
 
     Scope: write. Repeatable: with `session_id`, which the clients fill in.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-    content.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+    different content.
     """
     EndSession: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.EndSessionRequest, _event_service_pb2.EndSessionResponse]
     """Ends a session with a final status. Ending it again with the same status
@@ -53,16 +53,16 @@ class EventServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    when it has ended with another status.
+    when it has already ended with another status.
     """
     RecordEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]
     """Records a batch of events, all or none, in the order given. A session that
-    is not known yet is opened. Sending an event again under its id is
-    answered as a duplicate and changes nothing.
+    does not exist yet is created. Sending an event again with the same id is
+    reported as a duplicate and changes nothing.
 
     Scope: write. Repeatable: with `events.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
     """
     StreamEvents: _grpc.StreamStreamMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]
@@ -85,9 +85,10 @@ class EventServiceStub:
     Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-    much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-    full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-    the server or the tenant may have, or nothing was sent for too long.
+    many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+    are open as the server or the tenant may have, or nothing was sent for too
+    long.
     """
     GetSession: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]
     """Returns one session with its counters.
@@ -96,7 +97,7 @@ class EventServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
     ListSessions: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.ListSessionsRequest, _event_service_pb2.ListSessionsResponse]
-    """Lists sessions, the most recently started first.
+    """Lists sessions, most recently started first.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -118,18 +119,18 @@ class EventServiceStub:
     token is damaged or was made for other filters.
     """
     WatchEvents: _grpc.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]
-    """Streams events as they are recorded, after those since `after_cursor` when
-    that is given. The stream stays open until the caller ends it or the
-    server shuts down (UNAVAILABLE; resume with the last cursor).
+    """Streams events as they are recorded, preceded by those since
+    `after_cursor`, if given. The stream stays open until the caller ends it or
+    the server shuts down (UNAVAILABLE; resume with the last cursor).
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-    streams are open as the server or the tenant may have; NOT_FOUND when the
-    tenant is deleted meanwhile.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+    streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+    deleted in the meantime.
     """
     VerifyEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]
-    """Walks the hash chains and names the first broken event of each session
-    that does not verify. It recomputes every hash from the stored content; an
+    """Checks the hash chains and names the first broken event of each session
+    that does not verify. Every hash is recomputed from the stored content; an
     event that cannot be read back counts as broken.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -142,18 +143,18 @@ class EventServiceAsyncStub(EventServiceStub):
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     StartSession: _aio.UnaryUnaryMultiCallable[_event_service_pb2.StartSessionRequest, _event_service_pb2.StartSessionResponse]  # type: ignore[assignment]
-    """Starts a session, or completes one that events opened before it was
+    """Starts a session, or fills in one that its events created before it was
     started. Starting a session again with the same content changes nothing.
 
     Scope: write. Repeatable: with `session_id`, which the clients fill in.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-    content.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+    different content.
     """
     EndSession: _aio.UnaryUnaryMultiCallable[_event_service_pb2.EndSessionRequest, _event_service_pb2.EndSessionResponse]  # type: ignore[assignment]
     """Ends a session with a final status. Ending it again with the same status
@@ -161,16 +162,16 @@ class EventServiceAsyncStub(EventServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    when it has ended with another status.
+    when it has already ended with another status.
     """
     RecordEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]  # type: ignore[assignment]
     """Records a batch of events, all or none, in the order given. A session that
-    is not known yet is opened. Sending an event again under its id is
-    answered as a duplicate and changes nothing.
+    does not exist yet is created. Sending an event again with the same id is
+    reported as a duplicate and changes nothing.
 
     Scope: write. Repeatable: with `events.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
     """
     StreamEvents: _aio.StreamStreamMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]  # type: ignore[assignment]
@@ -193,9 +194,10 @@ class EventServiceAsyncStub(EventServiceStub):
     Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-    much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-    full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-    the server or the tenant may have, or nothing was sent for too long.
+    many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+    are open as the server or the tenant may have, or nothing was sent for too
+    long.
     """
     GetSession: _aio.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """Returns one session with its counters.
@@ -204,7 +206,7 @@ class EventServiceAsyncStub(EventServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
     ListSessions: _aio.UnaryUnaryMultiCallable[_event_service_pb2.ListSessionsRequest, _event_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
-    """Lists sessions, the most recently started first.
+    """Lists sessions, most recently started first.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -226,18 +228,18 @@ class EventServiceAsyncStub(EventServiceStub):
     token is damaged or was made for other filters.
     """
     WatchEvents: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]  # type: ignore[assignment]
-    """Streams events as they are recorded, after those since `after_cursor` when
-    that is given. The stream stays open until the caller ends it or the
-    server shuts down (UNAVAILABLE; resume with the last cursor).
+    """Streams events as they are recorded, preceded by those since
+    `after_cursor`, if given. The stream stays open until the caller ends it or
+    the server shuts down (UNAVAILABLE; resume with the last cursor).
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-    streams are open as the server or the tenant may have; NOT_FOUND when the
-    tenant is deleted meanwhile.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+    streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+    deleted in the meantime.
     """
     VerifyEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.VerifyEventsRequest, _event_service_pb2.VerifyEventsResponse]  # type: ignore[assignment]
-    """Walks the hash chains and names the first broken event of each session
-    that does not verify. It recomputes every hash from the stored content; an
+    """Checks the hash chains and names the first broken event of each session
+    that does not verify. Every hash is recomputed from the stored content; an
     event that cannot be read back counts as broken.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -249,8 +251,8 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     append-only, and are hash-chained per session. What was acknowledged is
     durable: it survives a killed process and a power cut.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     @_abc_1.abstractmethod
@@ -259,12 +261,12 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.StartSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_event_service_pb2.StartSessionResponse, _abc.Awaitable[_event_service_pb2.StartSessionResponse]]:
-        """Starts a session, or completes one that events opened before it was
+        """Starts a session, or fills in one that its events created before it was
         started. Starting a session again with the same content changes nothing.
 
         Scope: write. Repeatable: with `session_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-        content.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+        different content.
         """
 
     @_abc_1.abstractmethod
@@ -278,7 +280,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has ended with another status.
+        when it has already ended with another status.
         """
 
     @_abc_1.abstractmethod
@@ -288,12 +290,12 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_event_service_pb2.RecordEventsResponse, _abc.Awaitable[_event_service_pb2.RecordEventsResponse]]:
         """Records a batch of events, all or none, in the order given. A session that
-        is not known yet is opened. Sending an event again under its id is
-        answered as a duplicate and changes nothing.
+        does not exist yet is created. Sending an event again with the same id is
+        reported as a duplicate and changes nothing.
 
         Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
         """
 
@@ -322,9 +324,10 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-        much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-        full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-        the server or the tenant may have, or nothing was sent for too long.
+        many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+        are open as the server or the tenant may have, or nothing was sent for too
+        long.
         """
 
     @_abc_1.abstractmethod
@@ -345,7 +348,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.ListSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_event_service_pb2.ListSessionsResponse, _abc.Awaitable[_event_service_pb2.ListSessionsResponse]]:
-        """Lists sessions, the most recently started first.
+        """Lists sessions, most recently started first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -385,14 +388,14 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.WatchEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_event_service_pb2.WatchEventsResponse], _abc.AsyncIterator[_event_service_pb2.WatchEventsResponse]]:
-        """Streams events as they are recorded, after those since `after_cursor` when
-        that is given. The stream stays open until the caller ends it or the
-        server shuts down (UNAVAILABLE; resume with the last cursor).
+        """Streams events as they are recorded, preceded by those since
+        `after_cursor`, if given. The stream stays open until the caller ends it or
+        the server shuts down (UNAVAILABLE; resume with the last cursor).
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have; NOT_FOUND when the
-        tenant is deleted meanwhile.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+        deleted in the meantime.
         """
 
     @_abc_1.abstractmethod
@@ -401,8 +404,8 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _event_service_pb2.VerifyEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_event_service_pb2.VerifyEventsResponse, _abc.Awaitable[_event_service_pb2.VerifyEventsResponse]]:
-        """Walks the hash chains and names the first broken event of each session
-        that does not verify. It recomputes every hash from the stored content; an
+        """Checks the hash chains and names the first broken event of each session
+        that does not verify. Every hash is recomputed from the stored content; an
         event that cannot be read back counts as broken.
 
         Scope: read. Repeatable: yes, it changes nothing.

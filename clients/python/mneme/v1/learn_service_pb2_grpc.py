@@ -28,13 +28,13 @@ if _version_not_supported:
 
 
 class LearnServiceStub:
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def __init__(self, channel):
@@ -121,13 +121,13 @@ class LearnServiceStub:
 
 
 class LearnServiceServicer:
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def CreateLesson(self, request, context):
@@ -135,9 +135,9 @@ class LearnServiceServicer:
 
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-        other content (the same content again is answered with what is there);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-        waits already (nothing is saved).
+        different content (repeating the same content returns the existing one);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+        texts are already waiting (nothing is saved).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,7 +154,7 @@ class LearnServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListLessons(self, request, context):
-        """Lists lessons, the most recently updated first. Counts no access.
+        """Lists lessons, most recently updated first. Does not count as access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -165,7 +165,7 @@ class LearnServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SearchLessons(self, request, context):
-        """Searches lessons by meaning and words, and counts the access of each one
+        """Searches lessons by meaning and words, and counts an access for each one
         found.
 
         Scope: read. Repeatable: yes.
@@ -182,48 +182,50 @@ class LearnServiceServicer:
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-        cannot be embedded soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteLesson(self, request, context):
-        """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-        for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing. UndeleteLesson brings it back.
+        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+        for it; GetLesson and Recall still find it. Archiving it again changes
+        nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UndeleteLesson(self, request, context):
-        """Brings an archived lesson back: ListLessons and SearchLessons find it again
-        when the call returns. A lesson that is not archived stays as it is, so
-        that the call may be repeated, as DeleteLesson may.
+        """Restores an archived lesson: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so the
+        call can be repeated, as DeleteLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportLessons(self, request, context):
-        """Brings in lessons as ExportLessons gives them, all or none. Those that are
-        there already with the same content are left alone.
+        """Imports lessons as ExportLessons returns them, all or none. Those that
+        already exist with the same content are left alone.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-        embedded soon and too much waits already (nothing is brought in).
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+        content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        imported).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -233,28 +235,28 @@ class LearnServiceServicer:
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StoreReflection(self, request, context):
-        """Stores what an agent concluded from an attempt. It is found by its meaning
-        when the call returns.
+        """Stores what an agent concluded from an attempt. It can be found by its
+        meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is stored).
+        with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too many texts are already waiting (nothing is stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListReflections(self, request, context):
-        """Lists reflections, the newest first, also as text for a prompt.
+        """Lists reflections, newest first, also as text for a prompt.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -286,20 +288,20 @@ class LearnServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def LogKnowledge(self, request, context):
-        """Logs one line of experience. The same line again is answered as a duplicate.
+        """Logs one line of experience. Repeating a line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too much waits already (nothing is logged).
+        entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded soon and too many texts are already waiting (nothing is logged).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def QueryKnowledge(self, request, context):
-        """Answers with the experience that bears on a query, ranked by meaning,
-        recency and success rate, as entries and as markdown within a token budget.
+        """Returns the experience that bears on a query, ranked by meaning, recency
+        and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -395,13 +397,13 @@ def add_LearnServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class LearnService:
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     @staticmethod

@@ -31,13 +31,13 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class LearnServiceStub:
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     @_typing.overload
@@ -49,9 +49,9 @@ class LearnServiceStub:
 
     Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-    other content (the same content again is answered with what is there);
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-    waits already (nothing is saved).
+    different content (repeating the same content returns the existing one);
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+    texts are already waiting (nothing is saved).
     """
     GetLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]
     """Returns one lesson, archived or not, and counts the access.
@@ -60,14 +60,14 @@ class LearnServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ListLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ListLessonsRequest, _learn_service_pb2.ListLessonsResponse]
-    """Lists lessons, the most recently updated first. Counts no access.
+    """Lists lessons, most recently updated first. Does not count as access.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters.
     """
     SearchLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.SearchLessonsRequest, _learn_service_pb2.SearchLessonsResponse]
-    """Searches lessons by meaning and words, and counts the access of each one
+    """Searches lessons by meaning and words, and counts an access for each one
     found.
 
     Scope: read. Repeatable: yes.
@@ -80,55 +80,57 @@ class LearnServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-    the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-    cannot be embedded soon and too much waits already (nothing is changed).
+    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+    has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+    it cannot be embedded soon and too many texts are already waiting (nothing is
+    changed).
     """
     DeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]
-    """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-    for, and stays reachable by its id and by Recall. Archiving it again
-    changes nothing. UndeleteLesson brings it back.
+    """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+    for it; GetLesson and Recall still find it. Archiving it again changes
+    nothing. UndeleteLesson brings it back.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-    given and is no longer the lesson's (nothing is changed).
+    given, but the lesson has changed since (nothing is changed).
     """
     UndeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.UndeleteLessonRequest, _learn_service_pb2.UndeleteLessonResponse]
-    """Brings an archived lesson back: ListLessons and SearchLessons find it again
-    when the call returns. A lesson that is not archived stays as it is, so
-    that the call may be repeated, as DeleteLesson may.
+    """Restores an archived lesson: ListLessons and SearchLessons find it again
+    when the call returns. A lesson that is not archived stays as it is, so the
+    call can be repeated, as DeleteLesson can.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-    given and is no longer the lesson's (nothing is changed).
+    given, but the lesson has changed since (nothing is changed).
     """
     ImportLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]
-    """Brings in lessons as ExportLessons gives them, all or none. Those that are
-    there already with the same content are left alone.
+    """Imports lessons as ExportLessons returns them, all or none. Those that
+    already exist with the same content are left alone.
 
     Scope: write. Repeatable: no.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-    and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-    embedded soon and too much waits already (nothing is brought in).
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+    content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+    cannot be embedded soon and too many texts are already waiting (nothing is
+    imported).
     """
     ExportLessons: _grpc.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-    streams are open as the server or the tenant may have.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+    streams are open on the server or for the tenant.
     """
     StoreReflection: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.StoreReflectionRequest, _reflection_pb2.StoreReflectionResponse]
-    """Stores what an agent concluded from an attempt. It is found by its meaning
-    when the call returns.
+    """Stores what an agent concluded from an attempt. It can be found by its
+    meaning when the call returns.
 
     Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-    soon and too much waits already (nothing is stored).
+    with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+    embedded soon and too many texts are already waiting (nothing is stored).
     """
     ListReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]
-    """Lists reflections, the newest first, also as text for a prompt.
+    """Lists reflections, newest first, also as text for a prompt.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -148,16 +150,16 @@ class LearnServiceStub:
     Errors: INVALID_ARGUMENT.
     """
     LogKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.LogKnowledgeRequest, _knowledge_pb2.LogKnowledgeResponse]
-    """Logs one line of experience. The same line again is answered as a duplicate.
+    """Logs one line of experience. Repeating a line is reported as a duplicate.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-    embedded soon and too much waits already (nothing is logged).
+    entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+    be embedded soon and too many texts are already waiting (nothing is logged).
     """
     QueryKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]
-    """Answers with the experience that bears on a query, ranked by meaning,
-    recency and success rate, as entries and as markdown within a token budget.
+    """Returns the experience that bears on a query, ranked by meaning, recency
+    and success rate, as entries and as markdown within a token budget.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -165,13 +167,13 @@ class LearnServiceStub:
 
 @_typing.type_check_only
 class LearnServiceAsyncStub(LearnServiceStub):
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -180,9 +182,9 @@ class LearnServiceAsyncStub(LearnServiceStub):
 
     Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-    other content (the same content again is answered with what is there);
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-    waits already (nothing is saved).
+    different content (repeating the same content returns the existing one);
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+    texts are already waiting (nothing is saved).
     """
     GetLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]  # type: ignore[assignment]
     """Returns one lesson, archived or not, and counts the access.
@@ -191,14 +193,14 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ListLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ListLessonsRequest, _learn_service_pb2.ListLessonsResponse]  # type: ignore[assignment]
-    """Lists lessons, the most recently updated first. Counts no access.
+    """Lists lessons, most recently updated first. Does not count as access.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters.
     """
     SearchLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.SearchLessonsRequest, _learn_service_pb2.SearchLessonsResponse]  # type: ignore[assignment]
-    """Searches lessons by meaning and words, and counts the access of each one
+    """Searches lessons by meaning and words, and counts an access for each one
     found.
 
     Scope: read. Repeatable: yes.
@@ -211,55 +213,57 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-    the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-    cannot be embedded soon and too much waits already (nothing is changed).
+    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+    has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+    it cannot be embedded soon and too many texts are already waiting (nothing is
+    changed).
     """
     DeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]  # type: ignore[assignment]
-    """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-    for, and stays reachable by its id and by Recall. Archiving it again
-    changes nothing. UndeleteLesson brings it back.
+    """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+    for it; GetLesson and Recall still find it. Archiving it again changes
+    nothing. UndeleteLesson brings it back.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-    given and is no longer the lesson's (nothing is changed).
+    given, but the lesson has changed since (nothing is changed).
     """
     UndeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.UndeleteLessonRequest, _learn_service_pb2.UndeleteLessonResponse]  # type: ignore[assignment]
-    """Brings an archived lesson back: ListLessons and SearchLessons find it again
-    when the call returns. A lesson that is not archived stays as it is, so
-    that the call may be repeated, as DeleteLesson may.
+    """Restores an archived lesson: ListLessons and SearchLessons find it again
+    when the call returns. A lesson that is not archived stays as it is, so the
+    call can be repeated, as DeleteLesson can.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-    given and is no longer the lesson's (nothing is changed).
+    given, but the lesson has changed since (nothing is changed).
     """
     ImportLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]  # type: ignore[assignment]
-    """Brings in lessons as ExportLessons gives them, all or none. Those that are
-    there already with the same content are left alone.
+    """Imports lessons as ExportLessons returns them, all or none. Those that
+    already exist with the same content are left alone.
 
     Scope: write. Repeatable: no.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-    and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-    embedded soon and too much waits already (nothing is brought in).
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+    content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+    cannot be embedded soon and too many texts are already waiting (nothing is
+    imported).
     """
     ExportLessons: _aio.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]  # type: ignore[assignment]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-    streams are open as the server or the tenant may have.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+    streams are open on the server or for the tenant.
     """
     StoreReflection: _aio.UnaryUnaryMultiCallable[_reflection_pb2.StoreReflectionRequest, _reflection_pb2.StoreReflectionResponse]  # type: ignore[assignment]
-    """Stores what an agent concluded from an attempt. It is found by its meaning
-    when the call returns.
+    """Stores what an agent concluded from an attempt. It can be found by its
+    meaning when the call returns.
 
     Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-    with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-    soon and too much waits already (nothing is stored).
+    with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+    embedded soon and too many texts are already waiting (nothing is stored).
     """
     ListReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]  # type: ignore[assignment]
-    """Lists reflections, the newest first, also as text for a prompt.
+    """Lists reflections, newest first, also as text for a prompt.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -279,29 +283,29 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Errors: INVALID_ARGUMENT.
     """
     LogKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.LogKnowledgeRequest, _knowledge_pb2.LogKnowledgeResponse]  # type: ignore[assignment]
-    """Logs one line of experience. The same line again is answered as a duplicate.
+    """Logs one line of experience. Repeating a line is reported as a duplicate.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-    entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-    embedded soon and too much waits already (nothing is logged).
+    entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+    be embedded soon and too many texts are already waiting (nothing is logged).
     """
     QueryKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]  # type: ignore[assignment]
-    """Answers with the experience that bears on a query, ranked by meaning,
-    recency and success rate, as entries and as markdown within a token budget.
+    """Returns the experience that bears on a query, ranked by meaning, recency
+    and success rate, as entries and as markdown within a token budget.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
 
 class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
-    """LearnService keeps what agents have learned. A lesson, a reflection, a line of
-    experience is found by its meaning from the moment that the call which wrote
-    it returns. Where the embedding backend does not answer soon it is stored all
-    the same: found by its words at once, by its meaning when the backend is back.
+    """LearnService keeps what agents have learned. A lesson, reflection or
+    knowledge entry can be found by its meaning as soon as the call that wrote it
+    returns. If the embedding backend is too slow to answer, it is stored anyway:
+    found by its words at once, and by its meaning once the backend is back.
 
-    Every call acts on the tenant of the caller's API key; another tenant's id
-    is NOT_FOUND, exactly as a missing one is.
+    Every call acts on the tenant of the caller's API key; another tenant's id is
+    NOT_FOUND, just like one that does not exist.
     """
 
     @_abc_1.abstractmethod
@@ -314,9 +318,9 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-        other content (the same content again is answered with what is there);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-        waits already (nothing is saved).
+        different content (repeating the same content returns the existing one);
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+        texts are already waiting (nothing is saved).
         """
 
     @_abc_1.abstractmethod
@@ -337,7 +341,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learn_service_pb2.ListLessonsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.ListLessonsResponse, _abc.Awaitable[_learn_service_pb2.ListLessonsResponse]]:
-        """Lists lessons, the most recently updated first. Counts no access.
+        """Lists lessons, most recently updated first. Does not count as access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -350,7 +354,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learn_service_pb2.SearchLessonsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.SearchLessonsResponse, _abc.Awaitable[_learn_service_pb2.SearchLessonsResponse]]:
-        """Searches lessons by meaning and words, and counts the access of each one
+        """Searches lessons by meaning and words, and counts an access for each one
         found.
 
         Scope: read. Repeatable: yes.
@@ -369,9 +373,10 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-        the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-        cannot be embedded soon and too much waits already (nothing is changed).
+        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
         """
 
     @_abc_1.abstractmethod
@@ -380,13 +385,13 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learn_service_pb2.DeleteLessonRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.DeleteLessonResponse, _abc.Awaitable[_learn_service_pb2.DeleteLessonResponse]]:
-        """Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-        for, and stays reachable by its id and by Recall. Archiving it again
-        changes nothing. UndeleteLesson brings it back.
+        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+        for it; GetLesson and Recall still find it. Archiving it again changes
+        nothing. UndeleteLesson brings it back.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -395,13 +400,13 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learn_service_pb2.UndeleteLessonRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.UndeleteLessonResponse, _abc.Awaitable[_learn_service_pb2.UndeleteLessonResponse]]:
-        """Brings an archived lesson back: ListLessons and SearchLessons find it again
-        when the call returns. A lesson that is not archived stays as it is, so
-        that the call may be repeated, as DeleteLesson may.
+        """Restores an archived lesson: ListLessons and SearchLessons find it again
+        when the call returns. A lesson that is not archived stays as it is, so the
+        call can be repeated, as DeleteLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-        given and is no longer the lesson's (nothing is changed).
+        given, but the lesson has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -410,13 +415,14 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learn_service_pb2.ImportLessonsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.ImportLessonsResponse, _abc.Awaitable[_learn_service_pb2.ImportLessonsResponse]]:
-        """Brings in lessons as ExportLessons gives them, all or none. Those that are
-        there already with the same content are left alone.
+        """Imports lessons as ExportLessons returns them, all or none. Those that
+        already exist with the same content are left alone.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-        and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-        embedded soon and too much waits already (nothing is brought in).
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+        content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        imported).
         """
 
     @_abc_1.abstractmethod
@@ -428,8 +434,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """Streams the tenant's lessons, by id, for a backup or another tenant.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+        streams are open on the server or for the tenant.
         """
 
     @_abc_1.abstractmethod
@@ -438,13 +444,13 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reflection_pb2.StoreReflectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reflection_pb2.StoreReflectionResponse, _abc.Awaitable[_reflection_pb2.StoreReflectionResponse]]:
-        """Stores what an agent concluded from an attempt. It is found by its meaning
-        when the call returns.
+        """Stores what an agent concluded from an attempt. It can be found by its
+        meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-        with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too much waits already (nothing is stored).
+        with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+        embedded soon and too many texts are already waiting (nothing is stored).
         """
 
     @_abc_1.abstractmethod
@@ -453,7 +459,7 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reflection_pb2.ListReflectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reflection_pb2.ListReflectionsResponse, _abc.Awaitable[_reflection_pb2.ListReflectionsResponse]]:
-        """Lists reflections, the newest first, also as text for a prompt.
+        """Lists reflections, newest first, also as text for a prompt.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -491,12 +497,12 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.LogKnowledgeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.LogKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.LogKnowledgeResponse]]:
-        """Logs one line of experience. The same line again is answered as a duplicate.
+        """Logs one line of experience. Repeating a line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-        entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too much waits already (nothing is logged).
+        entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded soon and too many texts are already waiting (nothing is logged).
         """
 
     @_abc_1.abstractmethod
@@ -505,8 +511,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.QueryKnowledgeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_knowledge_pb2.QueryKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.QueryKnowledgeResponse]]:
-        """Answers with the experience that bears on a query, ranked by meaning,
-        recency and success rate, as entries and as markdown within a token budget.
+        """Returns the experience that bears on a query, ranked by meaning, recency
+        and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -53,18 +53,18 @@ class RecallServiceServicer:
     """
 
     def Recall(self, request, context):
-        """Recalls what bears on a query, the best first. Equal scores are ordered by
-        time, the newest first, then the one recorded last, so that the order is
-        the same each time.
+        """Recalls what bears on a query, best first. Ties go to the newest, then to
+        the one recorded last, so the order is always the same.
 
-        What was acknowledged before the call is found: by its words at once, by
-        its meaning when its embedding is made (`pending_count` says how many wait).
+        Everything acknowledged before the call can be found: by its words at once,
+        by its meaning once it is embedded (`pending_count` says how many are
+        waiting).
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
-        backend does not answer a DENSE query (a HYBRID one is answered by its words
-        alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-        tenant's vectors are of another model.
+        backend does not answer a DENSE query (a HYBRID one is then answered by its
+        words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
+        the tenant's vectors were made with another model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

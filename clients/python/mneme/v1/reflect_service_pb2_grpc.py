@@ -27,8 +27,8 @@ if _version_not_supported:
 
 class ReflectServiceStub:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -53,8 +53,8 @@ class ReflectServiceStub:
 
 class ReflectServiceServicer:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -65,8 +65,8 @@ class ReflectServiceServicer:
     """
 
     def Reflect(self, request, context):
-        """Runs one analysis and answers with its typed result, and with the same
-        findings as insights in words.
+        """Runs one analysis and returns its typed result, and the same findings in
+        words, as insights.
 
         A session's outcome is taken from its metadata where that says so: "reward"
         (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -75,7 +75,7 @@ class ReflectServiceServicer:
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-        analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+        analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -99,8 +99,8 @@ def add_ReflectServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ReflectService:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value

@@ -28,8 +28,8 @@ GRPC_VERSION: str
 
 class ReflectServiceStub:
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -44,8 +44,8 @@ class ReflectServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ReflectServiceAsyncStub: ...
     Reflect: _grpc.UnaryUnaryMultiCallable[_reflect_service_pb2.ReflectRequest, _reflect_service_pb2.ReflectResponse]
-    """Runs one analysis and answers with its typed result, and with the same
-    findings as insights in words.
+    """Runs one analysis and returns its typed result, and the same findings in
+    words, as insights.
 
     A session's outcome is taken from its metadata where that says so: "reward"
     (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -54,14 +54,14 @@ class ReflectServiceStub:
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-    analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+    analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
     """
 
 @_typing.type_check_only
 class ReflectServiceAsyncStub(ReflectServiceStub):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -73,8 +73,8 @@ class ReflectServiceAsyncStub(ReflectServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Reflect: _aio.UnaryUnaryMultiCallable[_reflect_service_pb2.ReflectRequest, _reflect_service_pb2.ReflectResponse]  # type: ignore[assignment]
-    """Runs one analysis and answers with its typed result, and with the same
-    findings as insights in words.
+    """Runs one analysis and returns its typed result, and the same findings in
+    words, as insights.
 
     A session's outcome is taken from its metadata where that says so: "reward"
     (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -83,13 +83,13 @@ class ReflectServiceAsyncStub(ReflectServiceStub):
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-    analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+    analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
     """
 
 class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
     """ReflectService analyses what was recorded. Every analysis reads all events in
-    range, and says so when it had to stop at a cap. docs/reflect.md tells how each
-    figure is computed.
+    range, and says so when it had to stop at a cap. docs/reflect.md says how
+    each figure is computed.
 
     Tests are two-sided, and their p-values are adjusted for all tests of the
     same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -105,8 +105,8 @@ class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reflect_service_pb2.ReflectRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reflect_service_pb2.ReflectResponse, _abc.Awaitable[_reflect_service_pb2.ReflectResponse]]:
-        """Runs one analysis and answers with its typed result, and with the same
-        findings as insights in words.
+        """Runs one analysis and returns its typed result, and the same findings in
+        words, as insights.
 
         A session's outcome is taken from its metadata where that says so: "reward"
         (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -115,7 +115,7 @@ class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-        analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+        analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
         """
 
 def add_ReflectServiceServicer_to_server(servicer: ReflectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

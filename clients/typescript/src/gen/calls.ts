@@ -13,7 +13,7 @@ export const calls = {
    * Creates a tenant.
    *
    * Scope: admin. Repeatable: no.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
    */
   createTenant: {
     method: AdminService.method.createTenant,
@@ -36,12 +36,12 @@ export const calls = {
   },
   /**
    * Deletes a tenant: revokes its keys and removes its folder with everything
-   * in it. There is no way back but a backup.
+   * in it. Only a backup can bring it back.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-   * UNAVAILABLE when calls of the tenant are still running.
+   * UNAVAILABLE when the tenant still has calls running.
    */
   deleteTenant: {
     method: AdminService.method.deleteTenant,
@@ -63,7 +63,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Lists API keys, the oldest first, without their secrets.
+   * Lists API keys, oldest first, without their secrets.
    *
    * Scope: admin. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -89,7 +89,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Counts what a tenant holds, the caller's or, with scope admin, another one,
+   * Counts what a tenant holds (the caller's or, with scope admin, any other),
    * and says how the server is set up.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -103,8 +103,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Copies a tenant's database, consistent while it is in use, into the
-   * server's backup folder, from which Restore takes it.
+   * Makes a consistent copy of a tenant's database, even while it is in use, in
+   * the server's backup folder, from which Restore takes it.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -117,18 +117,19 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Puts a backup in the place of everything that a tenant holds. What was
-   * there is backed up first, so that a restore can be undone by another one.
-   * The indexes are built anew. The tenant's calls in flight end before, those
-   * that come meanwhile are told to try again; other tenants notice nothing.
-   * Keys are not part of a backup and stay as they are.
+   * Replaces everything a tenant holds with a backup. What was there is backed
+   * up first, so another restore can undo this one. The indexes are rebuilt.
+   * The tenant's calls in flight finish first, and those that arrive in the
+   * meantime are told to try again; other tenants notice nothing. Keys are not
+   * part of a backup and stay as they are.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
    * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-   * when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-   * it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-   * when calls of the tenant do not end (nothing was changed).
+   * when it was made with another embedding model; FAILED_PRECONDITION when it was
+   * written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+   * is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+   * changed).
    */
   restore: {
     method: AdminService.method.restore,
@@ -137,12 +138,12 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Starts a session, or completes one that events opened before it was
+   * Starts a session, or fills in one that its events created before it was
    * started. Starting a session again with the same content changes nothing.
    *
    * Scope: write. Repeatable: with `session_id`, which the clients fill in.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-   * content.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+   * different content.
    */
   startSession: {
     method: EventService.method.startSession,
@@ -156,7 +157,7 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-   * when it has ended with another status.
+   * when it has already ended with another status.
    */
   endSession: {
     method: EventService.method.endSession,
@@ -166,12 +167,12 @@ export const calls = {
   },
   /**
    * Records a batch of events, all or none, in the order given. A session that
-   * is not known yet is opened. Sending an event again under its id is
-   * answered as a duplicate and changes nothing.
+   * does not exist yet is created. Sending an event again with the same id is
+   * reported as a duplicate and changes nothing.
    *
    * Scope: write. Repeatable: with `events.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
    * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
    */
   recordEvents: {
@@ -200,9 +201,10 @@ export const calls = {
    * Scope: write. Repeatable: with `event.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
    * (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-   * much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-   * full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-   * the server or the tenant may have, or nothing was sent for too long.
+   * many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+   * are open as the server or the tenant may have, or nothing was sent for too
+   * long.
    */
   streamEvents: {
     method: EventService.method.streamEvents,
@@ -224,7 +226,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Lists sessions, the most recently started first.
+   * Lists sessions, most recently started first.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -264,14 +266,14 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Streams events as they are recorded, after those since `after_cursor` when
-   * that is given. The stream stays open until the caller ends it or the
-   * server shuts down (UNAVAILABLE; resume with the last cursor).
+   * Streams events as they are recorded, preceded by those since
+   * `after_cursor`, if given. The stream stays open until the caller ends it or
+   * the server shuts down (UNAVAILABLE; resume with the last cursor).
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-   * streams are open as the server or the tenant may have; NOT_FOUND when the
-   * tenant is deleted meanwhile.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+   * streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+   * deleted in the meantime.
    */
   watchEvents: {
     method: EventService.method.watchEvents,
@@ -281,8 +283,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Walks the hash chains and names the first broken event of each session
-   * that does not verify. It recomputes every hash from the stored content; an
+   * Checks the hash chains and names the first broken event of each session
+   * that does not verify. Every hash is recomputed from the stored content; an
    * event that cannot be read back counts as broken.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -299,9 +301,9 @@ export const calls = {
    *
    * Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-   * other content (the same content again is answered with what is there);
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-   * waits already (nothing is saved).
+   * different content (repeating the same content returns the existing one);
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+   * texts are already waiting (nothing is saved).
    */
   createLesson: {
     method: LearnService.method.createLesson,
@@ -322,7 +324,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Lists lessons, the most recently updated first. Counts no access.
+   * Lists lessons, most recently updated first. Does not count as access.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -335,7 +337,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Searches lessons by meaning and words, and counts the access of each one
+   * Searches lessons by meaning and words, and counts an access for each one
    * found.
    *
    * Scope: read. Repeatable: yes.
@@ -354,9 +356,10 @@ export const calls = {
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
    * cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-   * it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-   * the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-   * cannot be embedded soon and too much waits already (nothing is changed).
+   * it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+   * has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+   * it cannot be embedded soon and too many texts are already waiting (nothing is
+   * changed).
    */
   updateLesson: {
     method: LearnService.method.updateLesson,
@@ -366,13 +369,13 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-   * for, and stays reachable by its id and by Recall. Archiving it again
-   * changes nothing. UndeleteLesson brings it back.
+   * Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+   * for it; GetLesson and Recall still find it. Archiving it again changes
+   * nothing. UndeleteLesson brings it back.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-   * given and is no longer the lesson's (nothing is changed).
+   * given, but the lesson has changed since (nothing is changed).
    */
   deleteLesson: {
     method: LearnService.method.deleteLesson,
@@ -381,13 +384,13 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Brings an archived lesson back: ListLessons and SearchLessons find it again
-   * when the call returns. A lesson that is not archived stays as it is, so
-   * that the call may be repeated, as DeleteLesson may.
+   * Restores an archived lesson: ListLessons and SearchLessons find it again
+   * when the call returns. A lesson that is not archived stays as it is, so the
+   * call can be repeated, as DeleteLesson can.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-   * given and is no longer the lesson's (nothing is changed).
+   * given, but the lesson has changed since (nothing is changed).
    */
   undeleteLesson: {
     method: LearnService.method.undeleteLesson,
@@ -396,13 +399,14 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Brings in lessons as ExportLessons gives them, all or none. Those that are
-   * there already with the same content are left alone.
+   * Imports lessons as ExportLessons returns them, all or none. Those that
+   * already exist with the same content are left alone.
    *
    * Scope: write. Repeatable: no.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-   * and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-   * embedded soon and too much waits already (nothing is brought in).
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+   * content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+   * cannot be embedded soon and too many texts are already waiting (nothing is
+   * imported).
    */
   importLessons: {
     method: LearnService.method.importLessons,
@@ -414,8 +418,8 @@ export const calls = {
    * Streams the tenant's lessons, by id, for a backup or another tenant.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-   * streams are open as the server or the tenant may have.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+   * streams are open on the server or for the tenant.
    */
   exportLessons: {
     method: LearnService.method.exportLessons,
@@ -424,13 +428,13 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Stores what an agent concluded from an attempt. It is found by its meaning
-   * when the call returns.
+   * Stores what an agent concluded from an attempt. It can be found by its
+   * meaning when the call returns.
    *
    * Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-   * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-   * soon and too much waits already (nothing is stored).
+   * with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+   * embedded soon and too many texts are already waiting (nothing is stored).
    */
   storeReflection: {
     method: LearnService.method.storeReflection,
@@ -439,7 +443,7 @@ export const calls = {
     madeIds: [["reflectionId"]],
   },
   /**
-   * Lists reflections, the newest first, also as text for a prompt.
+   * Lists reflections, newest first, also as text for a prompt.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -477,12 +481,12 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Logs one line of experience. The same line again is answered as a duplicate.
+   * Logs one line of experience. Repeating a line is reported as a duplicate.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-   * entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-   * embedded soon and too much waits already (nothing is logged).
+   * entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+   * be embedded soon and too many texts are already waiting (nothing is logged).
    */
   logKnowledge: {
     method: LearnService.method.logKnowledge,
@@ -491,8 +495,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Answers with the experience that bears on a query, ranked by meaning,
-   * recency and success rate, as entries and as markdown within a token budget.
+   * Returns the experience that bears on a query, ranked by meaning, recency
+   * and success rate, as entries and as markdown within a token budget.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -505,8 +509,8 @@ export const calls = {
   },
   /**
    * Returns the past sessions that bear on a topic, ranked by relevance and
-   * recency, each with its summary and key events, and the lessons and
-   * reflections beside them.
+   * recency, each with its summary and key events, along with lessons and
+   * reflections.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -518,24 +522,24 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Stores a handover at the end of a session, ends the session when it is still
+   * Stores a handover at the end of a session, ends the session if it is still
    * active, and summarises it: WakeUp and searches find it at once. What the
-   * caller does not tell is collected from the session's events: what was done
-   * and decided, todos, files, errors that nothing resolved. Called again it
-   * replaces the session's handover; with the same content it changes nothing,
-   * and without content it keeps what was given before. Where neither the caller
-   * nor the events tell anything, no handover is stored (`stored` is false), so
-   * that none hides an earlier one.
-   * Where the embedding backend does not answer soon, it is found by its words at
-   * once, by its meaning when the backend is back.
+   * caller leaves out is collected from the session's events: what was done and
+   * decided, todos, files, unresolved errors. Calling it again replaces the
+   * session's handover; with the same content it changes nothing, and without
+   * content it keeps what was given before. If there is nothing from the caller
+   * or the events, no handover is stored (`stored` is false), so that an empty
+   * one never hides an earlier one. If the embedding backend is too slow to
+   * answer, the handover is found by its words at once, and by its meaning once
+   * the backend is back.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
    * names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-   * is given, and the session is not known or the project has none;
+   * is given, and the session does not exist or the project has none;
    * FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
    * project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-   * soon and too much waits already (nothing is stored).
+   * soon and too many texts are already waiting (nothing is stored).
    */
   sleep: {
     method: ContextService.method.sleep,
@@ -546,7 +550,7 @@ export const calls = {
   /**
    * Returns what an agent needs at the start of a session: the last handover,
    * related past sessions, patterns and next steps with the evidence for them,
-   * and all of it as one text.
+   * and everything as one text.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -558,7 +562,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Searches sessions by the meaning and the words of their summaries and
+   * Searches sessions by the meaning and words of their summaries and
    * handovers.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -571,8 +575,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Returns a project's sessions in time, each with the earlier sessions that
-   * it is related to.
+   * Returns a project's sessions in order of time, each with the earlier
+   * sessions it is related to.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -585,18 +589,18 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Recalls what bears on a query, the best first. Equal scores are ordered by
-   * time, the newest first, then the one recorded last, so that the order is
-   * the same each time.
+   * Recalls what bears on a query, best first. Ties go to the newest, then to
+   * the one recorded last, so the order is always the same.
    *
-   * What was acknowledged before the call is found: by its words at once, by
-   * its meaning when its embedding is made (`pending_count` says how many wait).
+   * Everything acknowledged before the call can be found: by its words at once,
+   * by its meaning once it is embedded (`pending_count` says how many are
+   * waiting).
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
-   * backend does not answer a DENSE query (a HYBRID one is answered by its words
-   * alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-   * tenant's vectors are of another model.
+   * backend does not answer a DENSE query (a HYBRID one is then answered by its
+   * words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
+   * the tenant's vectors were made with another model.
    */
   recall: {
     method: RecallService.method.recall,
@@ -605,8 +609,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Runs one analysis and answers with its typed result, and with the same
-   * findings as insights in words.
+   * Runs one analysis and returns its typed result, and the same findings in
+   * words, as insights.
    *
    * A session's outcome is taken from its metadata where that says so: "reward"
    * (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -615,7 +619,7 @@ export const calls = {
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-   * analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+   * analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
    */
   reflect: {
     method: ReflectService.method.reflect,
@@ -636,7 +640,7 @@ export const walks = {
    */
   iterTenants: { call: "listTenants", items: "tenants" },
   /**
-   * Lists API keys, the oldest first, without their secrets.
+   * Lists API keys, oldest first, without their secrets.
    *
    * Scope: admin. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -645,7 +649,7 @@ export const walks = {
    */
   iterApiKeys: { call: "listApiKeys", items: "apiKeys" },
   /**
-   * Lists sessions, the most recently started first.
+   * Lists sessions, most recently started first.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -670,7 +674,7 @@ export const walks = {
    */
   iterAgents: { call: "listAgents", items: "agents" },
   /**
-   * Lists lessons, the most recently updated first. Counts no access.
+   * Lists lessons, most recently updated first. Does not count as access.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -678,7 +682,7 @@ export const walks = {
    */
   iterLessons: { call: "listLessons", items: "lessons" },
   /**
-   * Lists reflections, the newest first, also as text for a prompt.
+   * Lists reflections, newest first, also as text for a prompt.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -686,8 +690,8 @@ export const walks = {
    */
   iterReflections: { call: "listReflections", items: "reflections" },
   /**
-   * Returns a project's sessions in time, each with the earlier sessions that
-   * it is related to.
+   * Returns a project's sessions in order of time, each with the earlier
+   * sessions it is related to.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

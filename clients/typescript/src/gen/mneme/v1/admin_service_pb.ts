@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/admin_service.proto.
  */
 export const file_mneme_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJXChJMaXN0VGVuYW50c1JlcXVlc3QSIwoJcGFnZV9zaXplGAEgASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqkBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEiMKCXBhZ2Vfc2l6ZRgDIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKBAQoOUmVzdG9yZVJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSNgoGYmFja3VwGAIgASgJQia6SCNyIRjIATIcXltBLVphLXowLTldW0EtWmEtejAtOS5fLV0qJCJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCTLJCwoMQWRtaW5TZXJ2aWNlEoIBCgxDcmVhdGVUZW5hbnQSHS5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXF1ZXN0Gh4ubW5lbWUudjEuQ3JlYXRlVGVuYW50UmVzcG9uc2UiM5ACALjkJgTK5CYCCAPK5CYiCAYaHnRoZXJlIGlzIHN1Y2ggYSB0ZW5hbnQgYWxyZWFkeRKaAQoLTGlzdFRlbmFudHMSHC5tbmVtZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlIk6QAgG45CYEyuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSygEKDERlbGV0ZVRlbmFudBIdLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVUZW5hbnRSZXNwb25zZSJ7kAIAuOQmBMrkJgIIA8rkJgIIBcrkJjcICRAXGjFpdCBpcyB0aGUgdGVuYW50IG9mIHRoZSBjYWxsaW5nIGtleSwgb3IgYGRlZmF1bHRgyuQmKQgOGiVjYWxscyBvZiB0aGUgdGVuYW50IGFyZSBzdGlsbCBydW5uaW5nEnsKDENyZWF0ZUFwaUtleRIdLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIskAIAuOQmBMrkJgIIA8rkJhsIBRoXdGhlcmUgaXMgbm8gc3VjaCB0ZW5hbnQSuQEKC0xpc3RBcGlLZXlzEhwubW5lbWUudjEuTGlzdEFwaUtleXNSZXF1ZXN0Gh0ubW5lbWUudjEuTGlzdEFwaUtleXNSZXNwb25zZSJtkAIBuOQmBMrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzyuQmGwgFGhd0aGVyZSBpcyBubyBzdWNoIHRlbmFudBJiCgxSZXZva2VBcGlLZXkSHS5tbmVtZS52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2UiE5ACArjkJgTK5CYCCAPK5CYCCAUSlQEKCEdldFN0YXRzEhkubW5lbWUudjEuR2V0U3RhdHNSZXF1ZXN0GhoubW5lbWUudjEuR2V0U3RhdHNSZXNwb25zZSJSkAIBuOQmAcrkJgIIA8rkJjsIBxAMGjVpdCBuYW1lcyBhbm90aGVyIHRlbmFudCBhbmQgdGhlIGtleSBsYWNrcyBzY29wZSBhZG1pbsrkJgIIBRJqCgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiLZACALjkJgTK5CYCCAPK5CYCCAXK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbBKoAgoHUmVzdG9yZRIYLm1uZW1lLnYxLlJlc3RvcmVSZXF1ZXN0GhkubW5lbWUudjEuUmVzdG9yZVJlc3BvbnNlIucBkAIAuOQmBMrkJgIIA8rkJiEIBRoddGhlIHRlbmFudCBoYXMgbm8gc3VjaCBiYWNrdXDK5CYZCA8aFXRoZSBiYWNrdXAgaXMgZGFtYWdlZMrkJh8ICRA0Ghlhbm90aGVyIG1vZGVsIGVtYmVkZGVkIGl0yuQmGwgJGhdhIG5ld2VyIHNlcnZlciB3cm90ZSBpdMrkJhYICBAhGhB0aGUgZGlzayBpcyBmdWxsyuQmOAgOGjRjYWxscyBvZiB0aGUgdGVuYW50IGRvIG5vdCBlbmQgKG5vdGhpbmcgd2FzIGNoYW5nZWQpYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_options]);
+  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJXChJMaXN0VGVuYW50c1JlcXVlc3QSIwoJcGFnZV9zaXplGAEgASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqkBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEiMKCXBhZ2Vfc2l6ZRgDIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKBAQoOUmVzdG9yZVJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSNgoGYmFja3VwGAIgASgJQia6SCNyIRjIATIcXltBLVphLXowLTldW0EtWmEtejAtOS5fLV0qJCJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCTLeCwoMQWRtaW5TZXJ2aWNlEn0KDENyZWF0ZVRlbmFudBIdLm1uZW1lLnYxLkNyZWF0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXNwb25zZSIukAIAuOQmBMrkJgIIA8rkJh0IBhoZdGhlIHRlbmFudCBhbHJlYWR5IGV4aXN0cxKaAQoLTGlzdFRlbmFudHMSHC5tbmVtZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlIk6QAgG45CYEyuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSxwEKDERlbGV0ZVRlbmFudBIdLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVUZW5hbnRSZXNwb25zZSJ4kAIAuOQmBMrkJgIIA8rkJgIIBcrkJjcICRAXGjFpdCBpcyB0aGUgdGVuYW50IG9mIHRoZSBjYWxsaW5nIGtleSwgb3IgYGRlZmF1bHRgyuQmJggOGiJ0aGUgdGVuYW50IHN0aWxsIGhhcyBjYWxscyBydW5uaW5nEnsKDENyZWF0ZUFwaUtleRIdLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIskAIAuOQmBMrkJgIIA8rkJhsIBRoXdGhlcmUgaXMgbm8gc3VjaCB0ZW5hbnQSuQEKC0xpc3RBcGlLZXlzEhwubW5lbWUudjEuTGlzdEFwaUtleXNSZXF1ZXN0Gh0ubW5lbWUudjEuTGlzdEFwaUtleXNSZXNwb25zZSJtkAIBuOQmBMrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzyuQmGwgFGhd0aGVyZSBpcyBubyBzdWNoIHRlbmFudBJiCgxSZXZva2VBcGlLZXkSHS5tbmVtZS52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2UiE5ACArjkJgTK5CYCCAPK5CYCCAUSlQEKCEdldFN0YXRzEhkubW5lbWUudjEuR2V0U3RhdHNSZXF1ZXN0GhoubW5lbWUudjEuR2V0U3RhdHNSZXNwb25zZSJSkAIBuOQmAcrkJgIIA8rkJjsIBxAMGjVpdCBuYW1lcyBhbm90aGVyIHRlbmFudCBhbmQgdGhlIGtleSBsYWNrcyBzY29wZSBhZG1pbsrkJgIIBRJqCgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiLZACALjkJgTK5CYCCAPK5CYCCAXK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbBLGAgoHUmVzdG9yZRIYLm1uZW1lLnYxLlJlc3RvcmVSZXF1ZXN0GhkubW5lbWUudjEuUmVzdG9yZVJlc3BvbnNlIoUCkAIAuOQmBMrkJgIIA8rkJiEIBRoddGhlIHRlbmFudCBoYXMgbm8gc3VjaCBiYWNrdXDK5CYZCA8aFXRoZSBiYWNrdXAgaXMgZGFtYWdlZMrkJi4ICRA0GihpdCB3YXMgbWFkZSB3aXRoIGFub3RoZXIgZW1iZWRkaW5nIG1vZGVsyuQmJAgJGiBpdCB3YXMgd3JpdHRlbiBieSBhIG5ld2VyIHNlcnZlcsrkJhYICBAhGhB0aGUgZGlzayBpcyBmdWxsyuQmPggOGjp0aGUgdGVuYW50J3MgY2FsbHMgZG8gbm90IGVuZCBpbiB0aW1lIChub3RoaW5nIGlzIGNoYW5nZWQpYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_options]);
 
 /**
  * Tenant is a separate memory with its own folder.
@@ -90,7 +90,7 @@ export type ApiKey = Message<"mneme.v1.ApiKey"> & {
   scopes: KeyScope[];
 
   /**
-   * Calls a minute that it may make; 0: no limit.
+   * How many calls it may make per minute; 0 means no limit.
    *
    * @generated from field: int32 rate_limit = 5;
    */
@@ -118,7 +118,7 @@ export type ApiKey = Message<"mneme.v1.ApiKey"> & {
   lastUsedAt?: Timestamp;
 
   /**
-   * When it was revoked; unset unless it is.
+   * When it was revoked; unset if it is not.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 9;
    */
@@ -191,7 +191,7 @@ export const CreateTenantResponseSchema: GenMessage<CreateTenantResponse> = /*@_
  */
 export type ListTenantsRequest = Message<"mneme.v1.ListTenantsRequest"> & {
   /**
-   * Tenants a page.
+   * Tenants per page.
    * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 1;
@@ -199,7 +199,7 @@ export type ListTenantsRequest = Message<"mneme.v1.ListTenantsRequest"> & {
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 2;
@@ -265,7 +265,7 @@ export const DeleteTenantRequestSchema: GenMessage<DeleteTenantRequest> = /*@__P
   messageDesc(file_mneme_v1_admin_service, 6);
 
 /**
- * The tenant is gone.
+ * The tenant has been deleted.
  *
  * @generated from message mneme.v1.DeleteTenantResponse
  */
@@ -310,7 +310,7 @@ export type CreateApiKeyRequest = Message<"mneme.v1.CreateApiKeyRequest"> & {
   scopes: KeyScope[];
 
   /**
-   * Calls a minute that it may make; 0: no limit.
+   * How many calls it may make per minute; 0 means no limit.
    * 0 to 1,000,000.
    *
    * @generated from field: int32 rate_limit = 4;
@@ -339,7 +339,7 @@ export type CreateApiKeyResponse = Message<"mneme.v1.CreateApiKeyResponse"> & {
   apiKey?: ApiKey;
 
   /**
-   * The secret, "mn_…": to be sent as `authorization: Bearer mn_…`. Shown only
+   * The secret, "mn_…". Send it as `authorization: Bearer mn_…`. Shown only
    * here.
    *
    * @generated from field: string secret = 2;
@@ -376,7 +376,7 @@ export type ListApiKeysRequest = Message<"mneme.v1.ListApiKeysRequest"> & {
   includeRevoked: boolean;
 
   /**
-   * Keys a page.
+   * Keys per page.
    * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 3;
@@ -384,7 +384,7 @@ export type ListApiKeysRequest = Message<"mneme.v1.ListApiKeysRequest"> & {
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 4;
@@ -406,7 +406,7 @@ export const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest> = /*@__PUR
  */
 export type ListApiKeysResponse = Message<"mneme.v1.ListApiKeysResponse"> & {
   /**
-   * The oldest first.
+   * Oldest first.
    *
    * @generated from field: repeated mneme.v1.ApiKey api_keys = 1;
    */
@@ -725,8 +725,9 @@ export type RestoreRequest = Message<"mneme.v1.RestoreRequest"> & {
   tenantId: string;
 
   /**
-   * The backup's file name in the tenant's backup folder, the last part of what
-   * Backup answered as `path`. A file from elsewhere is put there first.
+   * The backup's file name in the tenant's backup folder, i.e. the last part of
+   * the `path` that Backup returned. Put a file from elsewhere into that folder
+   * first.
    * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    *
    * @generated from field: string backup = 2;
@@ -778,7 +779,7 @@ export const RestoreResponseSchema: GenMessage<RestoreResponse> = /*@__PURE__*/
 
 /**
  * AdminService is for the operator of a server. A key with scope admin manages
- * every tenant of the server, and reads and writes memories only in its own.
+ * every tenant of the server, but reads and writes memories only in its own.
  *
  * @generated from service mneme.v1.AdminService
  */
@@ -787,7 +788,7 @@ export const AdminService: GenService<{
    * Creates a tenant.
    *
    * Scope: admin. Repeatable: no.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when there is such a tenant already.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the tenant already exists.
    *
    * @generated from rpc mneme.v1.AdminService.CreateTenant
    */
@@ -812,12 +813,12 @@ export const AdminService: GenService<{
   },
   /**
    * Deletes a tenant: revokes its keys and removes its folder with everything
-   * in it. There is no way back but a backup.
+   * in it. Only a backup can bring it back.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-   * UNAVAILABLE when calls of the tenant are still running.
+   * UNAVAILABLE when the tenant still has calls running.
    *
    * @generated from rpc mneme.v1.AdminService.DeleteTenant
    */
@@ -841,7 +842,7 @@ export const AdminService: GenService<{
     output: typeof CreateApiKeyResponseSchema;
   },
   /**
-   * Lists API keys, the oldest first, without their secrets.
+   * Lists API keys, oldest first, without their secrets.
    *
    * Scope: admin. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -869,7 +870,7 @@ export const AdminService: GenService<{
     output: typeof RevokeApiKeyResponseSchema;
   },
   /**
-   * Counts what a tenant holds, the caller's or, with scope admin, another one,
+   * Counts what a tenant holds (the caller's or, with scope admin, any other),
    * and says how the server is set up.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -884,8 +885,8 @@ export const AdminService: GenService<{
     output: typeof GetStatsResponseSchema;
   },
   /**
-   * Copies a tenant's database, consistent while it is in use, into the
-   * server's backup folder, from which Restore takes it.
+   * Makes a consistent copy of a tenant's database, even while it is in use, in
+   * the server's backup folder, from which Restore takes it.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -899,18 +900,19 @@ export const AdminService: GenService<{
     output: typeof BackupResponseSchema;
   },
   /**
-   * Puts a backup in the place of everything that a tenant holds. What was
-   * there is backed up first, so that a restore can be undone by another one.
-   * The indexes are built anew. The tenant's calls in flight end before, those
-   * that come meanwhile are told to try again; other tenants notice nothing.
-   * Keys are not part of a backup and stay as they are.
+   * Replaces everything a tenant holds with a backup. What was there is backed
+   * up first, so another restore can undo this one. The indexes are rebuilt.
+   * The tenant's calls in flight finish first, and those that arrive in the
+   * meantime are told to try again; other tenants notice nothing. Keys are not
+   * part of a backup and stay as they are.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
    * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-   * when another model embedded it; FAILED_PRECONDITION when a newer server wrote
-   * it; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE
-   * when calls of the tenant do not end (nothing was changed).
+   * when it was made with another embedding model; FAILED_PRECONDITION when it was
+   * written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+   * is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
+   * changed).
    *
    * @generated from rpc mneme.v1.AdminService.Restore
    */

@@ -48,7 +48,7 @@ export enum KeyScope {
   LEARN = 3,
 
   /**
-   * Manage tenants and keys, of the whole server.
+   * Manage the whole server's tenants and keys.
    *
    * @generated from enum value: KEY_SCOPE_ADMIN = 4;
    */

@@ -2,27 +2,28 @@
 // @generated from file mneme/v1/common.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// What several services share, and what holds for all of them.
+// What several services share, and rules that apply to all of them.
 //
 // Ids. An id is text of up to 200 characters, none of them a control character.
-// It is compared as it is: case counts, and nothing is trimmed. The caller may
-// choose the ids of sessions, events, lessons, reflections and knowledge
-// entries. Each is unique among its kind in the tenant. Where a request leaves
-// one out, the server makes a ULID, or for a knowledge entry a digest of its
-// content. The same id with the same content is answered as the first time and
-// changes nothing; with other content it is refused with ALREADY_EXISTS. An id
-// that is not in the tenant is NOT_FOUND, whether or not another tenant has it.
-// Agents and users are created by being named. What an id refers to (a lesson's
-// source, what a reflection is about) need not be stored. Tenants have ids of
-// their own form, which the operator chooses; API keys' ids are made.
+// Ids are compared exactly: case matters, and nothing is trimmed. The caller
+// may choose the ids of sessions, events, lessons, reflections and knowledge
+// entries. Each is unique among its kind in the tenant. If a request leaves one
+// out, the server makes a ULID, or for a knowledge entry a digest of its
+// content. The same id with the same content gets the same answer as the first
+// time and changes nothing; with different content it is refused with
+// ALREADY_EXISTS. An id that is not in the tenant is NOT_FOUND, whether or not
+// another tenant has it. Naming an agent or a user creates it. What an id
+// refers to (a lesson's source, what a reflection is about) need not be stored.
+// Tenant ids have their own form and are chosen by the operator; API key ids
+// are made by the server.
 //
 // Page tokens. A list answers with `next_page_token` until its last page. Send
 // it back as `page_token` with the same filters; another `page_size` is fine.
-// With other filters, in another RPC or damaged, it is refused (INVALID_FILTER).
-// It marks a place in the list's order and is no copy of the list: it does not
-// expire, it outlives a restart of the server, and what keeps its place in that
-// order is neither skipped nor repeated. It is opaque, fits in a URL as it is,
-// and opens nothing by itself.
+// With other filters, in another RPC, or when damaged, it is refused
+// (INVALID_FILTER). It marks a position in the list's order, not a copy of the
+// list: it does not expire, it survives a server restart, and entries that keep
+// their position are neither skipped nor repeated. It is opaque, safe to use in
+// a URL, and grants no access by itself.
 
 import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
@@ -34,8 +35,8 @@ export const file_mneme_v1_common: GenFile = /*@__PURE__*/
   fileDesc("ChVtbmVtZS92MS9jb21tb24ucHJvdG8SCG1uZW1lLnYxKoEBCgpJbXBvcnRhbmNlEhoKFklNUE9SVEFOQ0VfVU5TUEVDSUZJRUQQABISCg5JTVBPUlRBTkNFX0xPVxABEhUKEUlNUE9SVEFOQ0VfTk9STUFMEAISEwoPSU1QT1JUQU5DRV9ISUdIEAMSFwoTSU1QT1JUQU5DRV9DUklUSUNBTBAEYgZwcm90bzM");
 
 /**
- * Importance of a memory, as its author judged it. It is a small, documented
- * term of Recall's score.
+ * Importance of a memory, as its author judged it. It counts a little in
+ * Recall's score.
  *
  * @generated from enum mneme.v1.Importance
  */

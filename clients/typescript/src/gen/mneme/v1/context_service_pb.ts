@@ -2,7 +2,7 @@
 // @generated from file mneme/v1/context_service.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// Context: where the agent left off, and what of its past bears on what it is
+// Context: where the agent left off, and what in its past bears on what it is
 // about to do.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
@@ -23,12 +23,13 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/context_service.proto.
  */
 export const file_mneme_v1_context_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBAQoIS2V5RXZlbnQSEAoIZXZlbnRfaWQYASABKAkSIwoKZXZlbnRfdHlwZRgCIAEoCUIP0uUmCwoJRXZlbnRUeXBlEg8KB3N1bW1hcnkYAyABKAkSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLIAgoRR2V0Q29udGV4dFJlcXVlc3QSJQoFdG9waWMYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSLgoHdXNlcl9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW1pdBgHIAEoBUIOukgGGgQYMigAiuUmATUisgIKDkNvbnRleHRTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIXCg9yZWxldmFuY2Vfc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEi4KCnN0YXJ0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgprZXlfZXZlbnRzGAcgAygLMhIubW5lbWUudjEuS2V5RXZlbnQSEAoIYWdlbnRfaWQYCCABKAkSIgoHb3V0Y29tZRgJIAEoDjIRLm1uZW1lLnYxLk91dGNvbWVCDQoLX3NpbWlsYXJpdHki1AEKEkdldENvbnRleHRSZXNwb25zZRIqCghzZXNzaW9ucxgBIAMoCzIYLm1uZW1lLnYxLkNvbnRleHRTZXNzaW9uEiYKB2xlc3NvbnMYAiADKAsyFS5tbmVtZS52MS5Gb3VuZExlc3NvbhIuCgtyZWZsZWN0aW9ucxgDIAMoCzIZLm1uZW1lLnYxLkZvdW5kUmVmbGVjdGlvbhIWCg50b3RhbF9zZXNzaW9ucxgEIAEoAxIOCgZwcm9tcHQYBSABKAkSEgoKd29yZHNfb25seRgGIAEoCCJMCgRUb2RvEicKB2NvbnRlbnQYASABKAlCFrpIE3IREAEY0A8yCl5bXlx4MDBdKiQSGwoIcHJpb3JpdHkYAiABKAVCCbpIBhoEGAUoACJdCghEZWNpc2lvbhIoCghkZWNpc2lvbhgBIAEoCUIWukgTchEQARjQDzIKXlteXHgwMF0qJBInCglyYXRpb25hbGUYAiABKAlCFLpIEXIPGNAPMgpeW15ceDAwXSokIm8KDUxvY2tlZENvbnRleHQSLgoFbGFiZWwYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdmVyc2lvbhgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQi1QMKDFNsZWVwUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghwcm9ncmVzcxgDIAMoCUIdukgakgEXEGQiE3IREAEY0A8yCl5bXlx4MDBdKiQSNgoPY29tcGxldGVkX3RvZG9zGAQgAygJQh26SBqSARcQZCITchEQARjQDzIKXlteXHgwMF0qJBIsCgpvcGVuX3RvZG9zGAUgAygLMg4ubW5lbWUudjEuVG9kb0IIukgFkgECEGQSLwoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb25CCLpIBZIBAhBkEjoKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHRCCLpIBZIBAhBkEi0KBWZpbGVzGAggAygJQh66SBuSARgQ9AMiE3IREAEY6AcyCl5bXlx4MDBdKiQSLwoIYWdlbnRfaWQYCSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIlgKDkNvbGxlY3RlZEVudHJ5EiQKBGtpbmQYASABKA4yFi5tbmVtZS52MS5IYW5kb3Zlckxpc3QSDQoFaW5kZXgYAiABKAUSEQoJZXZlbnRfaWRzGAMgAygJIqoDCghIYW5kb3ZlchISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIcHJvZ3Jlc3MYAyADKAkSFwoPY29tcGxldGVkX3RvZG9zGAQgAygJEiIKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvEiUKCWRlY2lzaW9ucxgGIAMoCzISLm1uZW1lLnYxLkRlY2lzaW9uEjAKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHQSDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSGAoQZHVyYXRpb25fc2Vjb25kcxgKIAEoAxIPCgdzdW1tYXJ5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFnZW50X2lkGA0gASgJEhkKEXVucmVzb2x2ZWRfZXJyb3JzGA4gAygJEisKCWNvbGxlY3RlZBgPIAMoCzIYLm1uZW1lLnYxLkNvbGxlY3RlZEVudHJ5IkUKDVNsZWVwUmVzcG9uc2USJAoIaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIOCgZzdG9yZWQYAiABKAgi4AEKDVdha2VVcFJlcXVlc3QSLgoHcHJvamVjdBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSHQoFbGltaXQYAiABKAVCDrpIBhoEGDIoAIrlJgE1Ei8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI8Cg5taW5fc2ltaWxhcml0eRgEIAEoAUIfukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYEMC4zNUgAiAEBQhEKD19taW5fc2ltaWxhcml0eSLdAQoOUmVsYXRlZFNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpbWlsYXJpdHkYBCABKAESDwoHcmVjZW5jeRgFIAEoARISCgppbXBvcnRhbmNlGAYgASgBEg0KBXNjb3JlGAcgASgBEg0KBWZpbGVzGAggAygJEg0KBXRvb2xzGAkgAygJEhAKCGNvbnRleHRzGAogAygJIlgKC1dvcmtQYXR0ZXJuEgwKBHR5cGUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSEwoLc2Vzc2lvbl9pZHMYAyADKAkSEQoJZXZlbnRfaWRzGAQgAygJIoMBCgpTdWdnZXN0aW9uEgwKBHR5cGUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSEwoLc2Vzc2lvbl9pZHMYAyADKAkSEQoJZXZlbnRfaWRzGAQgAygJEhIKCmxlc3Nvbl9pZHMYBSADKAkSFgoOcmVmbGVjdGlvbl9pZHMYBiADKAkisAIKDldha2VVcFJlc3BvbnNlEikKDWxhc3RfaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIpCgdyZWxhdGVkGAIgAygLMhgubW5lbWUudjEuUmVsYXRlZFNlc3Npb24SJwoIcGF0dGVybnMYAyADKAsyFS5tbmVtZS52MS5Xb3JrUGF0dGVybhIpCgtzdWdnZXN0aW9ucxgEIAMoCzIULm1uZW1lLnYxLlN1Z2dlc3Rpb24SEQoJbmFycmF0aXZlGAUgASgJEhsKE3Nlc3Npb25zX2NvbnNpZGVyZWQYBiABKAMSLgoMbGFzdF9zdW1tYXJ5GAcgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSFAoMbm90X2NvbXBhcmVkGAggASgIIvkCChVTZWFyY2hTZXNzaW9uc1JlcXVlc3QSJQoFcXVlcnkYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSLgoHcHJvamVjdBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIeCgVsaW1pdBgHIAEoBUIPukgGGgQYZCgAiuUmAjEwEioKCW1pbl9zY29yZRgIIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAAAilAEKDEZvdW5kU2Vzc2lvbhIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Im0KFlNlYXJjaFNlc3Npb25zUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kU2Vzc2lvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIrUCChJHZXRUaW1lbGluZVJlcXVlc3QSLgoHcHJvamVjdBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW5rcxgFIAEoBUIOukgGGgQYFCgAiuUmATMSIwoJcGFnZV9zaXplGAYgASgFQhC6SAcaBRjIASgAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YByABKAlCCLpIBXIDGNAPIjUKC1Nlc3Npb25MaW5rEhIKCnNlc3Npb25faWQYASABKAkSEgoKc2ltaWxhcml0eRgCIAEoASKGAQoNVGltZWxpbmVFbnRyeRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSJgoHcmVsYXRlZBgDIAMoCzIVLm1uZW1lLnYxLlNlc3Npb25MaW5rIlgKE0dldFRpbWVsaW5lUmVzcG9uc2USKAoHZW50cmllcxgBIAMoCzIXLm1uZW1lLnYxLlRpbWVsaW5lRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKuUBCgxIYW5kb3Zlckxpc3QSHQoZSEFORE9WRVJfTElTVF9VTlNQRUNJRklFRBAAEhoKFkhBTkRPVkVSX0xJU1RfUFJPR1JFU1MQARIhCh1IQU5ET1ZFUl9MSVNUX0NPTVBMRVRFRF9UT0RPUxACEhwKGEhBTkRPVkVSX0xJU1RfT1BFTl9UT0RPUxADEhsKF0hBTkRPVkVSX0xJU1RfREVDSVNJT05TEAQSFwoTSEFORE9WRVJfTElTVF9GSUxFUxAFEiMKH0hBTkRPVkVSX0xJU1RfVU5SRVNPTFZFRF9FUlJPUlMQBjLxBgoOQ29udGV4dFNlcnZpY2USVgoKR2V0Q29udGV4dBIbLm1uZW1lLnYxLkdldENvbnRleHRSZXF1ZXN0GhwubW5lbWUudjEuR2V0Q29udGV4dFJlc3BvbnNlIg2QAgG45CYByuQmAggDEtICCgVTbGVlcBIWLm1uZW1lLnYxLlNsZWVwUmVxdWVzdBoXLm1uZW1lLnYxLlNsZWVwUmVzcG9uc2UilwKQAgK45CYCyuQmAggDyuQmKggDEAIaJGl0IG5hbWVzIG5laXRoZXIgc2Vzc2lvbiBub3IgcHJvamVjdMrkJkwIBRAWGkZub3RoaW5nIGlzIGdpdmVuLCBhbmQgdGhlIHNlc3Npb24gaXMgbm90IGtub3duIG9yIHRoZSBwcm9qZWN0IGhhcyBub25lyuQmNQgJEBcaL3RoZSBzZXNzaW9uIGJlbG9uZ3MgdG8gYW5vdGhlciBwcm9qZWN0IG9yIGFnZW50yuQmTwgIEB8aSWl0IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbXVjaCB3YWl0cyBhbHJlYWR5IChub3RoaW5nIGlzIHN0b3JlZCkSSgoGV2FrZVVwEhcubW5lbWUudjEuV2FrZVVwUmVxdWVzdBoYLm1uZW1lLnYxLldha2VVcFJlc3BvbnNlIg2QAgG45CYByuQmAggDEmIKDlNlYXJjaFNlc3Npb25zEh8ubW5lbWUudjEuU2VhcmNoU2Vzc2lvbnNSZXF1ZXN0GiAubW5lbWUudjEuU2VhcmNoU2Vzc2lvbnNSZXNwb25zZSINkAIBuOQmAcrkJgIIAxKaAQoLR2V0VGltZWxpbmUSHC5tbmVtZS52MS5HZXRUaW1lbGluZVJlcXVlc3QaHS5tbmVtZS52MS5HZXRUaW1lbGluZVJlc3BvbnNlIk6QAgG45CYByuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMaZerjJmEKB3Nlc3Npb24SVldoYXQgYSBzZXNzaW9uIGNhbWUgdG8sIGluIGEgc3VtbWFyeS4gTWV0YWRhdGE6IG91dGNvbWUsIHRvcGljcywgdG9vbHMsIGVycm9yX3N1bW1hcnkuYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_options, file_mneme_v1_reflection]);
+  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBAQoIS2V5RXZlbnQSEAoIZXZlbnRfaWQYASABKAkSIwoKZXZlbnRfdHlwZRgCIAEoCUIP0uUmCwoJRXZlbnRUeXBlEg8KB3N1bW1hcnkYAyABKAkSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLIAgoRR2V0Q29udGV4dFJlcXVlc3QSJQoFdG9waWMYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSLgoHdXNlcl9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW1pdBgHIAEoBUIOukgGGgQYMigAiuUmATUisgIKDkNvbnRleHRTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIXCg9yZWxldmFuY2Vfc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEi4KCnN0YXJ0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgprZXlfZXZlbnRzGAcgAygLMhIubW5lbWUudjEuS2V5RXZlbnQSEAoIYWdlbnRfaWQYCCABKAkSIgoHb3V0Y29tZRgJIAEoDjIRLm1uZW1lLnYxLk91dGNvbWVCDQoLX3NpbWlsYXJpdHki1AEKEkdldENvbnRleHRSZXNwb25zZRIqCghzZXNzaW9ucxgBIAMoCzIYLm1uZW1lLnYxLkNvbnRleHRTZXNzaW9uEiYKB2xlc3NvbnMYAiADKAsyFS5tbmVtZS52MS5Gb3VuZExlc3NvbhIuCgtyZWZsZWN0aW9ucxgDIAMoCzIZLm1uZW1lLnYxLkZvdW5kUmVmbGVjdGlvbhIWCg50b3RhbF9zZXNzaW9ucxgEIAEoAxIOCgZwcm9tcHQYBSABKAkSEgoKd29yZHNfb25seRgGIAEoCCJMCgRUb2RvEicKB2NvbnRlbnQYASABKAlCFrpIE3IREAEY0A8yCl5bXlx4MDBdKiQSGwoIcHJpb3JpdHkYAiABKAVCCbpIBhoEGAUoACJdCghEZWNpc2lvbhIoCghkZWNpc2lvbhgBIAEoCUIWukgTchEQARjQDzIKXlteXHgwMF0qJBInCglyYXRpb25hbGUYAiABKAlCFLpIEXIPGNAPMgpeW15ceDAwXSokIm8KDUxvY2tlZENvbnRleHQSLgoFbGFiZWwYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdmVyc2lvbhgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQi1QMKDFNsZWVwUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghwcm9ncmVzcxgDIAMoCUIdukgakgEXEGQiE3IREAEY0A8yCl5bXlx4MDBdKiQSNgoPY29tcGxldGVkX3RvZG9zGAQgAygJQh26SBqSARcQZCITchEQARjQDzIKXlteXHgwMF0qJBIsCgpvcGVuX3RvZG9zGAUgAygLMg4ubW5lbWUudjEuVG9kb0IIukgFkgECEGQSLwoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb25CCLpIBZIBAhBkEjoKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHRCCLpIBZIBAhBkEi0KBWZpbGVzGAggAygJQh66SBuSARgQ9AMiE3IREAEY6AcyCl5bXlx4MDBdKiQSLwoIYWdlbnRfaWQYCSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIlgKDkNvbGxlY3RlZEVudHJ5EiQKBGtpbmQYASABKA4yFi5tbmVtZS52MS5IYW5kb3Zlckxpc3QSDQoFaW5kZXgYAiABKAUSEQoJZXZlbnRfaWRzGAMgAygJIqoDCghIYW5kb3ZlchISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIcHJvZ3Jlc3MYAyADKAkSFwoPY29tcGxldGVkX3RvZG9zGAQgAygJEiIKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvEiUKCWRlY2lzaW9ucxgGIAMoCzISLm1uZW1lLnYxLkRlY2lzaW9uEjAKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHQSDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSGAoQZHVyYXRpb25fc2Vjb25kcxgKIAEoAxIPCgdzdW1tYXJ5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFnZW50X2lkGA0gASgJEhkKEXVucmVzb2x2ZWRfZXJyb3JzGA4gAygJEisKCWNvbGxlY3RlZBgPIAMoCzIYLm1uZW1lLnYxLkNvbGxlY3RlZEVudHJ5IkUKDVNsZWVwUmVzcG9uc2USJAoIaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIOCgZzdG9yZWQYAiABKAgi4AEKDVdha2VVcFJlcXVlc3QSLgoHcHJvamVjdBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSHQoFbGltaXQYAiABKAVCDrpIBhoEGDIoAIrlJgE1Ei8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI8Cg5taW5fc2ltaWxhcml0eRgEIAEoAUIfukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYEMC4zNUgAiAEBQhEKD19taW5fc2ltaWxhcml0eSLdAQoOUmVsYXRlZFNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNpbWlsYXJpdHkYBCABKAESDwoHcmVjZW5jeRgFIAEoARISCgppbXBvcnRhbmNlGAYgASgBEg0KBXNjb3JlGAcgASgBEg0KBWZpbGVzGAggAygJEg0KBXRvb2xzGAkgAygJEhAKCGNvbnRleHRzGAogAygJIlgKC1dvcmtQYXR0ZXJuEgwKBHR5cGUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSEwoLc2Vzc2lvbl9pZHMYAyADKAkSEQoJZXZlbnRfaWRzGAQgAygJIoMBCgpTdWdnZXN0aW9uEgwKBHR5cGUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSEwoLc2Vzc2lvbl9pZHMYAyADKAkSEQoJZXZlbnRfaWRzGAQgAygJEhIKCmxlc3Nvbl9pZHMYBSADKAkSFgoOcmVmbGVjdGlvbl9pZHMYBiADKAkisAIKDldha2VVcFJlc3BvbnNlEikKDWxhc3RfaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIpCgdyZWxhdGVkGAIgAygLMhgubW5lbWUudjEuUmVsYXRlZFNlc3Npb24SJwoIcGF0dGVybnMYAyADKAsyFS5tbmVtZS52MS5Xb3JrUGF0dGVybhIpCgtzdWdnZXN0aW9ucxgEIAMoCzIULm1uZW1lLnYxLlN1Z2dlc3Rpb24SEQoJbmFycmF0aXZlGAUgASgJEhsKE3Nlc3Npb25zX2NvbnNpZGVyZWQYBiABKAMSLgoMbGFzdF9zdW1tYXJ5GAcgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSFAoMbm90X2NvbXBhcmVkGAggASgIIvkCChVTZWFyY2hTZXNzaW9uc1JlcXVlc3QSJQoFcXVlcnkYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSLgoHcHJvamVjdBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIeCgVsaW1pdBgHIAEoBUIPukgGGgQYZCgAiuUmAjEwEioKCW1pbl9zY29yZRgIIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAAAilAEKDEZvdW5kU2Vzc2lvbhIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Im0KFlNlYXJjaFNlc3Npb25zUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kU2Vzc2lvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIrUCChJHZXRUaW1lbGluZVJlcXVlc3QSLgoHcHJvamVjdBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW5rcxgFIAEoBUIOukgGGgQYFCgAiuUmATMSIwoJcGFnZV9zaXplGAYgASgFQhC6SAcaBRjIASgAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YByABKAlCCLpIBXIDGNAPIjUKC1Nlc3Npb25MaW5rEhIKCnNlc3Npb25faWQYASABKAkSEgoKc2ltaWxhcml0eRgCIAEoASKGAQoNVGltZWxpbmVFbnRyeRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSJgoHcmVsYXRlZBgDIAMoCzIVLm1uZW1lLnYxLlNlc3Npb25MaW5rIlgKE0dldFRpbWVsaW5lUmVzcG9uc2USKAoHZW50cmllcxgBIAMoCzIXLm1uZW1lLnYxLlRpbWVsaW5lRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKuUBCgxIYW5kb3Zlckxpc3QSHQoZSEFORE9WRVJfTElTVF9VTlNQRUNJRklFRBAAEhoKFkhBTkRPVkVSX0xJU1RfUFJPR1JFU1MQARIhCh1IQU5ET1ZFUl9MSVNUX0NPTVBMRVRFRF9UT0RPUxACEhwKGEhBTkRPVkVSX0xJU1RfT1BFTl9UT0RPUxADEhsKF0hBTkRPVkVSX0xJU1RfREVDSVNJT05TEAQSFwoTSEFORE9WRVJfTElTVF9GSUxFUxAFEiMKH0hBTkRPVkVSX0xJU1RfVU5SRVNPTFZFRF9FUlJPUlMQBjLzBgoOQ29udGV4dFNlcnZpY2USVgoKR2V0Q29udGV4dBIbLm1uZW1lLnYxLkdldENvbnRleHRSZXF1ZXN0GhwubW5lbWUudjEuR2V0Q29udGV4dFJlc3BvbnNlIg2QAgG45CYByuQmAggDEuACCgVTbGVlcBIWLm1uZW1lLnYxLlNsZWVwUmVxdWVzdBoXLm1uZW1lLnYxLlNsZWVwUmVzcG9uc2UipQKQAgK45CYCyuQmAggDyuQmKggDEAIaJGl0IG5hbWVzIG5laXRoZXIgc2Vzc2lvbiBub3IgcHJvamVjdMrkJk4IBRAWGkhub3RoaW5nIGlzIGdpdmVuLCBhbmQgdGhlIHNlc3Npb24gZG9lcyBub3QgZXhpc3Qgb3IgdGhlIHByb2plY3QgaGFzIG5vbmXK5CY1CAkQFxovdGhlIHNlc3Npb24gYmVsb25ncyB0byBhbm90aGVyIHByb2plY3Qgb3IgYWdlbnTK5CZbCAgQHxpVaXQgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgc3RvcmVkKRJKCgZXYWtlVXASFy5tbmVtZS52MS5XYWtlVXBSZXF1ZXN0GhgubW5lbWUudjEuV2FrZVVwUmVzcG9uc2UiDZACAbjkJgHK5CYCCAMSYgoOU2VhcmNoU2Vzc2lvbnMSHy5tbmVtZS52MS5TZWFyY2hTZXNzaW9uc1JlcXVlc3QaIC5tbmVtZS52MS5TZWFyY2hTZXNzaW9uc1Jlc3BvbnNlIg2QAgG45CYByuQmAggDEpoBCgtHZXRUaW1lbGluZRIcLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVxdWVzdBodLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxpZ6uMmVQoHc2Vzc2lvbhJKVGhlIHN1bW1hcnkgb2YgYSBzZXNzaW9uLiBNZXRhZGF0YTogb3V0Y29tZSwgdG9waWNzLCB0b29scywgZXJyb3Jfc3VtbWFyeS5iBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_options, file_mneme_v1_reflection]);
 
 /**
- * SessionSummary is what a session came to. It is made without a language model
- * from the session's events and its handover, when the session ends or has been
- * idle for MNEME_SESSION_IDLE_SECONDS, and again when late events arrive.
+ * SessionSummary says what happened in a session. It is made without a language
+ * model, from the session's events and its handover, when the session ends or
+ * has been idle for MNEME_SESSION_IDLE_SECONDS, and again when late events
+ * arrive.
  *
  * @generated from message mneme.v1.SessionSummary
  */
@@ -41,21 +42,23 @@ export type SessionSummary = Message<"mneme.v1.SessionSummary"> & {
   sessionId: string;
 
   /**
-   * The summary in words; with a handover it begins with that one's.
+   * The summary in words; if there is a handover, it begins with the handover's
+   * summary.
    *
    * @generated from field: string summary = 2;
    */
   summary: string;
 
   /**
-   * What it was about: from tools, errors, labels and the handover.
+   * What it was about, from tools, errors, labels and the handover.
    *
    * @generated from field: repeated string topics = 3;
    */
   topics: string[];
 
   /**
-   * Tools in the order of their calls, runs of the same tool once; at most 50.
+   * Tools in the order in which they were called, repeated calls in a row
+   * counted once; at most 50.
    *
    * @generated from field: repeated string tool_sequence = 4;
    */
@@ -69,8 +72,8 @@ export type SessionSummary = Message<"mneme.v1.SessionSummary"> & {
   errorSummary: string;
 
   /**
-   * How it ended: by its metadata ("reward", "success" or "outcome") where that
-   * says so, else by its status.
+   * How it ended, from its metadata ("reward", "success" or "outcome"), else
+   * from its status.
    *
    * @generated from field: mneme.v1.Outcome outcome = 6;
    */
@@ -92,7 +95,7 @@ export const SessionSummarySchema: GenMessage<SessionSummary> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 0);
 
 /**
- * KeyEvent is an event that tells what happened in a session.
+ * KeyEvent is an event that shows what happened in a session.
  *
  * @generated from message mneme.v1.KeyEvent
  */
@@ -134,7 +137,7 @@ export const KeyEventSchema: GenMessage<KeyEvent> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 1);
 
 /**
- * A request for context. Filters left empty do not filter; given ones must all
+ * A request for context. Empty filters do not filter; given ones must all
  * match.
  *
  * @generated from message mneme.v1.GetContextRequest
@@ -149,7 +152,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   topic: string;
 
   /**
-   * Of sessions for this user.
+   * Of sessions serving this user.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
@@ -187,7 +190,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Sessions at most.
+   * Maximum number of sessions.
    * 1 to 50. Default: 5.
    *
    * @generated from field: int32 limit = 7;
@@ -223,7 +226,7 @@ export type ContextSession = Message<"mneme.v1.ContextSession"> & {
   summary: string;
 
   /**
-   * The rank's basis, 0 to 1: 0.7 relevance and 0.3 recency (30-day decay).
+   * What it is ranked by, 0 to 1: 0.7 relevance and 0.3 recency (30-day decay).
    *
    * @generated from field: double relevance_score = 3;
    */
@@ -251,8 +254,8 @@ export type ContextSession = Message<"mneme.v1.ContextSession"> & {
   endedAt?: Timestamp;
 
   /**
-   * The session's events that bear most on the topic, up to 3, and its latest
-   * errors; at most 5 together, in the order of time.
+   * The session's most relevant events, up to 3, and its latest errors; at most
+   * 5 in all, in order of time.
    *
    * @generated from field: repeated mneme.v1.KeyEvent key_events = 7;
    */
@@ -287,44 +290,44 @@ export const ContextSessionSchema: GenMessage<ContextSession> = /*@__PURE__*/
  */
 export type GetContextResponse = Message<"mneme.v1.GetContextResponse"> & {
   /**
-   * The sessions, the best first.
+   * The sessions, best first.
    *
    * @generated from field: repeated mneme.v1.ContextSession sessions = 1;
    */
   sessions: ContextSession[];
 
   /**
-   * Lessons that bear on the topic, the best first; at most `limit`.
+   * Lessons that bear on the topic, best first; at most `limit`.
    *
    * @generated from field: repeated mneme.v1.FoundLesson lessons = 2;
    */
   lessons: FoundLesson[];
 
   /**
-   * Reflections that bear on the topic, the best first; at most `limit`.
+   * Reflections that bear on the topic, best first; at most `limit`.
    *
    * @generated from field: repeated mneme.v1.FoundReflection reflections = 3;
    */
   reflections: FoundReflection[];
 
   /**
-   * Sessions that the filters let through: all of them were searched, those
-   * without a summary by their events.
+   * Sessions that pass the filters; all of them were searched, those without a
+   * summary by their events.
    *
    * @generated from field: int64 total_sessions = 4;
    */
   totalSessions: bigint;
 
   /**
-   * All of it as text for a prompt; says so when there is nothing.
+   * Everything as text for a prompt; says so if there is nothing.
    *
    * @generated from field: string prompt = 5;
    */
   prompt: string;
 
   /**
-   * True when the embedding backend did not answer soon: the words of the topic
-   * alone decided.
+   * True when the embedding backend was too slow to answer: only the topic's
+   * words counted.
    *
    * @generated from field: bool words_only = 6;
    */
@@ -430,17 +433,17 @@ export const LockedContextSchema: GenMessage<LockedContext> = /*@__PURE__*/
 
 /**
  * A request to store a handover. What is given wins over what is collected:
- * progress replaces it, the other lists are joined with it, without what says
- * the same.
+ * given progress replaces it, and the other lists are merged with it, without
+ * duplicates.
  *
  * @generated from message mneme.v1.SleepRequest
  */
 export type SleepRequest = Message<"mneme.v1.SleepRequest"> & {
   /**
-   * The session; one that is not known yet is opened when something is given.
-   * Empty: the project's session that was active last (the agent's, when one is
-   * named); a new one when that has been handed over already, or there is none,
-   * and something is given.
+   * The session; if it does not exist and something is given, it is created. If
+   * empty: the project's (and, if named, the agent's) most recently active
+   * session; or, if that has already been handed over or there is none, a new
+   * one, provided something is given.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
@@ -448,7 +451,7 @@ export type SleepRequest = Message<"mneme.v1.SleepRequest"> & {
   sessionId: string;
 
   /**
-   * The project; empty: the session's. Required without a session.
+   * The project; if empty, the session's. Required without a session.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
@@ -541,7 +544,7 @@ export type CollectedEntry = Message<"mneme.v1.CollectedEntry"> & {
   index: number;
 
   /**
-   * The events that it comes from; of an error the latest five.
+   * The events it comes from; for an error, the latest five.
    *
    * @generated from field: repeated string event_ids = 3;
    */
@@ -556,8 +559,8 @@ export const CollectedEntrySchema: GenMessage<CollectedEntry> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 9);
 
 /**
- * Handover is what one session leaves to the next. The caller gave what
- * `collected` does not name.
+ * Handover is what one session leaves for the next. What `collected` does not
+ * list was given by the caller.
  *
  * @generated from message mneme.v1.Handover
  */
@@ -591,7 +594,7 @@ export type Handover = Message<"mneme.v1.Handover"> & {
   completedTodos: string[];
 
   /**
-   * What is still to do, the most urgent first.
+   * What is still to do, most urgent first.
    *
    * @generated from field: repeated mneme.v1.Todo open_todos = 5;
    */
@@ -613,21 +616,21 @@ export type Handover = Message<"mneme.v1.Handover"> & {
 
   /**
    * Files that were touched: those given, then those that tools changed, then
-   * those that they only named; at most 50 are collected.
+   * those that tools only named; at most 50 are collected.
    *
    * @generated from field: repeated string files = 8;
    */
   files: string[];
 
   /**
-   * Tools that the session's events used, the most used first.
+   * Tools used in the session, most used first.
    *
    * @generated from field: repeated string tools = 9;
    */
   tools: string[];
 
   /**
-   * How long the session took, in seconds; 0 when it is not known.
+   * How long the session took, in seconds; 0 if unknown.
    *
    * @generated from field: int64 duration_seconds = 10;
    */
@@ -641,7 +644,7 @@ export type Handover = Message<"mneme.v1.Handover"> & {
   summary: string;
 
   /**
-   * When it was stored; unset when it was not.
+   * When it was stored; unset if it was not.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 12;
    */
@@ -655,15 +658,15 @@ export type Handover = Message<"mneme.v1.Handover"> & {
   agentId: string;
 
   /**
-   * Errors that nothing resolved until the session's end, the most frequent
-   * first; at most 5.
+   * Errors still unresolved at the session's end, most frequent first; at most
+   * 5.
    *
    * @generated from field: repeated string unresolved_errors = 14;
    */
   unresolvedErrors: string[];
 
   /**
-   * The entries that nobody gave.
+   * The entries that the caller did not give.
    *
    * @generated from field: repeated mneme.v1.CollectedEntry collected = 15;
    */
@@ -691,8 +694,8 @@ export type SleepResponse = Message<"mneme.v1.SleepResponse"> & {
   handover?: Handover;
 
   /**
-   * Whether it is stored; false when it hands over nothing. The session is ended
-   * and summarised all the same.
+   * Whether it was stored; false if there was nothing to hand over. The session
+   * is ended and summarised in any case.
    *
    * @generated from field: bool stored = 2;
    */
@@ -713,7 +716,7 @@ export const SleepResponseSchema: GenMessage<SleepResponse> = /*@__PURE__*/
  */
 export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
   /**
-   * The project; empty: that of the last handover.
+   * The project; if empty, that of the last handover.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 1;
@@ -721,7 +724,7 @@ export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
   project: string;
 
   /**
-   * Related sessions at most.
+   * Maximum number of related sessions.
    * 1 to 50. Default: 5.
    *
    * @generated from field: int32 limit = 2;
@@ -737,8 +740,8 @@ export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
   agentId: string;
 
   /**
-   * Leave out related sessions below this similarity. The default is about where
-   * unrelated summaries end under the default model.
+   * Leave out related sessions below this similarity. With the default model,
+   * unrelated summaries are mostly below the default.
    * 0 to 1. Default: 0.35.
    *
    * @generated from field: optional double min_similarity = 4;
@@ -781,7 +784,7 @@ export type RelatedSession = Message<"mneme.v1.RelatedSession"> & {
   createdAt?: Timestamp;
 
   /**
-   * Cosine of the embeddings of both summaries, -1 to 1.
+   * Cosine of the two summaries' embeddings, -1 to 1.
    *
    * @generated from field: double similarity = 4;
    */
@@ -795,14 +798,14 @@ export type RelatedSession = Message<"mneme.v1.RelatedSession"> & {
   recency: number;
 
   /**
-   * Progress and decisions, counted up to 10, over 10.
+   * The number of progress items and decisions, up to 10, divided by 10.
    *
    * @generated from field: double importance = 6;
    */
   importance: number;
 
   /**
-   * 0.6 similarity + 0.3 recency + 0.1 importance: the rank's basis.
+   * 0.6 similarity + 0.3 recency + 0.1 importance: what it is ranked by.
    *
    * @generated from field: double score = 7;
    */
@@ -816,7 +819,7 @@ export type RelatedSession = Message<"mneme.v1.RelatedSession"> & {
   files: string[];
 
   /**
-   * Tools that it used, the most used first.
+   * Tools that it used, most used first.
    *
    * @generated from field: repeated string tools = 9;
    */
@@ -951,7 +954,7 @@ export type WakeUpResponse = Message<"mneme.v1.WakeUpResponse"> & {
   lastHandover?: Handover;
 
   /**
-   * The related past sessions, the best first.
+   * The related past sessions, best first.
    *
    * @generated from field: repeated mneme.v1.RelatedSession related = 2;
    */
@@ -972,30 +975,32 @@ export type WakeUpResponse = Message<"mneme.v1.WakeUpResponse"> & {
   suggestions: Suggestion[];
 
   /**
-   * All of it as one text for a prompt.
+   * Everything as one text for a prompt.
    *
    * @generated from field: string narrative = 5;
    */
   narrative: string;
 
   /**
-   * Sessions of the project that have a summary or a handover: all were compared.
+   * Sessions of the project with a summary or a handover; all of them were
+   * compared.
    *
    * @generated from field: int64 sessions_considered = 6;
    */
   sessionsConsidered: bigint;
 
   /**
-   * The last session's summary: that of the last handover's session; where there
-   * is no handover, of the session that was active last. Unset when there is none.
+   * The last session's summary: of the session of the last handover or, if
+   * there is no handover, of the most recently active session. Unset if there
+   * is none.
    *
    * @generated from field: mneme.v1.SessionSummary last_summary = 7;
    */
   lastSummary?: SessionSummary;
 
   /**
-   * True when no related session could be looked for: the last session's summary
-   * is not embedded yet, and the embedding backend does not answer.
+   * True when related sessions could not be looked for: the last session's
+   * summary is not embedded yet, and the embedding backend does not answer.
    *
    * @generated from field: bool not_compared = 8;
    */
@@ -1010,14 +1015,14 @@ export const WakeUpResponseSchema: GenMessage<WakeUpResponse> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 16);
 
 /**
- * A request to search sessions. Filters left empty do not filter; given ones
- * must all match.
+ * A request to search sessions. Empty filters do not filter; given ones must
+ * all match.
  *
  * @generated from message mneme.v1.SearchSessionsRequest
  */
 export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & {
   /**
-   * What is wanted, in words.
+   * What to look for, in words.
    * Required; up to 8,192 characters.
    *
    * @generated from field: string query = 1;
@@ -1041,7 +1046,7 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
   agentId: string;
 
   /**
-   * For this user.
+   * Serving this user.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 4;
@@ -1063,7 +1068,7 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
   endTime?: Timestamp;
 
   /**
-   * Sessions at most.
+   * Maximum number of sessions.
    * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 7;
@@ -1107,7 +1112,7 @@ export type FoundSession = Message<"mneme.v1.FoundSession"> & {
   summary?: SessionSummary;
 
   /**
-   * The rank's basis, 0 to 1, as in RecallResult.
+   * What it is ranked by, 0 to 1, as in RecallResult.
    *
    * @generated from field: double score = 3;
    */
@@ -1135,22 +1140,22 @@ export const FoundSessionSchema: GenMessage<FoundSession> = /*@__PURE__*/
  */
 export type SearchSessionsResponse = Message<"mneme.v1.SearchSessionsResponse"> & {
   /**
-   * The best first.
+   * Best first.
    *
    * @generated from field: repeated mneme.v1.FoundSession results = 1;
    */
   results: FoundSession[];
 
   /**
-   * Sessions that the filters let through: all of them were searched.
+   * Sessions that pass the filters; all of them were searched.
    *
    * @generated from field: int64 searched_count = 2;
    */
   searchedCount: bigint;
 
   /**
-   * True when the embedding backend did not answer soon: the words of the query
-   * alone decided.
+   * True when the embedding backend was too slow to answer: only the query's
+   * words counted.
    *
    * @generated from field: bool words_only = 3;
    */
@@ -1171,7 +1176,7 @@ export const SearchSessionsResponseSchema: GenMessage<SearchSessionsResponse> = 
  */
 export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
   /**
-   * The project; empty: every session.
+   * The project; if empty, every session.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 1;
@@ -1201,7 +1206,7 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Links from each session at most.
+   * Maximum number of links from each session.
    * 1 to 20. Default: 3.
    *
    * @generated from field: int32 links = 5;
@@ -1209,7 +1214,7 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
   links: number;
 
   /**
-   * Items a page. Each one's links cost a search.
+   * Items per page. Finding each one's links costs a search.
    * 1 to 200. Default: 50.
    *
    * @generated from field: int32 page_size = 6;
@@ -1217,7 +1222,7 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 7;
@@ -1233,7 +1238,7 @@ export const GetTimelineRequestSchema: GenMessage<GetTimelineRequest> = /*@__PUR
   messageDesc(file_mneme_v1_context_service, 20);
 
 /**
- * SessionLink joins a session to an earlier one that it resembles.
+ * SessionLink links a session to an earlier one that it resembles.
  *
  * @generated from message mneme.v1.SessionLink
  */
@@ -1246,7 +1251,7 @@ export type SessionLink = Message<"mneme.v1.SessionLink"> & {
   sessionId: string;
 
   /**
-   * Cosine of both summaries, -1 to 1.
+   * Cosine of the two summaries, -1 to 1.
    *
    * @generated from field: double similarity = 2;
    */
@@ -1261,7 +1266,7 @@ export const SessionLinkSchema: GenMessage<SessionLink> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 21);
 
 /**
- * TimelineEntry is a session in its time.
+ * TimelineEntry is a session in the timeline.
  *
  * @generated from message mneme.v1.TimelineEntry
  */
@@ -1281,7 +1286,7 @@ export type TimelineEntry = Message<"mneme.v1.TimelineEntry"> & {
   summary?: SessionSummary;
 
   /**
-   * The earlier sessions that it resembles, the most similar first.
+   * The earlier sessions that it resembles, most similar first.
    *
    * @generated from field: repeated mneme.v1.SessionLink related = 3;
    */
@@ -1302,7 +1307,7 @@ export const TimelineEntrySchema: GenMessage<TimelineEntry> = /*@__PURE__*/
  */
 export type GetTimelineResponse = Message<"mneme.v1.GetTimelineResponse"> & {
   /**
-   * The latest start first.
+   * Latest start first.
    *
    * @generated from field: repeated mneme.v1.TimelineEntry entries = 1;
    */
@@ -1324,7 +1329,7 @@ export const GetTimelineResponseSchema: GenMessage<GetTimelineResponse> = /*@__P
   messageDesc(file_mneme_v1_context_service, 23);
 
 /**
- * HandoverList is a list of a handover.
+ * HandoverList is one of a handover's lists.
  *
  * @generated from enum mneme.v1.HandoverList
  */
@@ -1386,8 +1391,8 @@ export const HandoverListSchema: GenEnum<HandoverList> = /*@__PURE__*/
   enumDesc(file_mneme_v1_context_service, 0);
 
 /**
- * ContextService joins sessions: it finds those that bear on a topic, hands one
- * over to the next, and tells how a project went.
+ * ContextService links sessions: it finds those that bear on a topic, hands one
+ * over to the next, and shows how a project went.
  *
  * Every call acts on the tenant of the caller's API key.
  *
@@ -1396,8 +1401,8 @@ export const HandoverListSchema: GenEnum<HandoverList> = /*@__PURE__*/
 export const ContextService: GenService<{
   /**
    * Returns the past sessions that bear on a topic, ranked by relevance and
-   * recency, each with its summary and key events, and the lessons and
-   * reflections beside them.
+   * recency, each with its summary and key events, along with lessons and
+   * reflections.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -1410,24 +1415,24 @@ export const ContextService: GenService<{
     output: typeof GetContextResponseSchema;
   },
   /**
-   * Stores a handover at the end of a session, ends the session when it is still
+   * Stores a handover at the end of a session, ends the session if it is still
    * active, and summarises it: WakeUp and searches find it at once. What the
-   * caller does not tell is collected from the session's events: what was done
-   * and decided, todos, files, errors that nothing resolved. Called again it
-   * replaces the session's handover; with the same content it changes nothing,
-   * and without content it keeps what was given before. Where neither the caller
-   * nor the events tell anything, no handover is stored (`stored` is false), so
-   * that none hides an earlier one.
-   * Where the embedding backend does not answer soon, it is found by its words at
-   * once, by its meaning when the backend is back.
+   * caller leaves out is collected from the session's events: what was done and
+   * decided, todos, files, unresolved errors. Calling it again replaces the
+   * session's handover; with the same content it changes nothing, and without
+   * content it keeps what was given before. If there is nothing from the caller
+   * or the events, no handover is stored (`stored` is false), so that an empty
+   * one never hides an earlier one. If the embedding backend is too slow to
+   * answer, the handover is found by its words at once, and by its meaning once
+   * the backend is back.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
    * names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-   * is given, and the session is not known or the project has none;
+   * is given, and the session does not exist or the project has none;
    * FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
    * project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-   * soon and too much waits already (nothing is stored).
+   * soon and too many texts are already waiting (nothing is stored).
    *
    * @generated from rpc mneme.v1.ContextService.Sleep
    */
@@ -1439,7 +1444,7 @@ export const ContextService: GenService<{
   /**
    * Returns what an agent needs at the start of a session: the last handover,
    * related past sessions, patterns and next steps with the evidence for them,
-   * and all of it as one text.
+   * and everything as one text.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -1452,7 +1457,7 @@ export const ContextService: GenService<{
     output: typeof WakeUpResponseSchema;
   },
   /**
-   * Searches sessions by the meaning and the words of their summaries and
+   * Searches sessions by the meaning and words of their summaries and
    * handovers.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -1466,8 +1471,8 @@ export const ContextService: GenService<{
     output: typeof SearchSessionsResponseSchema;
   },
   /**
-   * Returns a project's sessions in time, each with the earlier sessions that
-   * it is related to.
+   * Returns a project's sessions in order of time, each with the earlier
+   * sessions it is related to.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

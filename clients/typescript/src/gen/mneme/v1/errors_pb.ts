@@ -14,13 +14,13 @@ export const file_mneme_v1_errors: GenFile = /*@__PURE__*/
   fileDesc("ChVtbmVtZS92MS9lcnJvcnMucHJvdG8SCG1uZW1lLnYxKq8ICgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIiCh5FUlJPUl9SRUFTT05fSU5WQUxJRF9QQVJBTUVURVIQARInCiNFUlJPUl9SRUFTT05fTUlTU0lOR19SRVFVSVJFRF9GSUVMRBACEh0KGUVSUk9SX1JFQVNPTl9JTlZBTElEX1RZUEUQAxIdChlFUlJPUl9SRUFTT05fT1VUX09GX1JBTkdFEAQSHwobRVJST1JfUkVBU09OX0lOVkFMSURfRklMVEVSEAUSIAocRVJST1JfUkVBU09OX0FQSV9LRVlfTUlTU0lORxAKEiAKHEVSUk9SX1JFQVNPTl9BUElfS0VZX0lOVkFMSUQQCxIeChpFUlJPUl9SRUFTT05fU0NPUEVfTUlTU0lORxAMEhoKFkVSUk9SX1JFQVNPTl9OT1RfRk9VTkQQFBIfChtFUlJPUl9SRUFTT05fQUxSRUFEWV9FWElTVFMQFRIiCh5FUlJPUl9SRUFTT05fU0VTU0lPTl9OT1RfRk9VTkQQFhIlCiFFUlJPUl9SRUFTT05fQ09OU1RSQUlOVF9WSU9MQVRJT04QFxIeChpFUlJPUl9SRUFTT05fRVRBR19NSVNNQVRDSBAYEh0KGUVSUk9SX1JFQVNPTl9SQVRFX0xJTUlURUQQHhIbChdFUlJPUl9SRUFTT05fUVVFVUVfRlVMTBAfEiEKHUVSUk9SX1JFQVNPTl9UT09fTUFOWV9TVFJFQU1TECASHwobRVJST1JfUkVBU09OX1FVT1RBX0VYQ0VFREVEECESHwobRVJST1JfUkVBU09OX1RPT19NQU5ZX0NBTExTECISHwobRVJST1JfUkVBU09OX0RBVEFCQVNFX0VSUk9SECgSHQoZRVJST1JfUkVBU09OX1NDSEVNQV9FUlJPUhApEiMKH0VSUk9SX1JFQVNPTl9UUkFOU0FDVElPTl9GQUlMRUQQKhIdChlFUlJPUl9SRUFTT05fREFUQV9EQU1BR0VEECsSIQodRVJST1JfUkVBU09OX0VNQkVERElOR19GQUlMRUQQMhIhCh1FUlJPUl9SRUFTT05fTU9ERUxfTk9UX0xPQURFRBAzEiMKH0VSUk9SX1JFQVNPTl9ESU1FTlNJT05fTUlTTUFUQ0gQNBIoCiRFUlJPUl9SRUFTT05fQUxHT1JJVEhNX05PVF9TVVBQT1JURUQQPBIiCh5FUlJPUl9SRUFTT05fTU9ERUxfTk9UX1RSQUlORUQQPRIjCh9FUlJPUl9SRUFTT05fQ09OVkVSR0VOQ0VfRkFJTEVEED4SJgoiRVJST1JfUkVBU09OX0lOSVRJQUxJWkFUSU9OX0ZBSUxFRBBGEh8KG0VSUk9SX1JFQVNPTl9JTlRFUk5BTF9FUlJPUhBHYgZwcm90bzM");
 
 /**
- * ErrorReason says why a call failed, finer than the gRPC status code does.
+ * ErrorReason says why a call failed, in more detail than the gRPC status code.
  *
  * Every error status carries a google.rpc.ErrorInfo whose `domain` is
  * "mneme.v1" and whose `reason` is one of these names without the prefix
- * ERROR_REASON_ (for example "INVALID_PARAMETER"). Bad fields are listed in a
- * google.rpc.BadRequest beside it; RESOURCE_EXHAUSTED and UNAVAILABLE carry a
- * google.rpc.RetryInfo with the delay to wait before the next try.
+ * ERROR_REASON_ (for example "INVALID_PARAMETER"). Bad fields are listed in an
+ * additional google.rpc.BadRequest; RESOURCE_EXHAUSTED and UNAVAILABLE carry a
+ * google.rpc.RetryInfo with the time to wait before retrying.
  *
  * @generated from enum mneme.v1.ErrorReason
  */
@@ -47,8 +47,8 @@ export enum ErrorReason {
   MISSING_REQUIRED_FIELD = 2,
 
   /**
-   * The request's bytes do not parse: broken encoding, or a string field that
-   * is not UTF-8 (INVALID_ARGUMENT).
+   * The request cannot be parsed: its encoding is broken, or a string field is
+   * not UTF-8 (INVALID_ARGUMENT).
    *
    * @generated from enum value: ERROR_REASON_INVALID_TYPE = 3;
    */
@@ -98,7 +98,7 @@ export enum ErrorReason {
   NOT_FOUND = 20,
 
   /**
-   * The id is taken by a resource with other content (ALREADY_EXISTS).
+   * The id is taken by a resource with different content (ALREADY_EXISTS).
    *
    * @generated from enum value: ERROR_REASON_ALREADY_EXISTS = 21;
    */
@@ -121,7 +121,7 @@ export enum ErrorReason {
 
   /**
    * The resource has changed since the caller read it: its etag is not the one
-   * that the call gives (ABORTED).
+   * given in the call (ABORTED).
    *
    * @generated from enum value: ERROR_REASON_ETAG_MISMATCH = 24;
    */
@@ -144,9 +144,9 @@ export enum ErrorReason {
   QUEUE_FULL = 31,
 
   /**
-   * As many streams of this kind are open as the server serves, or as one
-   * tenant may have, which is half of that; or an upload sent nothing for too
-   * long and lost its place (RESOURCE_EXHAUSTED).
+   * Too many streams of this kind are open, on the server or for this tenant,
+   * which gets half of the server's; or an upload sent nothing for too long and
+   * lost its place (RESOURCE_EXHAUSTED).
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_STREAMS = 32;
    */
@@ -160,8 +160,8 @@ export enum ErrorReason {
   QUOTA_EXCEEDED = 33,
 
   /**
-   * As many calls of the tenant wait to be served as may: as many places as
-   * it leaves free. Other tenants' calls are no reason to refuse one
+   * The tenant already has as many calls waiting as there are places left free.
+   * Calls are never refused because of other tenants' calls
    * (RESOURCE_EXHAUSTED).
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 34;
@@ -170,14 +170,14 @@ export enum ErrorReason {
 
   /**
    * The database failed; nothing was written (UNAVAILABLE when a retry may
-   * succeed; FAILED_PRECONDITION when the file may not be written).
+   * succeed; FAILED_PRECONDITION when the file is not writable).
    *
    * @generated from enum value: ERROR_REASON_DATABASE_ERROR = 40;
    */
   DATABASE_ERROR = 40,
 
   /**
-   * The tenant's database was made by a newer version of the server
+   * The tenant's database was written by a newer version of the server
    * (FAILED_PRECONDITION).
    *
    * @generated from enum value: ERROR_REASON_SCHEMA_ERROR = 41;
@@ -185,17 +185,17 @@ export enum ErrorReason {
   SCHEMA_ERROR = 41,
 
   /**
-   * The transaction was rolled back, e.g. a lock could not be had in time;
-   * nothing was written (UNAVAILABLE).
+   * The transaction was rolled back, e.g. because a lock could not be acquired
+   * in time; nothing was written (UNAVAILABLE).
    *
    * @generated from enum value: ERROR_REASON_TRANSACTION_FAILED = 42;
    */
   TRANSACTION_FAILED = 42,
 
   /**
-   * What is stored cannot be read back as it was written: the file is damaged.
-   * ErrorInfo.metadata["kind"] and ["id"] name what is lost where that is known
-   * ("event" and its id). The rest of the tenant is served on (DATA_LOSS).
+   * Stored data is damaged and cannot be read back as it was written.
+   * ErrorInfo.metadata["kind"] and ["id"] name what is lost, if known ("event"
+   * and its id). The rest of the tenant's data is still served (DATA_LOSS).
    *
    * @generated from enum value: ERROR_REASON_DATA_DAMAGED = 43;
    */
@@ -218,7 +218,7 @@ export enum ErrorReason {
 
   /**
    * The tenant's vectors were made with another model; `mneme-server reindex`
-   * makes them anew (FAILED_PRECONDITION).
+   * rebuilds them (FAILED_PRECONDITION).
    *
    * @generated from enum value: ERROR_REASON_DIMENSION_MISMATCH = 52;
    */

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/event_service.proto.
  */
 export const file_mneme_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKPBAoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIQCghhZ2VudF9pZBgCIAEoCRISCgphZ2VudF9uYW1lGAMgASgJEg8KB3VzZXJfaWQYBCABKAkSDwoHcHJvamVjdBgFIAEoCRIMCgR0YWdzGAYgAygJEikKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBInCgZzdGF0dXMYCCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzEi4KCnN0YXJ0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X2V2ZW50X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtldmVudF9jb3VudBgMIAEoAxIXCg90b29sX2NhbGxfY291bnQYDSABKAMSEwoLZXJyb3JfY291bnQYDiABKAMSFgoObGxtX2NhbGxfY291bnQYDyABKAMSFgoOdG90YWxfY29zdF91c2QYECABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGBEgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYEiABKAMSEQoJaGVhZF9oYXNoGBMgASgJIvgBCgVBZ2VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjEKDWZpcnN0X3NlZW5fYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3Rfc2Vlbl9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgFIAEoAxITCgtldmVudF9jb3VudBgGIAEoAxIXCg90b29sX2NhbGxfY291bnQYByABKAMSEwoLZXJyb3JfY291bnQYCCABKAMSFgoOdG90YWxfY29zdF91c2QYCSABKAEiuhAKCE5ld0V2ZW50Ei0KAmlkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESMwoKc2Vzc2lvbl9pZBgCIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSmgoKCmV2ZW50X3R5cGUYBCABKAlChQq6SCJyIBiAATIbXltBLVphLXpdW0EtWmEtejAtOV8uOi8tXSok0uUm2wkKCUV2ZW50VHlwZRI1Cg9zZXNzaW9uX3N0YXJ0ZWQSIlRoZSBzZXNzaW9uIHN0YXJ0ZWQuIE5vdCByZWNhbGxlZC4SMQoNc2Vzc2lvbl9lbmRlZBIgVGhlIHNlc3Npb24gZW5kZWQuIE5vdCByZWNhbGxlZC4SPAoJdG9vbF9jYWxsEi9UaGUgYWdlbnQgY2FsbGVkIGEgdG9vbC4gQ291bnRzIGFzIGEgdG9vbCBjYWxsLhIhCg10b29sX3Jlc3BvbnNlEhBBIHRvb2wgYW5zd2VyZWQuEjAKCnRvb2xfZXJyb3ISIkEgdG9vbCBmYWlsZWQuIENvdW50cyBhcyBhbiBlcnJvci4SoQEKCGxsbV9jYWxsEpQBVGhlIGFnZW50IGNhbGxlZCBhIG1vZGVsLiBDb3VudHMgYXMgYSBtb2RlbCBjYWxsLiBSZWNhbGxlZCBvbmx5IHdpdGggdGV4dCwgb3IgYXMgYW4gZXJyb3IgKHNldmVyaXR5IEVSUk9SIG9yIENSSVRJQ0FMKSwgYnkgdGhlIHdvcmRzIG9mIGl0cyBwYXlsb2FkLhJTCgxsbG1fcmVzcG9uc2USQ0EgbW9kZWwgYW5zd2VyZWQ7IGNhcnJpZXMgdG9rZW5zIGFuZCBjb3N0LiBSZWNhbGxlZCBhcyBsbG1fY2FsbCBpcy4STwoHbWVzc2FnZRJEQSBtZXNzYWdlIG9mIGEgY29udmVyc2F0aW9uOiBvZiBhIHVzZXIsIGFuIGFnZW50IG9yIGEgc3lzdGVtIHByb21wdC4SPQoFZXJyb3ISNFNvbWV0aGluZyBmYWlsZWQgb3V0c2lkZSBhIHRvb2wuIENvdW50cyBhcyBhbiBlcnJvci4SQwoGY3VzdG9tEjlBbnl0aGluZyBlbHNlOyBgbmFtZWAgc2F5cyB3aGF0LiBSZWNhbGxlZCBhcyBsbG1fY2FsbCBpcy4SNQoSYXBwcm92YWxfcmVxdWVzdGVkEh9BIGh1bWFuIHdhcyBhc2tlZCBmb3IgYXBwcm92YWwuEikKEGFwcHJvdmFsX2dyYW50ZWQSFUFwcHJvdmFsIHdhcyBncmFudGVkLhInCg9hcHByb3ZhbF9kZW5pZWQSFEFwcHJvdmFsIHdhcyBkZW5pZWQuEjMKEGFwcHJvdmFsX2V4cGlyZWQSH0FwcHJvdmFsIHdhcyBub3QgZ2l2ZW4gaW4gdGltZS4SMgoOZm9ybV9zdWJtaXR0ZWQSIEEgZm9ybSB3YXMgc3VibWl0dGVkIHRvIGEgaHVtYW4uEisKDmZvcm1fY29tcGxldGVkEhlBIGh1bWFuIGNvbXBsZXRlZCBhIGZvcm0uEjEKDGZvcm1fZXhwaXJlZBIhQSBmb3JtIHdhcyBub3QgY29tcGxldGVkIGluIHRpbWUuElkKDGNvc3RfdHJhY2tlZBJJQSBjb3N0IHdhcyByZWNvcmRlZCBhcGFydCBmcm9tIGEgbW9kZWwncyBhbnN3ZXIuIFJlY2FsbGVkIGFzIGxsbV9jYWxsIGlzLhIqCg9hbGVydF90cmlnZ2VyZWQSF0FuIGFsZXJ0IHdhcyB0cmlnZ2VyZWQuEigKDmFsZXJ0X3Jlc29sdmVkEhZBbiBhbGVydCB3YXMgcmVzb2x2ZWQuEi4KCHNldmVyaXR5GAUgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCCLpIBYIBAhABEkAKCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAEiMKBHRleHQYByABKAlCFbpIEnIQGICABDIKXlteXHgwMF0qJBIoCgdwYXlsb2FkGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKwoEbmFtZRgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHY2FsbF9pZBgLIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJAoFZXJyb3IYDCABKAlCFbpIEnIQGICABDIKXlteXHgwMF0qJBIsCgVtb2RlbBgNIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJAoMaW5wdXRfdG9rZW5zGA4gASgDQg66SAsiCRiAoJSljR0oABIlCg1vdXRwdXRfdG9rZW5zGA8gASgDQg66SAsiCRiAoJSljR0oABIrCghjb3N0X3VzZBgQIAEoAUIZukgWEhQZAAAAAGXNzUEpAAAAAAAAAABAARI9CghkdXJhdGlvbhgRIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIQukgNqgEKGgYIgIawlgEyABIXCgpzZWFyY2hhYmxlGBIgASgISACIAQFCDQoLX3NlYXJjaGFibGUi7wQKBUV2ZW50EgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEAoIYWdlbnRfaWQYAyABKAkSIwoKZXZlbnRfdHlwZRgEIAEoCUIP0uUmCwoJRXZlbnRUeXBlEiQKCHNldmVyaXR5GAUgASgOMhIubW5lbWUudjEuU2V2ZXJpdHkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0ZXh0GAcgASgJEigKB3BheWxvYWQYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIMCgRuYW1lGAogASgJEg8KB2NhbGxfaWQYCyABKAkSDQoFZXJyb3IYDCABKAkSDQoFbW9kZWwYDSABKAkSFAoMaW5wdXRfdG9rZW5zGA4gASgDEhUKDW91dHB1dF90b2tlbnMYDyABKAMSEAoIY29zdF91c2QYECABKAESKwoIZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKc2VhcmNoYWJsZRgSIAEoCBIQCghzZXF1ZW5jZRgTIAEoAxIvCgtyZWNvcmRlZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcHJldl9oYXNoGBUgASgJEgwKBGhhc2gYFiABKAkSFAoMaGFzaF92ZXJzaW9uGBcgASgFEgwKBHNhbHQYGCABKAwSEgoKY29tbWl0bWVudBgZIAEoCSKzAwoTU3RhcnRTZXNzaW9uUmVxdWVzdBI1CgpzZXNzaW9uX2lkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCmFnZW50X25hbWUYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYBiADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKQoIbWV0YWRhdGEYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EkEKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyACI6ChRTdGFydFNlc3Npb25SZXNwb25zZRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbiLNAQoRRW5kU2Vzc2lvblJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBJCCgZzdGF0dXMYAiABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzQhm6SAmCAQYYABgCGAOK5SYJQ09NUExFVEVEEj8KCGVuZGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOsgELIgcI/4LR/68HMgAiOAoSRW5kU2Vzc2lvblJlc3BvbnNlEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uIlwKE1JlY29yZEV2ZW50c1JlcXVlc3QSLwoGZXZlbnRzGAEgAygLMhIubW5lbWUudjEuTmV3RXZlbnRCC7pICJIBBQgBEOgHEhQKDHdhaXRfaW5kZXhlZBgCIAEoCCJNCgxFdmVudFJlY2VpcHQSCgoCaWQYASABKAkSEAoIc2VxdWVuY2UYAiABKAMSDAoEaGFzaBgDIAEoCRIRCglkdXBsaWNhdGUYBCABKAgicQoUUmVjb3JkRXZlbnRzUmVzcG9uc2USKAoIcmVjZWlwdHMYASADKAsyFi5tbmVtZS52MS5FdmVudFJlY2VpcHQSFgoOcmVjb3JkZWRfY291bnQYAiABKAUSFwoPZHVwbGljYXRlX2NvdW50GAMgASgFIkAKE1N0cmVhbUV2ZW50c1JlcXVlc3QSKQoFZXZlbnQYASABKAsyEi5tbmVtZS52MS5OZXdFdmVudEIGukgDyAEBImMKFFN0cmVhbUV2ZW50c1Jlc3BvbnNlEhYKDnJlY29yZGVkX2NvdW50GAEgASgDEhcKD2R1cGxpY2F0ZV9jb3VudBgCIAEoAxIaChJhY2tub3dsZWRnZWRfY291bnQYAyABKAMiSAoRR2V0U2Vzc2lvblJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI4ChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24irwMKE0xpc3RTZXNzaW9uc1JlcXVlc3QSLwoIYWdlbnRfaWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKBnN0YXR1cxgEIAEoDjIXLm1uZW1lLnYxLlNlc3Npb25TdGF0dXNCCLpIBYIBAhABEjMKBHRhZ3MYBSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKCXBhZ2Vfc2l6ZRgIIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAkgASgJQgi6SAVyAxjQDyJoChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIjCghzZXNzaW9ucxgBIAMoCzIRLm1uZW1lLnYxLlNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMi4AMKEUxpc3RFdmVudHNSZXF1ZXN0EjEKCnNlc3Npb25faWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBJQCgtldmVudF90eXBlcxgDIAMoCUI7ukgpkgEmECAiInIgGIABMhteW0EtWmEtel1bQS1aYS16MC05Xy46Ly1dKiTS5SYLCglFdmVudFR5cGUSMgoMbWluX3NldmVyaXR5GAQgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCCLpIBYIBAhABEisKBG5hbWUYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpkZXNjZW5kaW5nGAggASgIEiQKCXBhZ2Vfc2l6ZRgJIAEoBUIRukgHGgUY6AcoAIrlJgMxMDASHAoKcGFnZV90b2tlbhgKIAEoCUIIukgFcgMY0A8iTgoSTGlzdEV2ZW50c1Jlc3BvbnNlEh8KBmV2ZW50cxgBIAMoCzIPLm1uZW1lLnYxLkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJWChFMaXN0QWdlbnRzUmVxdWVzdBIjCglwYWdlX3NpemUYASABKAVCELpIBxoFGOgHKACK5SYCNTASHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMY0A8iTgoSTGlzdEFnZW50c1Jlc3BvbnNlEh8KBmFnZW50cxgBIAMoCzIPLm1uZW1lLnYxLkFnZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKnAgoSV2F0Y2hFdmVudHNSZXF1ZXN0EjEKCnNlc3Npb25faWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBJQCgtldmVudF90eXBlcxgDIAMoCUI7ukgpkgEmECAiInIgGIABMhteW0EtWmEtel1bQS1aYS16MC05Xy46Ly1dKiTS5SYLCglFdmVudFR5cGUSMgoMbWluX3NldmVyaXR5GAQgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCCLpIBYIBAhABEicKDGFmdGVyX2N1cnNvchgFIAEoCUIRukgOcgwYFDIIXlswLTldKiQiRQoTV2F0Y2hFdmVudHNSZXNwb25zZRIeCgVldmVudBgBIAEoCzIPLm1uZW1lLnYxLkV2ZW50Eg4KBmN1cnNvchgCIAEoCSJIChNWZXJpZnlFdmVudHNSZXF1ZXN0EjEKCnNlc3Npb25faWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIlUKC0Jyb2tlbkNoYWluEhIKCnNlc3Npb25faWQYASABKAkSEAoIZXZlbnRfaWQYAiABKAkSEAoIc2VxdWVuY2UYAyABKAMSDgoGcmVhc29uGAQgASgJIqcBChRWZXJpZnlFdmVudHNSZXNwb25zZRINCgV2YWxpZBgBIAEoCBIYChBzZXNzaW9uc19jaGVja2VkGAIgASgDEhYKDmV2ZW50c19jaGVja2VkGAMgASgDEiUKBmJyb2tlbhgEIAMoCzIVLm1uZW1lLnYxLkJyb2tlbkNoYWluEhQKDGJyb2tlbl9jb3VudBgFIAEoAxIRCgloZWFkX2hhc2gYBiABKAkqiQEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEgoOU0VWRVJJVFlfREVCVUcQARIRCg1TRVZFUklUWV9JTkZPEAISEQoNU0VWRVJJVFlfV0FSThADEhIKDlNFVkVSSVRZX0VSUk9SEAQSFQoRU0VWRVJJVFlfQ1JJVElDQUwQBSqCAQoNU2Vzc2lvblN0YXR1cxIeChpTRVNTSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFVNFU1NJT05fU1RBVFVTX0FDVElWRRABEhwKGFNFU1NJT05fU1RBVFVTX0NPTVBMRVRFRBACEhgKFFNFU1NJT05fU1RBVFVTX0VSUk9SEAMy+g0KDEV2ZW50U2VydmljZRKJAQoMU3RhcnRTZXNzaW9uEh0ubW5lbWUudjEuU3RhcnRTZXNzaW9uUmVxdWVzdBoeLm1uZW1lLnYxLlN0YXJ0U2Vzc2lvblJlc3BvbnNlIjqQAgC45CYCyuQmAggDyuQmKQgGGiV0aGUgaWQgd2FzIHN0YXJ0ZWQgd2l0aCBvdGhlciBjb250ZW50EoYBCgpFbmRTZXNzaW9uEhsubW5lbWUudjEuRW5kU2Vzc2lvblJlcXVlc3QaHC5tbmVtZS52MS5FbmRTZXNzaW9uUmVzcG9uc2UiPZACArjkJgLK5CYCCAPK5CYECAUQFsrkJiQICRogaXQgaGFzIGVuZGVkIHdpdGggYW5vdGhlciBzdGF0dXMSwwEKDFJlY29yZEV2ZW50cxIdLm1uZW1lLnYxLlJlY29yZEV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5SZWNvcmRFdmVudHNSZXNwb25zZSJ0kAIAuOQmAsrkJgIIA8rkJiMIBhofYW4gaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBldmVudMrkJiIICBAfGhx0b28gbXVjaCB3YWl0cyBmb3IgZW1iZWRkaW5nyuQmFggIECEaEHRoZSBkaXNrIGlzIGZ1bGwS1AIKDFN0cmVhbUV2ZW50cxIdLm1uZW1lLnYxLlN0cmVhbUV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5TdHJlYW1FdmVudHNSZXNwb25zZSKAApACALjkJgLK5CYCCAPK5CZGCAYaQmFuIGlkIGlzIHRha2VuIGJ5IGFub3RoZXIgZXZlbnQgKG5vdGhpbmcgb2YgaXRzIGJhdGNoIGlzIHJlY29yZGVkKcrkJiIICBAfGhx0b28gbXVjaCB3YWl0cyBmb3IgZW1iZWRkaW5nyuQmFggIECEaEHRoZSBkaXNrIGlzIGZ1bGzK5CZlCAgQIBpfYXMgbWFueSBzdHJlYW1zIGFyZSBvcGVuIGFzIHRoZSBzZXJ2ZXIgb3IgdGhlIHRlbmFudCBtYXkgaGF2ZSwgb3Igbm90aGluZyB3YXMgc2VudCBmb3IgdG9vIGxvbmcoATABEl4KCkdldFNlc3Npb24SGy5tbmVtZS52MS5HZXRTZXNzaW9uUmVxdWVzdBocLm1uZW1lLnYxLkdldFNlc3Npb25SZXNwb25zZSIVkAIBuOQmAcrkJgIIA8rkJgQIBRAWEp0BCgxMaXN0U2Vzc2lvbnMSHS5tbmVtZS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxKXAQoKTGlzdEV2ZW50cxIbLm1uZW1lLnYxLkxpc3RFdmVudHNSZXF1ZXN0GhwubW5lbWUudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIk6QAgG45CYByuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSlwEKCkxpc3RBZ2VudHMSGy5tbmVtZS52MS5MaXN0QWdlbnRzUmVxdWVzdBocLm1uZW1lLnYxLkxpc3RBZ2VudHNSZXNwb25zZSJOkAIBuOQmAcrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEs0BCgtXYXRjaEV2ZW50cxIcLm1uZW1lLnYxLldhdGNoRXZlbnRzUmVxdWVzdBodLm1uZW1lLnYxLldhdGNoRXZlbnRzUmVzcG9uc2Uif5ACAbjkJgHA5CYByuQmAggDyuQmQwgIECAaPWFzIG1hbnkgc3RyZWFtcyBhcmUgb3BlbiBhcyB0aGUgc2VydmVyIG9yIHRoZSB0ZW5hbnQgbWF5IGhhdmXK5CYjCAUaH3RoZSB0ZW5hbnQgaXMgZGVsZXRlZCBtZWFud2hpbGUwARJkCgxWZXJpZnlFdmVudHMSHS5tbmVtZS52MS5WZXJpZnlFdmVudHNSZXF1ZXN0Gh4ubW5lbWUudjEuVmVyaWZ5RXZlbnRzUmVzcG9uc2UiFZACAbjkJgHK5CYCCAPK5CYECAUQFhpO6uMmSgoFZXZlbnQSQUEgcmVjb3JkZWQgZXZlbnQuIE1ldGFkYXRhOiBldmVudF90eXBlLCBuYW1lLCBzZXZlcml0eSwgc2VxdWVuY2UuYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("ChxtbmVtZS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKPBAoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIQCghhZ2VudF9pZBgCIAEoCRISCgphZ2VudF9uYW1lGAMgASgJEg8KB3VzZXJfaWQYBCABKAkSDwoHcHJvamVjdBgFIAEoCRIMCgR0YWdzGAYgAygJEikKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBInCgZzdGF0dXMYCCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzEi4KCnN0YXJ0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X2V2ZW50X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtldmVudF9jb3VudBgMIAEoAxIXCg90b29sX2NhbGxfY291bnQYDSABKAMSEwoLZXJyb3JfY291bnQYDiABKAMSFgoObGxtX2NhbGxfY291bnQYDyABKAMSFgoOdG90YWxfY29zdF91c2QYECABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGBEgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYEiABKAMSEQoJaGVhZF9oYXNoGBMgASgJIvgBCgVBZ2VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjEKDWZpcnN0X3NlZW5fYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3Rfc2Vlbl9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgFIAEoAxITCgtldmVudF9jb3VudBgGIAEoAxIXCg90b29sX2NhbGxfY291bnQYByABKAMSEwoLZXJyb3JfY291bnQYCCABKAMSFgoOdG90YWxfY29zdF91c2QYCSABKAEivhAKCE5ld0V2ZW50Ei0KAmlkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESMwoKc2Vzc2lvbl9pZBgCIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSngoKCmV2ZW50X3R5cGUYBCABKAlCiQq6SCJyIBiAATIbXltBLVphLXpdW0EtWmEtejAtOV8uOi8tXSok0uUm3wkKCUV2ZW50VHlwZRI1Cg9zZXNzaW9uX3N0YXJ0ZWQSIlRoZSBzZXNzaW9uIHN0YXJ0ZWQuIE5vdCByZWNhbGxlZC4SMQoNc2Vzc2lvbl9lbmRlZBIgVGhlIHNlc3Npb24gZW5kZWQuIE5vdCByZWNhbGxlZC4SPAoJdG9vbF9jYWxsEi9UaGUgYWdlbnQgY2FsbGVkIGEgdG9vbC4gQ291bnRzIGFzIGEgdG9vbCBjYWxsLhIhCg10b29sX3Jlc3BvbnNlEhBBIHRvb2wgYW5zd2VyZWQuEjAKCnRvb2xfZXJyb3ISIkEgdG9vbCBmYWlsZWQuIENvdW50cyBhcyBhbiBlcnJvci4SoQEKCGxsbV9jYWxsEpQBVGhlIGFnZW50IGNhbGxlZCBhIG1vZGVsLiBDb3VudHMgYXMgYSBtb2RlbCBjYWxsLiBSZWNhbGxlZCBvbmx5IHdpdGggdGV4dCwgb3IgYXMgYW4gZXJyb3IgKHNldmVyaXR5IEVSUk9SIG9yIENSSVRJQ0FMKSwgYnkgdGhlIHdvcmRzIG9mIGl0cyBwYXlsb2FkLhJSCgxsbG1fcmVzcG9uc2USQkEgbW9kZWwgYW5zd2VyZWQ7IGNhcnJpZXMgdG9rZW5zIGFuZCBjb3N0LiBSZWNhbGxlZCBsaWtlIGxsbV9jYWxsLhJRCgdtZXNzYWdlEkZBIG1lc3NhZ2UgaW4gYSBjb252ZXJzYXRpb246IGZyb20gYSB1c2VyLCBhbiBhZ2VudCBvciBhIHN5c3RlbSBwcm9tcHQuEj0KBWVycm9yEjRTb21ldGhpbmcgZmFpbGVkIG91dHNpZGUgYSB0b29sLiBDb3VudHMgYXMgYW4gZXJyb3IuEkIKBmN1c3RvbRI4QW55dGhpbmcgZWxzZTsgYG5hbWVgIHNheXMgd2hhdC4gUmVjYWxsZWQgbGlrZSBsbG1fY2FsbC4SNQoSYXBwcm92YWxfcmVxdWVzdGVkEh9BIGh1bWFuIHdhcyBhc2tlZCBmb3IgYXBwcm92YWwuEikKEGFwcHJvdmFsX2dyYW50ZWQSFUFwcHJvdmFsIHdhcyBncmFudGVkLhInCg9hcHByb3ZhbF9kZW5pZWQSFEFwcHJvdmFsIHdhcyBkZW5pZWQuEjMKEGFwcHJvdmFsX2V4cGlyZWQSH0FwcHJvdmFsIHdhcyBub3QgZ2l2ZW4gaW4gdGltZS4SMgoOZm9ybV9zdWJtaXR0ZWQSIEEgZm9ybSB3YXMgc3VibWl0dGVkIHRvIGEgaHVtYW4uEisKDmZvcm1fY29tcGxldGVkEhlBIGh1bWFuIGNvbXBsZXRlZCBhIGZvcm0uEjEKDGZvcm1fZXhwaXJlZBIhQSBmb3JtIHdhcyBub3QgY29tcGxldGVkIGluIHRpbWUuEl0KDGNvc3RfdHJhY2tlZBJNQSBjb3N0IHdhcyByZWNvcmRlZCBzZXBhcmF0ZWx5IGZyb20gYSBtb2RlbCdzIGFuc3dlci4gUmVjYWxsZWQgbGlrZSBsbG1fY2FsbC4SKgoPYWxlcnRfdHJpZ2dlcmVkEhdBbiBhbGVydCB3YXMgdHJpZ2dlcmVkLhIoCg5hbGVydF9yZXNvbHZlZBIWQW4gYWxlcnQgd2FzIHJlc29sdmVkLhIuCghzZXZlcml0eRgFIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Qgi6SAWCAQIQARJACgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABIjCgR0ZXh0GAcgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSKAoHcGF5bG9hZBgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EisKBG5hbWUYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB2NhbGxfaWQYCyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKBWVycm9yGAwgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSLAoFbW9kZWwYDSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKDGlucHV0X3Rva2VucxgOIAEoA0IOukgLIgkYgKCUpY0dKAASJQoNb3V0cHV0X3Rva2VucxgPIAEoA0IOukgLIgkYgKCUpY0dKAASKwoIY29zdF91c2QYECABKAFCGbpIFhIUGQAAAABlzc1BKQAAAAAAAAAAQAESPQoIZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CELpIDaoBChoGCICGsJYBMgASFwoKc2VhcmNoYWJsZRgSIAEoCEgAiAEBQg0KC19zZWFyY2hhYmxlIu8ECgVFdmVudBIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGFnZW50X2lkGAMgASgJEiMKCmV2ZW50X3R5cGUYBCABKAlCD9LlJgsKCUV2ZW50VHlwZRIkCghzZXZlcml0eRgFIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Ei0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGV4dBgHIAEoCRIoCgdwYXlsb2FkGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDAoEbmFtZRgKIAEoCRIPCgdjYWxsX2lkGAsgASgJEg0KBWVycm9yGAwgASgJEg0KBW1vZGVsGA0gASgJEhQKDGlucHV0X3Rva2VucxgOIAEoAxIVCg1vdXRwdXRfdG9rZW5zGA8gASgDEhAKCGNvc3RfdXNkGBAgASgBEisKCGR1cmF0aW9uGBEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnNlYXJjaGFibGUYEiABKAgSEAoIc2VxdWVuY2UYEyABKAMSLwoLcmVjb3JkZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByZXZfaGFzaBgVIAEoCRIMCgRoYXNoGBYgASgJEhQKDGhhc2hfdmVyc2lvbhgXIAEoBRIMCgRzYWx0GBggASgMEhIKCmNvbW1pdG1lbnQYGSABKAkiswMKE1N0YXJ0U2Vzc2lvblJlcXVlc3QSNQoKc2Vzc2lvbl9pZBgBIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSY5SYBEi8KCGFnZW50X2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIxCgphZ2VudF9uYW1lGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgd1c2VyX2lkGAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAUgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIzCgR0YWdzGAYgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEikKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBJBCgpzdGFydGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOsgELIgcI/4LR/68HMgAiOgoUU3RhcnRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24izQEKEUVuZFNlc3Npb25SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSQgoGc3RhdHVzGAIgASgOMhcubW5lbWUudjEuU2Vzc2lvblN0YXR1c0IZukgJggEGGAAYAhgDiuUmCUNPTVBMRVRFRBI/CghlbmRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAIjgKEkVuZFNlc3Npb25SZXNwb25zZRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbiJcChNSZWNvcmRFdmVudHNSZXF1ZXN0Ei8KBmV2ZW50cxgBIAMoCzISLm1uZW1lLnYxLk5ld0V2ZW50Qgu6SAiSAQUIARDoBxIUCgx3YWl0X2luZGV4ZWQYAiABKAgiTQoMRXZlbnRSZWNlaXB0EgoKAmlkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgDEgwKBGhhc2gYAyABKAkSEQoJZHVwbGljYXRlGAQgASgIInEKFFJlY29yZEV2ZW50c1Jlc3BvbnNlEigKCHJlY2VpcHRzGAEgAygLMhYubW5lbWUudjEuRXZlbnRSZWNlaXB0EhYKDnJlY29yZGVkX2NvdW50GAIgASgFEhcKD2R1cGxpY2F0ZV9jb3VudBgDIAEoBSJAChNTdHJlYW1FdmVudHNSZXF1ZXN0EikKBWV2ZW50GAEgASgLMhIubW5lbWUudjEuTmV3RXZlbnRCBrpIA8gBASJjChRTdHJlYW1FdmVudHNSZXNwb25zZRIWCg5yZWNvcmRlZF9jb3VudBgBIAEoAxIXCg9kdXBsaWNhdGVfY291bnQYAiABKAMSGgoSYWNrbm93bGVkZ2VkX2NvdW50GAMgASgDIkgKEUdldFNlc3Npb25SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOAoSR2V0U2Vzc2lvblJlc3BvbnNlEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uIq8DChNMaXN0U2Vzc2lvbnNSZXF1ZXN0Ei8KCGFnZW50X2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgd1c2VyX2lkGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIxCgZzdGF0dXMYBCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzQgi6SAWCAQIQARIzCgR0YWdzGAUgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCglwYWdlX3NpemUYCCABKAVCELpIBxoFGOgHKACK5SYCNTASHAoKcGFnZV90b2tlbhgJIAEoCUIIukgFcgMY0A8iaAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5tbmVtZS52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIuADChFMaXN0RXZlbnRzUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSUAoLZXZlbnRfdHlwZXMYAyADKAlCO7pIKZIBJhAgIiJyIBiAATIbXltBLVphLXpdW0EtWmEtejAtOV8uOi8tXSok0uUmCwoJRXZlbnRUeXBlEjIKDG1pbl9zZXZlcml0eRgEIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Qgi6SAWCAQIQARIrCgRuYW1lGAUgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZGVzY2VuZGluZxgIIAEoCBIkCglwYWdlX3NpemUYCSABKAVCEbpIBxoFGOgHKACK5SYDMTAwEhwKCnBhZ2VfdG9rZW4YCiABKAlCCLpIBXIDGNAPIk4KEkxpc3RFdmVudHNSZXNwb25zZRIfCgZldmVudHMYASADKAsyDy5tbmVtZS52MS5FdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVgoRTGlzdEFnZW50c1JlcXVlc3QSIwoJcGFnZV9zaXplGAEgASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIk4KEkxpc3RBZ2VudHNSZXNwb25zZRIfCgZhZ2VudHMYASADKAsyDy5tbmVtZS52MS5BZ2VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkipwIKEldhdGNoRXZlbnRzUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSUAoLZXZlbnRfdHlwZXMYAyADKAlCO7pIKZIBJhAgIiJyIBiAATIbXltBLVphLXpdW0EtWmEtejAtOV8uOi8tXSok0uUmCwoJRXZlbnRUeXBlEjIKDG1pbl9zZXZlcml0eRgEIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Qgi6SAWCAQIQARInCgxhZnRlcl9jdXJzb3IYBSABKAlCEbpIDnIMGBQyCF5bMC05XSokIkUKE1dhdGNoRXZlbnRzUmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy5tbmVtZS52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkiSAoTVmVyaWZ5RXZlbnRzUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCJVCgtCcm9rZW5DaGFpbhISCgpzZXNzaW9uX2lkGAEgASgJEhAKCGV2ZW50X2lkGAIgASgJEhAKCHNlcXVlbmNlGAMgASgDEg4KBnJlYXNvbhgEIAEoCSKnAQoUVmVyaWZ5RXZlbnRzUmVzcG9uc2USDQoFdmFsaWQYASABKAgSGAoQc2Vzc2lvbnNfY2hlY2tlZBgCIAEoAxIWCg5ldmVudHNfY2hlY2tlZBgDIAEoAxIlCgZicm9rZW4YBCADKAsyFS5tbmVtZS52MS5Ccm9rZW5DaGFpbhIUCgxicm9rZW5fY291bnQYBSABKAMSEQoJaGVhZF9oYXNoGAYgASgJKokBCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhIKDlNFVkVSSVRZX0RFQlVHEAESEQoNU0VWRVJJVFlfSU5GTxACEhEKDVNFVkVSSVRZX1dBUk4QAxISCg5TRVZFUklUWV9FUlJPUhAEEhUKEVNFVkVSSVRZX0NSSVRJQ0FMEAUqggEKDVNlc3Npb25TdGF0dXMSHgoaU0VTU0lPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVTRVNTSU9OX1NUQVRVU19BQ1RJVkUQARIcChhTRVNTSU9OX1NUQVRVU19DT01QTEVURUQQAhIYChRTRVNTSU9OX1NUQVRVU19FUlJPUhADMqIOCgxFdmVudFNlcnZpY2USjQEKDFN0YXJ0U2Vzc2lvbhIdLm1uZW1lLnYxLlN0YXJ0U2Vzc2lvblJlcXVlc3QaHi5tbmVtZS52MS5TdGFydFNlc3Npb25SZXNwb25zZSI+kAIAuOQmAsrkJgIIA8rkJi0IBhopdGhlIGlkIHdhcyBzdGFydGVkIHdpdGggZGlmZmVyZW50IGNvbnRlbnQSjgEKCkVuZFNlc3Npb24SGy5tbmVtZS52MS5FbmRTZXNzaW9uUmVxdWVzdBocLm1uZW1lLnYxLkVuZFNlc3Npb25SZXNwb25zZSJFkAICuOQmAsrkJgIIA8rkJgQIBRAWyuQmLAgJGihpdCBoYXMgYWxyZWFkeSBlbmRlZCB3aXRoIGFub3RoZXIgc3RhdHVzEtABCgxSZWNvcmRFdmVudHMSHS5tbmVtZS52MS5SZWNvcmRFdmVudHNSZXF1ZXN0Gh4ubW5lbWUudjEuUmVjb3JkRXZlbnRzUmVzcG9uc2UigAGQAgC45CYCyuQmAggDyuQmIwgGGh9hbiBpZCBpcyB0YWtlbiBieSBhbm90aGVyIGV2ZW50yuQmLggIEB8aKHRvbyBtYW55IHRleHRzIGFyZSB3YWl0aW5nIGZvciBlbWJlZGRpbmfK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbBLgAgoMU3RyZWFtRXZlbnRzEh0ubW5lbWUudjEuU3RyZWFtRXZlbnRzUmVxdWVzdBoeLm1uZW1lLnYxLlN0cmVhbUV2ZW50c1Jlc3BvbnNlIowCkAIAuOQmAsrkJgIIA8rkJkYIBhpCYW4gaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBldmVudCAobm90aGluZyBvZiBpdHMgYmF0Y2ggaXMgcmVjb3JkZWQpyuQmLggIEB8aKHRvbyBtYW55IHRleHRzIGFyZSB3YWl0aW5nIGZvciBlbWJlZGRpbmfK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbMrkJmUICBAgGl9hcyBtYW55IHN0cmVhbXMgYXJlIG9wZW4gYXMgdGhlIHNlcnZlciBvciB0aGUgdGVuYW50IG1heSBoYXZlLCBvciBub3RoaW5nIHdhcyBzZW50IGZvciB0b28gbG9uZygBMAESXgoKR2V0U2Vzc2lvbhIbLm1uZW1lLnYxLkdldFNlc3Npb25SZXF1ZXN0GhwubW5lbWUudjEuR2V0U2Vzc2lvblJlc3BvbnNlIhWQAgG45CYByuQmAggDyuQmBAgFEBYSnQEKDExpc3RTZXNzaW9ucxIdLm1uZW1lLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi5tbmVtZS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSJOkAIBuOQmAcrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEpcBCgpMaXN0RXZlbnRzEhsubW5lbWUudjEuTGlzdEV2ZW50c1JlcXVlc3QaHC5tbmVtZS52MS5MaXN0RXZlbnRzUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxKXAQoKTGlzdEFnZW50cxIbLm1uZW1lLnYxLkxpc3RBZ2VudHNSZXF1ZXN0GhwubW5lbWUudjEuTGlzdEFnZW50c1Jlc3BvbnNlIk6QAgG45CYByuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMS0AEKC1dhdGNoRXZlbnRzEhwubW5lbWUudjEuV2F0Y2hFdmVudHNSZXF1ZXN0Gh0ubW5lbWUudjEuV2F0Y2hFdmVudHNSZXNwb25zZSKBAZACAbjkJgHA5CYByuQmAggDyuQmPwgIECAaOXRvbyBtYW55IHN0cmVhbXMgYXJlIG9wZW4gb24gdGhlIHNlcnZlciBvciBmb3IgdGhlIHRlbmFudMrkJikIBRoldGhlIHRlbmFudCBpcyBkZWxldGVkIGluIHRoZSBtZWFudGltZTABEmQKDFZlcmlmeUV2ZW50cxIdLm1uZW1lLnYxLlZlcmlmeUV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5WZXJpZnlFdmVudHNSZXNwb25zZSIVkAIBuOQmAcrkJgIIA8rkJgQIBRAWGk7q4yZKCgVldmVudBJBQSByZWNvcmRlZCBldmVudC4gTWV0YWRhdGE6IGV2ZW50X3R5cGUsIG5hbWUsIHNldmVyaXR5LCBzZXF1ZW5jZS5iBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * Session is one run of an agent.
@@ -67,14 +67,14 @@ export type Session = Message<"mneme.v1.Session"> & {
   tags: string[];
 
   /**
-   * Free JSON of the caller.
+   * The caller's own free JSON.
    *
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
   metadata?: JsonObject;
 
   /**
-   * Where it stands.
+   * Whether it is active, and how it ended.
    *
    * @generated from field: mneme.v1.SessionStatus status = 8;
    */
@@ -152,8 +152,8 @@ export type Session = Message<"mneme.v1.Session"> & {
   totalOutputTokens: bigint;
 
   /**
-   * Hash of the session's latest event, hex; empty without events. Keep it
-   * elsewhere to prove later that nothing before it changed.
+   * Hash of the session's latest event, hex; empty without events. Keep a copy
+   * elsewhere to prove later that nothing before it has changed.
    *
    * @generated from field: string head_hash = 19;
    */
@@ -174,7 +174,7 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
  */
 export type Agent = Message<"mneme.v1.Agent"> & {
   /**
-   * The caller's id of the agent.
+   * The caller's id for the agent.
    *
    * @generated from field: string id = 1;
    */
@@ -230,7 +230,7 @@ export type Agent = Message<"mneme.v1.Agent"> & {
   errorCount: bigint;
 
   /**
-   * Cost of them, in US dollars.
+   * Their cost, in US dollars.
    *
    * @generated from field: double total_cost_usd = 9;
    */
@@ -251,8 +251,8 @@ export const AgentSchema: GenMessage<Agent> = /*@__PURE__*/
  */
 export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   /**
-   * Unique in the tenant; a ULID is made when it is empty. Choose it yourself to
-   * make retries harmless.
+   * Unique in the tenant; if empty, a ULID is made. Choose it yourself to make
+   * retries harmless.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
@@ -276,13 +276,12 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   agentId: string;
 
   /**
-   * What happened. From the known names Mneme draws its conclusions: which
-   * counters of the session the event moves, and whether it can be recalled.
-   * Any other name is kept as it is given, so that another framework's events
-   * keep their type ("on_tool_end", "gen_ai.user.message", "PreToolUse"); such
-   * an event is recalled as a custom one is, and counts as an error by its
-   * severity alone. Case matters, but a known name means the same in any case
-   * and is kept in lower case.
+   * What happened. The known names tell Mneme which of the session's counters
+   * the event changes, and whether it can be recalled. Any other name is kept
+   * as given, so other frameworks' events keep their type ("on_tool_end",
+   * "gen_ai.user.message", "PreToolUse"); such an event is recalled like a
+   * custom one, and counts as an error only by its severity. Case matters, but
+   * a known name means the same in any case and is stored in lower case.
    * Required; up to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`.
    * Known: session_started, session_ended, tool_call, tool_response, tool_error,
    * llm_call, llm_response, message, error, custom, approval_requested,
@@ -309,7 +308,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   timestamp?: Timestamp;
 
   /**
-   * What to remember it by, in words. When it is empty and the event can be
+   * What to remember it by, in words. If it is empty and the event can be
    * recalled or is an error, a text is made from the other fields, e.g.
    * "tool_error: book_flight: no seats".
    * Up to 65,536 characters.
@@ -319,18 +318,18 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   text: string;
 
   /**
-   * Free JSON: arguments, results. Up to 1 MiB encoded and 32 levels deep.
-   * Where a typed field below is unset, the key of the same name in payload
-   * (or its camelCase, or under "usage" for tokens) is read instead.
+   * Free JSON: arguments, results. Up to 1 MiB encoded and 32 levels deep. If a
+   * typed field below is unset, the key of the same name in payload (or its
+   * camelCase form, or under "usage" for tokens) is used instead.
    *
    * @generated from field: google.protobuf.Struct payload = 8;
    */
   payload?: JsonObject;
 
   /**
-   * Free JSON beside the content: versions, hosts. Up to 64 KiB encoded and 32
-   * levels deep. Its "userId" (or "user_id") is the user that the event is
-   * about, and its session's when that has none.
+   * Additional free JSON: versions, hosts. Up to 64 KiB encoded and 32 levels
+   * deep. Its "userId" (or "user_id") is the user the event is about, and its
+   * session's user if that has none.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -345,7 +344,7 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   name: string;
 
   /**
-   * Joins a tool_call with its tool_response or tool_error.
+   * Links a tool_call with its tool_response or tool_error.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string call_id = 11;
@@ -401,9 +400,9 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
   duration?: Duration;
 
   /**
-   * Whether it can be recalled; unset: by its type and text (see event_type;
-   * messages whose payload has role "system" are not). False keeps it out of
-   * the indexes.
+   * Whether it can be recalled; if unset, its type and text decide (see
+   * event_type; messages whose payload has role "system" are not recalled).
+   * False keeps it out of the indexes.
    *
    * @generated from field: optional bool searchable = 18;
    */
@@ -445,8 +444,8 @@ export type Event = Message<"mneme.v1.Event"> & {
   agentId: string;
 
   /**
-   * What happened (see NewEvent). A name that this version of the client has not
-   * heard of is one like any other.
+   * What happened (see NewEvent). May be a name that this version of the client
+   * does not know.
    *
    * @generated from field: string event_type = 4;
    */
@@ -474,14 +473,14 @@ export type Event = Message<"mneme.v1.Event"> & {
   text: string;
 
   /**
-   * Free JSON of the caller.
+   * The caller's own free JSON.
    *
    * @generated from field: google.protobuf.Struct payload = 8;
    */
   payload?: JsonObject;
 
   /**
-   * Free JSON of the caller.
+   * The caller's own free JSON.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -495,7 +494,7 @@ export type Event = Message<"mneme.v1.Event"> & {
   name: string;
 
   /**
-   * Joins a tool's call with its answer; may be empty.
+   * Links a tool's call with its answer; may be empty.
    *
    * @generated from field: string call_id = 11;
    */
@@ -981,8 +980,8 @@ export const GetSessionResponseSchema: GenMessage<GetSessionResponse> = /*@__PUR
   messageDesc(file_mneme_v1_event_service, 14);
 
 /**
- * A request for sessions. Filters left empty do not filter; given ones must
- * all match.
+ * A request for sessions. Empty filters do not filter; given ones must all
+ * match.
  *
  * @generated from message mneme.v1.ListSessionsRequest
  */
@@ -996,7 +995,7 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
   agentId: string;
 
   /**
-   * For this user.
+   * Serving this user.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
@@ -1041,7 +1040,7 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Sessions a page.
+   * Sessions per page.
    * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 8;
@@ -1049,7 +1048,7 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 9;
@@ -1071,7 +1070,7 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__P
  */
 export type ListSessionsResponse = Message<"mneme.v1.ListSessionsResponse"> & {
   /**
-   * The most recently started first.
+   * Most recently started first.
    *
    * @generated from field: repeated mneme.v1.Session sessions = 1;
    */
@@ -1100,8 +1099,7 @@ export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@_
   messageDesc(file_mneme_v1_event_service, 16);
 
 /**
- * A request for events. Filters left empty do not filter; given ones must all
- * match.
+ * A request for events. Empty filters do not filter; given ones must all match.
  *
  * @generated from message mneme.v1.ListEventsRequest
  */
@@ -1172,7 +1170,7 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
   descending: boolean;
 
   /**
-   * Events a page.
+   * Events per page.
    * 1 to 1,000. Default: 100.
    *
    * @generated from field: int32 page_size = 9;
@@ -1180,7 +1178,7 @@ export type ListEventsRequest = Message<"mneme.v1.ListEventsRequest"> & {
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 10;
@@ -1230,7 +1228,7 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
  */
 export type ListAgentsRequest = Message<"mneme.v1.ListAgentsRequest"> & {
   /**
-   * Agents a page.
+   * Agents per page.
    * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 1;
@@ -1238,7 +1236,7 @@ export type ListAgentsRequest = Message<"mneme.v1.ListAgentsRequest"> & {
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 2;
@@ -1282,8 +1280,8 @@ export const ListAgentsResponseSchema: GenMessage<ListAgentsResponse> = /*@__PUR
   messageDesc(file_mneme_v1_event_service, 20);
 
 /**
- * A request to follow events. Filters left empty do not filter; given ones
- * must all match.
+ * A request to follow events. Empty filters do not filter; given ones must all
+ * match.
  *
  * @generated from message mneme.v1.WatchEventsRequest
  */
@@ -1507,7 +1505,7 @@ export enum Severity {
   UNSPECIFIED = 0,
 
   /**
-   * Of interest when debugging.
+   * Useful for debugging.
    *
    * @generated from enum value: SEVERITY_DEBUG = 1;
    */
@@ -1528,14 +1526,15 @@ export enum Severity {
   WARN = 3,
 
   /**
-   * Failed. Counts as an error of the session, whatever the event's type.
+   * Failed. Counts as one of the session's errors, whatever the event's type.
    *
    * @generated from enum value: SEVERITY_ERROR = 4;
    */
   ERROR = 4,
 
   /**
-   * Failed badly. Counts as an error of the session, whatever the event's type.
+   * Failed badly. Counts as one of the session's errors, whatever the event's
+   * type.
    *
    * @generated from enum value: SEVERITY_CRITICAL = 5;
    */
@@ -1549,7 +1548,7 @@ export const SeveritySchema: GenEnum<Severity> = /*@__PURE__*/
   enumDesc(file_mneme_v1_event_service, 0);
 
 /**
- * SessionStatus is where a session stands.
+ * SessionStatus says whether a session is active, and how it ended.
  *
  * @generated from enum mneme.v1.SessionStatus
  */
@@ -1562,7 +1561,7 @@ export enum SessionStatus {
   UNSPECIFIED = 0,
 
   /**
-   * Started and not ended.
+   * Started, but not ended.
    *
    * @generated from enum value: SESSION_STATUS_ACTIVE = 1;
    */
@@ -1594,19 +1593,19 @@ export const SessionStatusSchema: GenEnum<SessionStatus> = /*@__PURE__*/
  * append-only, and are hash-chained per session. What was acknowledged is
  * durable: it survives a killed process and a power cut.
  *
- * Every call acts on the tenant of the caller's API key; another tenant's id
- * is NOT_FOUND, exactly as a missing one is.
+ * Every call acts on the tenant of the caller's API key; another tenant's id is
+ * NOT_FOUND, just like one that does not exist.
  *
  * @generated from service mneme.v1.EventService
  */
 export const EventService: GenService<{
   /**
-   * Starts a session, or completes one that events opened before it was
+   * Starts a session, or fills in one that its events created before it was
    * started. Starting a session again with the same content changes nothing.
    *
    * Scope: write. Repeatable: with `session_id`, which the clients fill in.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with other
-   * content.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id was started with
+   * different content.
    *
    * @generated from rpc mneme.v1.EventService.StartSession
    */
@@ -1621,7 +1620,7 @@ export const EventService: GenService<{
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-   * when it has ended with another status.
+   * when it has already ended with another status.
    *
    * @generated from rpc mneme.v1.EventService.EndSession
    */
@@ -1632,12 +1631,12 @@ export const EventService: GenService<{
   },
   /**
    * Records a batch of events, all or none, in the order given. A session that
-   * is not known yet is opened. Sending an event again under its id is
-   * answered as a duplicate and changes nothing.
+   * does not exist yet is created. Sending an event again with the same id is
+   * reported as a duplicate and changes nothing.
    *
    * Scope: write. Repeatable: with `events.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when too much waits for embedding;
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
    * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
    *
    * @generated from rpc mneme.v1.EventService.RecordEvents
@@ -1667,9 +1666,10 @@ export const EventService: GenService<{
    * Scope: write. Repeatable: with `event.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
    * (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-   * much waits for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is
-   * full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as
-   * the server or the tenant may have, or nothing was sent for too long.
+   * many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
+   * are open as the server or the tenant may have, or nothing was sent for too
+   * long.
    *
    * @generated from rpc mneme.v1.EventService.StreamEvents
    */
@@ -1692,7 +1692,7 @@ export const EventService: GenService<{
     output: typeof GetSessionResponseSchema;
   },
   /**
-   * Lists sessions, the most recently started first.
+   * Lists sessions, most recently started first.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1735,14 +1735,14 @@ export const EventService: GenService<{
     output: typeof ListAgentsResponseSchema;
   },
   /**
-   * Streams events as they are recorded, after those since `after_cursor` when
-   * that is given. The stream stays open until the caller ends it or the
-   * server shuts down (UNAVAILABLE; resume with the last cursor).
+   * Streams events as they are recorded, preceded by those since
+   * `after_cursor`, if given. The stream stays open until the caller ends it or
+   * the server shuts down (UNAVAILABLE; resume with the last cursor).
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-   * streams are open as the server or the tenant may have; NOT_FOUND when the
-   * tenant is deleted meanwhile.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+   * streams are open on the server or for the tenant; NOT_FOUND when the tenant is
+   * deleted in the meantime.
    *
    * @generated from rpc mneme.v1.EventService.WatchEvents
    */
@@ -1752,8 +1752,8 @@ export const EventService: GenService<{
     output: typeof WatchEventsResponseSchema;
   },
   /**
-   * Walks the hash chains and names the first broken event of each session
-   * that does not verify. It recomputes every hash from the stored content; an
+   * Checks the hash chains and names the first broken event of each session
+   * that does not verify. Every hash is recomputed from the stored content; an
    * event that cannot be read back counts as broken.
    *
    * Scope: read. Repeatable: yes, it changes nothing.

@@ -25,7 +25,7 @@ export const file_mneme_v1_knowledge: GenFile = /*@__PURE__*/
  */
 export type SuccessRate = Message<"mneme.v1.SuccessRate"> & {
   /**
-   * Times that it worked; at most `tries`.
+   * How many times it worked; at most `tries`.
    * At least 0.
    *
    * @generated from field: int32 successes = 1;
@@ -33,7 +33,7 @@ export type SuccessRate = Message<"mneme.v1.SuccessRate"> & {
   successes: number;
 
   /**
-   * Times that it was tried.
+   * How many times it was tried.
    * 1 to 999,999,999.
    *
    * @generated from field: int32 tries = 2;
@@ -56,14 +56,14 @@ export const SuccessRateSchema: GenMessage<SuccessRate> = /*@__PURE__*/
 export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
   /**
    * Unique in the tenant: the caller's, or the first 32 hex digits of the
-   * SHA-256 of what was given, so that the same line is stored once.
+   * SHA-256 of the content, so that the same line is stored only once.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The project: a repository's name, as a rule.
+   * The project, usually a repository's name.
    *
    * @generated from field: string project = 2;
    */
@@ -105,7 +105,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
   lesson: string;
 
   /**
-   * How often it worked; unset where that is not known.
+   * How often it worked; unset if unknown.
    *
    * @generated from field: mneme.v1.SuccessRate success_rate = 8;
    */
@@ -140,7 +140,7 @@ export const KnowledgeEntrySchema: GenMessage<KnowledgeEntry> = /*@__PURE__*/
  */
 export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
   /**
-   * The project: a repository's name, as a rule.
+   * The project, usually a repository's name.
    * Required; up to 200 characters, on one line.
    *
    * @generated from field: string project = 1;
@@ -188,7 +188,7 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
   lesson: string;
 
   /**
-   * How often it worked, where that is known.
+   * How often it worked, if known.
    *
    * @generated from field: mneme.v1.SuccessRate success_rate = 7;
    */
@@ -261,7 +261,7 @@ export const LogKnowledgeResponseSchema: GenMessage<LogKnowledgeResponse> = /*@_
  */
 export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & {
   /**
-   * What is wanted, in words.
+   * What to look for, in words.
    * Required; up to 8,192 characters.
    *
    * @generated from field: string query = 1;
@@ -269,7 +269,7 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
   query: string;
 
   /**
-   * Of this project; empty: of all.
+   * Of this project; empty means of all.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
@@ -292,7 +292,7 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
   tags: string[];
 
   /**
-   * Entries at most.
+   * Maximum number of entries.
    * 1 to 100. Default: 5.
    *
    * @generated from field: int32 limit = 5;
@@ -300,10 +300,10 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
   limit: number;
 
   /**
-   * Tokens that `markdown` may take. Counted on the safe side of common
-   * tokenizers: one for each four letters or digits of a word, or part of four,
-   * and one for each other visible character. Entries that do not fit are left
-   * out, the worst first.
+   * Tokens that `markdown` may take, estimated conservatively for common
+   * tokenizers: one for every four letters or digits of a word, rounded up, and
+   * one for every other visible character. Entries that do not fit are left
+   * out, worst first.
    * 1 to 100,000. Default: 500.
    *
    * @generated from field: int32 token_budget = 6;
@@ -332,7 +332,8 @@ export type FoundKnowledge = Message<"mneme.v1.FoundKnowledge"> & {
   entry?: KnowledgeEntry;
 
   /**
-   * The rank's basis, 0 to 1: relevance, recency and success rate, weighted.
+   * What it is ranked by, 0 to 1: relevance, recency and success rate,
+   * weighted.
    *
    * @generated from field: double score = 2;
    */
@@ -368,7 +369,7 @@ export const FoundKnowledgeSchema: GenMessage<FoundKnowledge> = /*@__PURE__*/
  */
 export type QueryKnowledgeResponse = Message<"mneme.v1.QueryKnowledgeResponse"> & {
   /**
-   * The best first; exactly those that `markdown` shows.
+   * Best first; exactly those shown in `markdown`.
    *
    * @generated from field: repeated mneme.v1.FoundKnowledge entries = 1;
    */
@@ -389,15 +390,15 @@ export type QueryKnowledgeResponse = Message<"mneme.v1.QueryKnowledgeResponse"> 
   tokenCount: number;
 
   /**
-   * Entries that fitted the limit but not the token budget.
+   * Entries within the limit that did not fit the token budget.
    *
    * @generated from field: int32 omitted_count = 4;
    */
   omittedCount: number;
 
   /**
-   * True when the embedding backend did not answer soon: the words of the query
-   * alone decided.
+   * True when the embedding backend was too slow to answer: only the query's
+   * words counted.
    *
    * @generated from field: bool words_only = 5;
    */
@@ -418,7 +419,7 @@ export const QueryKnowledgeResponseSchema: GenMessage<QueryKnowledgeResponse> = 
  */
 export enum KnowledgeType {
   /**
-   * In a request: required where it is asked for, else no filter.
+   * In a request: not allowed where a type is required; no filter elsewhere.
    *
    * @generated from enum value: KNOWLEDGE_TYPE_UNSPECIFIED = 0;
    */

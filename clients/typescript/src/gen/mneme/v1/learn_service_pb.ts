@@ -23,7 +23,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learn_service.proto.
  */
 export const file_mneme_v1_learn_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9sZWFybl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSLKBgoGTGVzc29uEikKAmlkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIlCgV0aXRsZRgCIAEoCUIWukgTchEQARj0AzIKXlteXHgwMF0qJBIoCgdjb250ZW50GAMgASgJQhe6SBRyEhABGICABDIKXlteXHgwMF0qJBI5CghjYXRlZ29yeRgEIAEoCUInukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJIrlJgdnZW5lcmFsEjwKCmltcG9ydGFuY2UYBSABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQhK6SAWCAQIQAYrlJgZOT1JNQUwSLwoIYWdlbnRfaWQYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYByABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYCCADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKAoHY29udGV4dBgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSOAoRc291cmNlX3Nlc3Npb25faWQYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjYKD3NvdXJjZV9ldmVudF9pZBgLIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoMYWNjZXNzX2NvdW50GAwgASgDQhC6SA0iCxj/////////DygAEjQKEGxhc3RfYWNjZXNzZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2FyY2hpdmVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIqCgRldGFnGBEgASgJQhy6SBlyFxhkMhNeW15ceDAwLVx4MWZceDdmXSokIscEChNDcmVhdGVMZXNzb25SZXF1ZXN0EiUKBXRpdGxlGAEgASgJQha6SBNyERABGPQDMgpeW15ceDAwXSokEigKB2NvbnRlbnQYAiABKAlCF7pIFHISEAEYgIAEMgpeW15ceDAwXSokEjkKCGNhdGVnb3J5GAMgASgJQie6SBlyFxhkMhNeW15ceDAwLVx4MWZceDdmXSokiuUmB2dlbmVyYWwSPAoKaW1wb3J0YW5jZRgEIAEoDjIULm1uZW1lLnYxLkltcG9ydGFuY2VCErpIBYIBAhABiuUmBk5PUk1BTBIvCghhZ2VudF9pZBgFIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgGIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgHIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIoCgdjb250ZXh0GAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI4ChFzb3VyY2Vfc2Vzc2lvbl9pZBgJIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNgoPc291cmNlX2V2ZW50X2lkGAogASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI0CglsZXNzb25faWQYCyABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokmOUmASI4ChRDcmVhdGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iRgoQR2V0TGVzc29uUmVxdWVzdBIyCglsZXNzb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiNQoRR2V0TGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIqICCgxMZXNzb25GaWx0ZXISLwoIYWdlbnRfaWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCGNhdGVnb3J5GAIgASgJQhy6SBlyFxhkMhNeW15ceDAwLVx4MWZceDdmXSokEjIKCmltcG9ydGFuY2UYAyABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgi6SAWCAQIQARIuCgdwcm9qZWN0GAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIzCgR0YWdzGAUgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEhgKEGluY2x1ZGVfYXJjaGl2ZWQYBiABKAgifwoSTGlzdExlc3NvbnNSZXF1ZXN0EiYKBmZpbHRlchgBIAEoCzIWLm1uZW1lLnYxLkxlc3NvbkZpbHRlchIjCglwYWdlX3NpemUYAiABKAVCELpIBxoFGOgHKACK5SYCNTASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMY0A8iZQoTTGlzdExlc3NvbnNSZXNwb25zZRIhCgdsZXNzb25zGAEgAygLMhAubW5lbWUudjEuTGVzc29uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIrEBChRTZWFyY2hMZXNzb25zUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBImCgZmaWx0ZXIYAiABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXISHgoFbGltaXQYAyABKAVCD7pIBhoEGGQoAIrlJgIxMBIqCgltaW5fc2NvcmUYBCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAImYKC0ZvdW5kTGVzc29uEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbhINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkiawoVU2VhcmNoTGVzc29uc1Jlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5tbmVtZS52MS5Gb3VuZExlc3NvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIukBChNVcGRhdGVMZXNzb25SZXF1ZXN0EigKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbkIGukgD2AEDEqcBCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCdrpIA8gBAZLlJmwKBXRpdGxlCgdjb250ZW50CghjYXRlZ29yeQoKaW1wb3J0YW5jZQoIYWdlbnRfaWQKB3Byb2plY3QKBHRhZ3MKB2NvbnRleHQKEXNvdXJjZV9zZXNzaW9uX2lkCg9zb3VyY2VfZXZlbnRfaWQiOAoUVXBkYXRlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uInUKE0RlbGV0ZUxlc3NvblJlcXVlc3QSMgoJbGVzc29uX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEioKBGV0YWcYAiABKAlCHLpIGXIXGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOAoURGVsZXRlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIncKFVVuZGVsZXRlTGVzc29uUmVxdWVzdBIyCglsZXNzb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKgoEZXRhZxgCIAEoCUIcukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJCI6ChZVbmRlbGV0ZUxlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiKHAQoUSW1wb3J0TGVzc29uc1JlcXVlc3QSLgoHbGVzc29ucxgBIAMoCzIQLm1uZW1lLnYxLkxlc3NvbkILukgIkgEFCAEQ9AMSPwoLb25fY29uZmxpY3QYAiABKA4yGC5tbmVtZS52MS5JbXBvcnRDb25mbGljdEIQukgFggECEAGK5SYERkFJTCKKAQoVSW1wb3J0TGVzc29uc1Jlc3BvbnNlEhUKDWNyZWF0ZWRfY291bnQYASABKAUSFgoOcmVwbGFjZWRfY291bnQYAiABKAUSFwoPdW5jaGFuZ2VkX2NvdW50GAMgASgFEhUKDXNraXBwZWRfY291bnQYBCABKAUSEgoKbGVzc29uX2lkcxgFIAMoCSI+ChRFeHBvcnRMZXNzb25zUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXIiOQoVRXhwb3J0TGVzc29uc1Jlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiqCAQoOSW1wb3J0Q29uZmxpY3QSHwobSU1QT1JUX0NPTkZMSUNUX1VOU1BFQ0lGSUVEEAASGAoUSU1QT1JUX0NPTkZMSUNUX0ZBSUwQARIYChRJTVBPUlRfQ09ORkxJQ1RfU0tJUBACEhsKF0lNUE9SVF9DT05GTElDVF9SRVBMQUNFEAMy1xcKDExlYXJuU2VydmljZRKdAgoMQ3JlYXRlTGVzc29uEh0ubW5lbWUudjEuQ3JlYXRlTGVzc29uUmVxdWVzdBoeLm1uZW1lLnYxLkNyZWF0ZUxlc3NvblJlc3BvbnNlIs0BkAIAuOQmAsrkJgIIA8rkJmoIBhpmdGhlIGlkIGlzIHRha2VuIGJ5IGEgbGVzc29uIHdpdGggb3RoZXIgY29udGVudCAodGhlIHNhbWUgY29udGVudCBhZ2FpbiBpcyBhbnN3ZXJlZCB3aXRoIHdoYXQgaXMgdGhlcmUpyuQmTggIEB8aSGl0IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbXVjaCB3YWl0cyBhbHJlYWR5IChub3RoaW5nIGlzIHNhdmVkKRJZCglHZXRMZXNzb24SGi5tbmVtZS52MS5HZXRMZXNzb25SZXF1ZXN0GhsubW5lbWUudjEuR2V0TGVzc29uUmVzcG9uc2UiE5ACArjkJgHK5CYCCAPK5CYCCAUSmgEKC0xpc3RMZXNzb25zEhwubW5lbWUudjEuTGlzdExlc3NvbnNSZXF1ZXN0Gh0ubW5lbWUudjEuTGlzdExlc3NvbnNSZXNwb25zZSJOkAIBuOQmAcrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEl8KDVNlYXJjaExlc3NvbnMSHi5tbmVtZS52MS5TZWFyY2hMZXNzb25zUmVxdWVzdBofLm1uZW1lLnYxLlNlYXJjaExlc3NvbnNSZXNwb25zZSINkAICuOQmAcrkJgIIAxLRAgoMVXBkYXRlTGVzc29uEh0ubW5lbWUudjEuVXBkYXRlTGVzc29uUmVxdWVzdBoeLm1uZW1lLnYxLlVwZGF0ZUxlc3NvblJlc3BvbnNlIoECkAICuOQmAsrkJgIIA8rkJjEIAxotdGhlIG1hc2sgbmFtZXMgYSBmaWVsZCB0aGF0IGNhbm5vdCBiZSBjaGFuZ2VkyuQmAggFyuQmFAgJEBcaDml0IGlzIGFyY2hpdmVkyuQmSQgKEBgaQ2FuIGV0YWcgaXMgZ2l2ZW4gYW5kIGlzIG5vIGxvbmdlciB0aGUgbGVzc29uJ3MgKG5vdGhpbmcgaXMgY2hhbmdlZCnK5CZQCAgQHxpKaXQgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtdWNoIHdhaXRzIGFscmVhZHkgKG5vdGhpbmcgaXMgY2hhbmdlZCkSrwEKDERlbGV0ZUxlc3NvbhIdLm1uZW1lLnYxLkRlbGV0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVMZXNzb25SZXNwb25zZSJgkAICuOQmAsrkJgIIA8rkJgIIBcrkJkkIChAYGkNhbiBldGFnIGlzIGdpdmVuIGFuZCBpcyBubyBsb25nZXIgdGhlIGxlc3NvbidzIChub3RoaW5nIGlzIGNoYW5nZWQpErUBCg5VbmRlbGV0ZUxlc3NvbhIfLm1uZW1lLnYxLlVuZGVsZXRlTGVzc29uUmVxdWVzdBogLm1uZW1lLnYxLlVuZGVsZXRlTGVzc29uUmVzcG9uc2UiYJACArjkJgLK5CYCCAPK5CYCCAXK5CZJCAoQGBpDYW4gZXRhZyBpcyBnaXZlbiBhbmQgaXMgbm8gbG9uZ2VyIHRoZSBsZXNzb24ncyAobm90aGluZyBpcyBjaGFuZ2VkKRL6AQoNSW1wb3J0TGVzc29ucxIeLm1uZW1lLnYxLkltcG9ydExlc3NvbnNSZXF1ZXN0Gh8ubW5lbWUudjEuSW1wb3J0TGVzc29uc1Jlc3BvbnNlIqcBkAIAuOQmAsrkJgIIA8rkJj0IBho5YW4gaWQgaXMgdGFrZW4gYnkgb3RoZXIgY29udGVudCBhbmQgYG9uX2NvbmZsaWN0YCBpcyBGQUlMyuQmVQgIEB8aT3RoZXkgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtdWNoIHdhaXRzIGFscmVhZHkgKG5vdGhpbmcgaXMgYnJvdWdodCBpbikSqAEKDUV4cG9ydExlc3NvbnMSHi5tbmVtZS52MS5FeHBvcnRMZXNzb25zUmVxdWVzdBofLm1uZW1lLnYxLkV4cG9ydExlc3NvbnNSZXNwb25zZSJUkAIBuOQmAcrkJgIIA8rkJkMICBAgGj1hcyBtYW55IHN0cmVhbXMgYXJlIG9wZW4gYXMgdGhlIHNlcnZlciBvciB0aGUgdGVuYW50IG1heSBoYXZlMAES8wEKD1N0b3JlUmVmbGVjdGlvbhIgLm1uZW1lLnYxLlN0b3JlUmVmbGVjdGlvblJlcXVlc3QaIS5tbmVtZS52MS5TdG9yZVJlZmxlY3Rpb25SZXNwb25zZSKaAZACALjkJgLK5CYCCAPK5CY2CAYaMnRoZSBpZCBpcyB0YWtlbiBieSBhIHJlZmxlY3Rpb24gd2l0aCBvdGhlciBjb250ZW50yuQmTwgIEB8aSWl0IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbXVjaCB3YWl0cyBhbHJlYWR5IChub3RoaW5nIGlzIHN0b3JlZCkSpgEKD0xpc3RSZWZsZWN0aW9ucxIgLm1uZW1lLnYxLkxpc3RSZWZsZWN0aW9uc1JlcXVlc3QaIS5tbmVtZS52MS5MaXN0UmVmbGVjdGlvbnNSZXNwb25zZSJOkAIBuOQmAcrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEmsKEVNlYXJjaFJlZmxlY3Rpb25zEiIubW5lbWUudjEuU2VhcmNoUmVmbGVjdGlvbnNSZXF1ZXN0GiMubW5lbWUudjEuU2VhcmNoUmVmbGVjdGlvbnNSZXNwb25zZSINkAICuOQmAcrkJgIIAxJ0ChRTdW1tYXJpemVSZWZsZWN0aW9ucxIlLm1uZW1lLnYxLlN1bW1hcml6ZVJlZmxlY3Rpb25zUmVxdWVzdBomLm1uZW1lLnYxLlN1bW1hcml6ZVJlZmxlY3Rpb25zUmVzcG9uc2UiDZACAbjkJgHK5CYCCAMS7AEKDExvZ0tub3dsZWRnZRIdLm1uZW1lLnYxLkxvZ0tub3dsZWRnZVJlcXVlc3QaHi5tbmVtZS52MS5Mb2dLbm93bGVkZ2VSZXNwb25zZSKcAZACArjkJgLK5CYCCAPK5CY4CAYaNHRoZSBnaXZlbiBpZCBpcyB0YWtlbiBieSBhbiBlbnRyeSB3aXRoIG90aGVyIGNvbnRlbnTK5CZPCAgQHxpJaXQgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtdWNoIHdhaXRzIGFscmVhZHkgKG5vdGhpbmcgaXMgbG9nZ2VkKRJiCg5RdWVyeUtub3dsZWRnZRIfLm1uZW1lLnYxLlF1ZXJ5S25vd2xlZGdlUmVxdWVzdBogLm1uZW1lLnYxLlF1ZXJ5S25vd2xlZGdlUmVzcG9uc2UiDZACAbjkJgHK5CYCCAMakgLq4yZZCgZsZXNzb24ST0EgbGVzc29uLCBhbiBhcmNoaXZlZCBvbmUgdG9vLiBNZXRhZGF0YTogdGl0bGUsIGNhdGVnb3J5LCBpbXBvcnRhbmNlLCBhcmNoaXZlZC7q4yZbCgpyZWZsZWN0aW9uEk1BIHJlZmxlY3Rpb24gb24gYW4gYXR0ZW1wdC4gTWV0YWRhdGE6IG91dGNvbWUsIGF0dGVtcHRfbnVtYmVyLCBuZXh0X3N0cmF0ZWd5LurjJlIKCWtub3dsZWRnZRJFQW4gZW50cnkgb2YgdGhlIGtub3dsZWRnZSBsb2cuIE1ldGFkYXRhOiBwcm9qZWN0LCB0eXBlLCBzdWNjZXNzX3JhdGUuYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_knowledge, file_mneme_v1_options, file_mneme_v1_reflection]);
+  fileDesc("ChxtbmVtZS92MS9sZWFybl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSLKBgoGTGVzc29uEikKAmlkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIlCgV0aXRsZRgCIAEoCUIWukgTchEQARj0AzIKXlteXHgwMF0qJBIoCgdjb250ZW50GAMgASgJQhe6SBRyEhABGICABDIKXlteXHgwMF0qJBI5CghjYXRlZ29yeRgEIAEoCUInukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJIrlJgdnZW5lcmFsEjwKCmltcG9ydGFuY2UYBSABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQhK6SAWCAQIQAYrlJgZOT1JNQUwSLwoIYWdlbnRfaWQYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYByABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYCCADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKAoHY29udGV4dBgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSOAoRc291cmNlX3Nlc3Npb25faWQYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjYKD3NvdXJjZV9ldmVudF9pZBgLIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoMYWNjZXNzX2NvdW50GAwgASgDQhC6SA0iCxj/////////DygAEjQKEGxhc3RfYWNjZXNzZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2FyY2hpdmVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIqCgRldGFnGBEgASgJQhy6SBlyFxhkMhNeW15ceDAwLVx4MWZceDdmXSokIscEChNDcmVhdGVMZXNzb25SZXF1ZXN0EiUKBXRpdGxlGAEgASgJQha6SBNyERABGPQDMgpeW15ceDAwXSokEigKB2NvbnRlbnQYAiABKAlCF7pIFHISEAEYgIAEMgpeW15ceDAwXSokEjkKCGNhdGVnb3J5GAMgASgJQie6SBlyFxhkMhNeW15ceDAwLVx4MWZceDdmXSokiuUmB2dlbmVyYWwSPAoKaW1wb3J0YW5jZRgEIAEoDjIULm1uZW1lLnYxLkltcG9ydGFuY2VCErpIBYIBAhABiuUmBk5PUk1BTBIvCghhZ2VudF9pZBgFIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgGIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgHIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIoCgdjb250ZXh0GAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI4ChFzb3VyY2Vfc2Vzc2lvbl9pZBgJIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNgoPc291cmNlX2V2ZW50X2lkGAogASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI0CglsZXNzb25faWQYCyABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokmOUmASI4ChRDcmVhdGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iRgoQR2V0TGVzc29uUmVxdWVzdBIyCglsZXNzb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiNQoRR2V0TGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIqICCgxMZXNzb25GaWx0ZXISLwoIYWdlbnRfaWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCGNhdGVnb3J5GAIgASgJQhy6SBlyFxhkMhNeW15ceDAwLVx4MWZceDdmXSokEjIKCmltcG9ydGFuY2UYAyABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgi6SAWCAQIQARIuCgdwcm9qZWN0GAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIzCgR0YWdzGAUgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEhgKEGluY2x1ZGVfYXJjaGl2ZWQYBiABKAgifwoSTGlzdExlc3NvbnNSZXF1ZXN0EiYKBmZpbHRlchgBIAEoCzIWLm1uZW1lLnYxLkxlc3NvbkZpbHRlchIjCglwYWdlX3NpemUYAiABKAVCELpIBxoFGOgHKACK5SYCNTASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMY0A8iZQoTTGlzdExlc3NvbnNSZXNwb25zZRIhCgdsZXNzb25zGAEgAygLMhAubW5lbWUudjEuTGVzc29uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIrEBChRTZWFyY2hMZXNzb25zUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBImCgZmaWx0ZXIYAiABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXISHgoFbGltaXQYAyABKAVCD7pIBhoEGGQoAIrlJgIxMBIqCgltaW5fc2NvcmUYBCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAImYKC0ZvdW5kTGVzc29uEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbhINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkiawoVU2VhcmNoTGVzc29uc1Jlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5tbmVtZS52MS5Gb3VuZExlc3NvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIukBChNVcGRhdGVMZXNzb25SZXF1ZXN0EigKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbkIGukgD2AEDEqcBCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCdrpIA8gBAZLlJmwKBXRpdGxlCgdjb250ZW50CghjYXRlZ29yeQoKaW1wb3J0YW5jZQoIYWdlbnRfaWQKB3Byb2plY3QKBHRhZ3MKB2NvbnRleHQKEXNvdXJjZV9zZXNzaW9uX2lkCg9zb3VyY2VfZXZlbnRfaWQiOAoUVXBkYXRlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uInUKE0RlbGV0ZUxlc3NvblJlcXVlc3QSMgoJbGVzc29uX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEioKBGV0YWcYAiABKAlCHLpIGXIXGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOAoURGVsZXRlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIncKFVVuZGVsZXRlTGVzc29uUmVxdWVzdBIyCglsZXNzb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKgoEZXRhZxgCIAEoCUIcukgZchcYZDITXlteXHgwMC1ceDFmXHg3Zl0qJCI6ChZVbmRlbGV0ZUxlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiKHAQoUSW1wb3J0TGVzc29uc1JlcXVlc3QSLgoHbGVzc29ucxgBIAMoCzIQLm1uZW1lLnYxLkxlc3NvbkILukgIkgEFCAEQ9AMSPwoLb25fY29uZmxpY3QYAiABKA4yGC5tbmVtZS52MS5JbXBvcnRDb25mbGljdEIQukgFggECEAGK5SYERkFJTCKKAQoVSW1wb3J0TGVzc29uc1Jlc3BvbnNlEhUKDWNyZWF0ZWRfY291bnQYASABKAUSFgoOcmVwbGFjZWRfY291bnQYAiABKAUSFwoPdW5jaGFuZ2VkX2NvdW50GAMgASgFEhUKDXNraXBwZWRfY291bnQYBCABKAUSEgoKbGVzc29uX2lkcxgFIAMoCSI+ChRFeHBvcnRMZXNzb25zUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXIiOQoVRXhwb3J0TGVzc29uc1Jlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiqCAQoOSW1wb3J0Q29uZmxpY3QSHwobSU1QT1JUX0NPTkZMSUNUX1VOU1BFQ0lGSUVEEAASGAoUSU1QT1JUX0NPTkZMSUNUX0ZBSUwQARIYChRJTVBPUlRfQ09ORkxJQ1RfU0tJUBACEhsKF0lNUE9SVF9DT05GTElDVF9SRVBMQUNFEAMyoxgKDExlYXJuU2VydmljZRKrAgoMQ3JlYXRlTGVzc29uEh0ubW5lbWUudjEuQ3JlYXRlTGVzc29uUmVxdWVzdBoeLm1uZW1lLnYxLkNyZWF0ZUxlc3NvblJlc3BvbnNlItsBkAIAuOQmAsrkJgIIA8rkJmwIBhpodGhlIGlkIGlzIHRha2VuIGJ5IGEgbGVzc29uIHdpdGggZGlmZmVyZW50IGNvbnRlbnQgKHJlcGVhdGluZyB0aGUgc2FtZSBjb250ZW50IHJldHVybnMgdGhlIGV4aXN0aW5nIG9uZSnK5CZaCAgQHxpUaXQgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgc2F2ZWQpElkKCUdldExlc3NvbhIaLm1uZW1lLnYxLkdldExlc3NvblJlcXVlc3QaGy5tbmVtZS52MS5HZXRMZXNzb25SZXNwb25zZSITkAICuOQmAcrkJgIIA8rkJgIIBRKaAQoLTGlzdExlc3NvbnMSHC5tbmVtZS52MS5MaXN0TGVzc29uc1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0TGVzc29uc1Jlc3BvbnNlIk6QAgG45CYByuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSXwoNU2VhcmNoTGVzc29ucxIeLm1uZW1lLnYxLlNlYXJjaExlc3NvbnNSZXF1ZXN0Gh8ubW5lbWUudjEuU2VhcmNoTGVzc29uc1Jlc3BvbnNlIg2QAgK45CYByuQmAggDEuECCgxVcGRhdGVMZXNzb24SHS5tbmVtZS52MS5VcGRhdGVMZXNzb25SZXF1ZXN0Gh4ubW5lbWUudjEuVXBkYXRlTGVzc29uUmVzcG9uc2UikQKQAgK45CYCyuQmAggDyuQmMQgDGi10aGUgbWFzayBuYW1lcyBhIGZpZWxkIHRoYXQgY2Fubm90IGJlIGNoYW5nZWTK5CYCCAXK5CYUCAkQFxoOaXQgaXMgYXJjaGl2ZWTK5CZNCAoQGBpHYW4gZXRhZyBpcyBnaXZlbiwgYnV0IHRoZSBsZXNzb24gaGFzIGNoYW5nZWQgc2luY2UgKG5vdGhpbmcgaXMgY2hhbmdlZCnK5CZcCAgQHxpWaXQgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgY2hhbmdlZCkSswEKDERlbGV0ZUxlc3NvbhIdLm1uZW1lLnYxLkRlbGV0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVMZXNzb25SZXNwb25zZSJkkAICuOQmAsrkJgIIA8rkJgIIBcrkJk0IChAYGkdhbiBldGFnIGlzIGdpdmVuLCBidXQgdGhlIGxlc3NvbiBoYXMgY2hhbmdlZCBzaW5jZSAobm90aGluZyBpcyBjaGFuZ2VkKRK5AQoOVW5kZWxldGVMZXNzb24SHy5tbmVtZS52MS5VbmRlbGV0ZUxlc3NvblJlcXVlc3QaIC5tbmVtZS52MS5VbmRlbGV0ZUxlc3NvblJlc3BvbnNlImSQAgK45CYCyuQmAggDyuQmAggFyuQmTQgKEBgaR2FuIGV0YWcgaXMgZ2l2ZW4sIGJ1dCB0aGUgbGVzc29uIGhhcyBjaGFuZ2VkIHNpbmNlIChub3RoaW5nIGlzIGNoYW5nZWQpEogCCg1JbXBvcnRMZXNzb25zEh4ubW5lbWUudjEuSW1wb3J0TGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5JbXBvcnRMZXNzb25zUmVzcG9uc2UitQGQAgC45CYCyuQmAggDyuQmQQgGGj1hbiBpZCBpcyB0YWtlbiBieSBkaWZmZXJlbnQgY29udGVudCBhbmQgYG9uX2NvbmZsaWN0YCBpcyBGQUlMyuQmXwgIEB8aWXRoZXkgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgaW1wb3J0ZWQpEqQBCg1FeHBvcnRMZXNzb25zEh4ubW5lbWUudjEuRXhwb3J0TGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5FeHBvcnRMZXNzb25zUmVzcG9uc2UiUJACAbjkJgHK5CYCCAPK5CY/CAgQIBo5dG9vIG1hbnkgc3RyZWFtcyBhcmUgb3BlbiBvbiB0aGUgc2VydmVyIG9yIGZvciB0aGUgdGVuYW50MAESgwIKD1N0b3JlUmVmbGVjdGlvbhIgLm1uZW1lLnYxLlN0b3JlUmVmbGVjdGlvblJlcXVlc3QaIS5tbmVtZS52MS5TdG9yZVJlZmxlY3Rpb25SZXNwb25zZSKqAZACALjkJgLK5CYCCAPK5CY6CAYaNnRoZSBpZCBpcyB0YWtlbiBieSBhIHJlZmxlY3Rpb24gd2l0aCBkaWZmZXJlbnQgY29udGVudMrkJlsICBAfGlVpdCBjYW5ub3QgYmUgZW1iZWRkZWQgc29vbiBhbmQgdG9vIG1hbnkgdGV4dHMgYXJlIGFscmVhZHkgd2FpdGluZyAobm90aGluZyBpcyBzdG9yZWQpEqYBCg9MaXN0UmVmbGVjdGlvbnMSIC5tbmVtZS52MS5MaXN0UmVmbGVjdGlvbnNSZXF1ZXN0GiEubW5lbWUudjEuTGlzdFJlZmxlY3Rpb25zUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxJrChFTZWFyY2hSZWZsZWN0aW9ucxIiLm1uZW1lLnYxLlNlYXJjaFJlZmxlY3Rpb25zUmVxdWVzdBojLm1uZW1lLnYxLlNlYXJjaFJlZmxlY3Rpb25zUmVzcG9uc2UiDZACArjkJgHK5CYCCAMSdAoUU3VtbWFyaXplUmVmbGVjdGlvbnMSJS5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1JlcXVlc3QaJi5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1Jlc3BvbnNlIg2QAgG45CYByuQmAggDEvwBCgxMb2dLbm93bGVkZ2USHS5tbmVtZS52MS5Mb2dLbm93bGVkZ2VSZXF1ZXN0Gh4ubW5lbWUudjEuTG9nS25vd2xlZGdlUmVzcG9uc2UirAGQAgK45CYCyuQmAggDyuQmPAgGGjh0aGUgZ2l2ZW4gaWQgaXMgdGFrZW4gYnkgYW4gZW50cnkgd2l0aCBkaWZmZXJlbnQgY29udGVudMrkJlsICBAfGlVpdCBjYW5ub3QgYmUgZW1iZWRkZWQgc29vbiBhbmQgdG9vIG1hbnkgdGV4dHMgYXJlIGFscmVhZHkgd2FpdGluZyAobm90aGluZyBpcyBsb2dnZWQpEmIKDlF1ZXJ5S25vd2xlZGdlEh8ubW5lbWUudjEuUXVlcnlLbm93bGVkZ2VSZXF1ZXN0GiAubW5lbWUudjEuUXVlcnlLbm93bGVkZ2VSZXNwb25zZSINkAIBuOQmAcrkJgIIAxqOAurjJlUKBmxlc3NvbhJLQSBsZXNzb24sIGFyY2hpdmVkIG9yIG5vdC4gTWV0YWRhdGE6IHRpdGxlLCBjYXRlZ29yeSwgaW1wb3J0YW5jZSwgYXJjaGl2ZWQu6uMmWwoKcmVmbGVjdGlvbhJNQSByZWZsZWN0aW9uIG9uIGFuIGF0dGVtcHQuIE1ldGFkYXRhOiBvdXRjb21lLCBhdHRlbXB0X251bWJlciwgbmV4dF9zdHJhdGVneS7q4yZSCglrbm93bGVkZ2USRUFuIGVudHJ5IG9mIHRoZSBrbm93bGVkZ2UgbG9nLiBNZXRhZGF0YTogcHJvamVjdCwgdHlwZSwgc3VjY2Vzc19yYXRlLmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_knowledge, file_mneme_v1_options, file_mneme_v1_reflection]);
 
 /**
  * Lesson is a distilled insight.
@@ -72,7 +72,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
   importance: Importance;
 
   /**
-   * The agent that it is for; empty: for every agent of the tenant.
+   * The agent it is for; if empty, every agent of the tenant.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 6;
@@ -80,7 +80,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
   agentId: string;
 
   /**
-   * The project that it is about; may be empty.
+   * The project it is about; may be empty.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 7;
@@ -128,7 +128,7 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
   accessCount: bigint;
 
   /**
-   * When it was last returned so; unset if never.
+   * When it was last returned by one of them; unset if never.
    *
    * @generated from field: google.protobuf.Timestamp last_accessed_at = 13;
    */
@@ -149,20 +149,20 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
   updatedAt?: Timestamp;
 
   /**
-   * When it was archived; unset unless it is.
+   * When it was archived; unset if it is not.
    *
    * @generated from field: google.protobuf.Timestamp archived_at = 16;
    */
   archivedAt?: Timestamp;
 
   /**
-   * Stands for the lesson's content and times, without its accesses: it changes
-   * when they do. The server gives it with every lesson. Given back with an
-   * update, a delete or an undelete, it has the call refused (ABORTED) if the
-   * lesson is not what it was; empty: whatever the lesson is by then. Clients
-   * send a call again whose answer was lost. If the first one arrived, the
-   * second is refused, so read the lesson before you take somebody else to have
-   * changed it. Opaque: compare it with others, and do not take it apart.
+   * Identifies this state of the lesson's content and times, not counting
+   * accesses: it changes when they do. The server returns it with every lesson.
+   * Pass it to an update, delete or undelete, and the call is refused (ABORTED)
+   * if the lesson has changed since; if empty, the call goes ahead in any case.
+   * Clients retry a call whose answer was lost. If the first attempt did
+   * arrive, the second is refused, so read the lesson before you conclude that
+   * someone else changed it. Opaque: only compare it with other etags.
    * Up to 100 characters, on one line.
    *
    * @generated from field: string etag = 17;
@@ -216,7 +216,7 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
   importance: Importance;
 
   /**
-   * The agent that it is for; empty: for every agent of the tenant.
+   * The agent it is for; if empty, every agent of the tenant.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string agent_id = 5;
@@ -224,7 +224,7 @@ export type CreateLessonRequest = Message<"mneme.v1.CreateLessonRequest"> & {
   agentId: string;
 
   /**
-   * The project that it is about; may be empty.
+   * The project it is about; may be empty.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 6;
@@ -329,7 +329,7 @@ export const GetLessonRequestSchema: GenMessage<GetLessonRequest> = /*@__PURE__*
  */
 export type GetLessonResponse = Message<"mneme.v1.GetLessonResponse"> & {
   /**
-   * The lesson, this access counted.
+   * The lesson, including this access.
    *
    * @generated from field: mneme.v1.Lesson lesson = 1;
    */
@@ -344,8 +344,8 @@ export const GetLessonResponseSchema: GenMessage<GetLessonResponse> = /*@__PURE_
   messageDesc(file_mneme_v1_learn_service, 4);
 
 /**
- * LessonFilter picks lessons. Fields left empty do not filter; given ones must
- * all match.
+ * LessonFilter picks lessons. Empty fields do not filter; given ones must all
+ * match.
  *
  * @generated from message mneme.v1.LessonFilter
  */
@@ -418,7 +418,7 @@ export type ListLessonsRequest = Message<"mneme.v1.ListLessonsRequest"> & {
   filter?: LessonFilter;
 
   /**
-   * Lessons a page.
+   * Lessons per page.
    * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 2;
@@ -426,7 +426,7 @@ export type ListLessonsRequest = Message<"mneme.v1.ListLessonsRequest"> & {
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 3;
@@ -448,7 +448,7 @@ export const ListLessonsRequestSchema: GenMessage<ListLessonsRequest> = /*@__PUR
  */
 export type ListLessonsResponse = Message<"mneme.v1.ListLessonsResponse"> & {
   /**
-   * The most recently updated first.
+   * Most recently updated first.
    *
    * @generated from field: repeated mneme.v1.Lesson lessons = 1;
    */
@@ -483,7 +483,7 @@ export const ListLessonsResponseSchema: GenMessage<ListLessonsResponse> = /*@__P
  */
 export type SearchLessonsRequest = Message<"mneme.v1.SearchLessonsRequest"> & {
   /**
-   * What is wanted, in words.
+   * What to look for, in words.
    * Required; up to 8,192 characters.
    *
    * @generated from field: string query = 1;
@@ -498,7 +498,7 @@ export type SearchLessonsRequest = Message<"mneme.v1.SearchLessonsRequest"> & {
   filter?: LessonFilter;
 
   /**
-   * Lessons at most.
+   * Maximum number of lessons.
    * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 3;
@@ -528,14 +528,14 @@ export const SearchLessonsRequestSchema: GenMessage<SearchLessonsRequest> = /*@_
  */
 export type FoundLesson = Message<"mneme.v1.FoundLesson"> & {
   /**
-   * The lesson, this access counted.
+   * The lesson, including this access.
    *
    * @generated from field: mneme.v1.Lesson lesson = 1;
    */
   lesson?: Lesson;
 
   /**
-   * The rank's basis, 0 to 1, as in RecallResult.
+   * What it is ranked by, 0 to 1, as in RecallResult.
    *
    * @generated from field: double score = 2;
    */
@@ -563,23 +563,22 @@ export const FoundLessonSchema: GenMessage<FoundLesson> = /*@__PURE__*/
  */
 export type SearchLessonsResponse = Message<"mneme.v1.SearchLessonsResponse"> & {
   /**
-   * The best first. Fewer than `limit` when the lessons are so long that more
-   * would not fit in 3 MiB.
+   * Best first. Fewer than `limit` if more would not fit in 3 MiB.
    *
    * @generated from field: repeated mneme.v1.FoundLesson results = 1;
    */
   results: FoundLesson[];
 
   /**
-   * Lessons that the filter lets through: all of them were searched.
+   * Lessons that pass the filter; all of them were searched.
    *
    * @generated from field: int64 searched_count = 2;
    */
   searchedCount: bigint;
 
   /**
-   * True when the embedding backend did not answer soon: the words of the query
-   * alone decided.
+   * True when the embedding backend was too slow to answer: only the query's
+   * words counted.
    *
    * @generated from field: bool words_only = 3;
    */
@@ -600,8 +599,8 @@ export const SearchLessonsResponseSchema: GenMessage<SearchLessonsResponse> = /*
  */
 export type UpdateLessonRequest = Message<"mneme.v1.UpdateLessonRequest"> & {
   /**
-   * The lesson: its id (required) and the new values of the fields that the
-   * mask names; only those are checked.
+   * The lesson: its id (required) and new values for the fields in the mask;
+   * only those are checked.
    * Required.
    *
    * @generated from field: mneme.v1.Lesson lesson = 1;
@@ -633,7 +632,7 @@ export const UpdateLessonRequestSchema: GenMessage<UpdateLessonRequest> = /*@__P
  */
 export type UpdateLessonResponse = Message<"mneme.v1.UpdateLessonResponse"> & {
   /**
-   * The lesson as it now is.
+   * The lesson as it is now.
    *
    * @generated from field: mneme.v1.Lesson lesson = 1;
    */
@@ -662,7 +661,7 @@ export type DeleteLessonRequest = Message<"mneme.v1.DeleteLessonRequest"> & {
   lessonId: string;
 
   /**
-   * The lesson's etag, if it must not have changed since that was read.
+   * The lesson's etag, to refuse the call if the lesson has changed since.
    * Up to 100 characters, on one line.
    *
    * @generated from field: string etag = 2;
@@ -699,7 +698,7 @@ export const DeleteLessonResponseSchema: GenMessage<DeleteLessonResponse> = /*@_
   messageDesc(file_mneme_v1_learn_service, 14);
 
 /**
- * A request to bring an archived lesson back.
+ * A request to restore an archived lesson.
  *
  * @generated from message mneme.v1.UndeleteLessonRequest
  */
@@ -713,7 +712,7 @@ export type UndeleteLessonRequest = Message<"mneme.v1.UndeleteLessonRequest"> & 
   lessonId: string;
 
   /**
-   * The lesson's etag, if it must not have changed since that was read.
+   * The lesson's etag, to refuse the call if the lesson has changed since.
    * Up to 100 characters, on one line.
    *
    * @generated from field: string etag = 2;
@@ -729,7 +728,7 @@ export const UndeleteLessonRequestSchema: GenMessage<UndeleteLessonRequest> = /*
   messageDesc(file_mneme_v1_learn_service, 15);
 
 /**
- * The lesson that is back.
+ * The restored lesson.
  *
  * @generated from message mneme.v1.UndeleteLessonResponse
  */
@@ -750,14 +749,14 @@ export const UndeleteLessonResponseSchema: GenMessage<UndeleteLessonResponse> = 
   messageDesc(file_mneme_v1_learn_service, 16);
 
 /**
- * A request to bring in lessons.
+ * A request to import lessons.
  *
  * @generated from message mneme.v1.ImportLessonsRequest
  */
 export type ImportLessonsRequest = Message<"mneme.v1.ImportLessonsRequest"> & {
   /**
-   * The lessons. Empty ids are made; given times and counts are kept; etags are
-   * not looked at.
+   * The lessons. Empty ids are filled in; given times and counts are kept;
+   * etags are ignored.
    * Required; up to 500 entries.
    *
    * @generated from field: repeated mneme.v1.Lesson lessons = 1;
@@ -765,7 +764,7 @@ export type ImportLessonsRequest = Message<"mneme.v1.ImportLessonsRequest"> & {
   lessons: Lesson[];
 
   /**
-   * What to do when an id is taken by other content.
+   * What to do when an id is taken by different content.
    * Default: FAIL.
    *
    * @generated from field: mneme.v1.ImportConflict on_conflict = 2;
@@ -801,7 +800,7 @@ export type ImportLessonsResponse = Message<"mneme.v1.ImportLessonsResponse"> & 
   replacedCount: number;
 
   /**
-   * There already with the same content.
+   * Already there with the same content.
    *
    * @generated from field: int32 unchanged_count = 3;
    */
@@ -815,7 +814,7 @@ export type ImportLessonsResponse = Message<"mneme.v1.ImportLessonsResponse"> & 
   skippedCount: number;
 
   /**
-   * The id of each lesson of the request, in its order.
+   * The id of each lesson in the request, in the same order.
    *
    * @generated from field: repeated string lesson_ids = 5;
    */
@@ -836,7 +835,7 @@ export const ImportLessonsResponseSchema: GenMessage<ImportLessonsResponse> = /*
  */
 export type ExportLessonsRequest = Message<"mneme.v1.ExportLessonsRequest"> & {
   /**
-   * Which lessons. Archived ones too when it says so.
+   * Which lessons; archived ones only if it says so.
    *
    * @generated from field: mneme.v1.LessonFilter filter = 1;
    */
@@ -873,7 +872,7 @@ export const ExportLessonsResponseSchema: GenMessage<ExportLessonsResponse> = /*
 
 /**
  * ImportConflict is what to do with an imported lesson whose id is taken by
- * other content.
+ * different content.
  *
  * @generated from enum mneme.v1.ImportConflict
  */
@@ -893,14 +892,14 @@ export enum ImportConflict {
   FAIL = 1,
 
   /**
-   * Keep the lesson that is there.
+   * Keep the existing lesson.
    *
    * @generated from enum value: IMPORT_CONFLICT_SKIP = 2;
    */
   SKIP = 2,
 
   /**
-   * Replace the lesson that is there.
+   * Replace the existing lesson.
    *
    * @generated from enum value: IMPORT_CONFLICT_REPLACE = 3;
    */
@@ -914,13 +913,13 @@ export const ImportConflictSchema: GenEnum<ImportConflict> = /*@__PURE__*/
   enumDesc(file_mneme_v1_learn_service, 0);
 
 /**
- * LearnService keeps what agents have learned. A lesson, a reflection, a line of
- * experience is found by its meaning from the moment that the call which wrote
- * it returns. Where the embedding backend does not answer soon it is stored all
- * the same: found by its words at once, by its meaning when the backend is back.
+ * LearnService keeps what agents have learned. A lesson, reflection or
+ * knowledge entry can be found by its meaning as soon as the call that wrote it
+ * returns. If the embedding backend is too slow to answer, it is stored anyway:
+ * found by its words at once, and by its meaning once the backend is back.
  *
- * Every call acts on the tenant of the caller's API key; another tenant's id
- * is NOT_FOUND, exactly as a missing one is.
+ * Every call acts on the tenant of the caller's API key; another tenant's id is
+ * NOT_FOUND, just like one that does not exist.
  *
  * @generated from service mneme.v1.LearnService
  */
@@ -930,9 +929,9 @@ export const LearnService: GenService<{
    *
    * Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
-   * other content (the same content again is answered with what is there);
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too much
-   * waits already (nothing is saved).
+   * different content (repeating the same content returns the existing one);
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+   * texts are already waiting (nothing is saved).
    *
    * @generated from rpc mneme.v1.LearnService.CreateLesson
    */
@@ -955,7 +954,7 @@ export const LearnService: GenService<{
     output: typeof GetLessonResponseSchema;
   },
   /**
-   * Lists lessons, the most recently updated first. Counts no access.
+   * Lists lessons, most recently updated first. Does not count as access.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -969,7 +968,7 @@ export const LearnService: GenService<{
     output: typeof ListLessonsResponseSchema;
   },
   /**
-   * Searches lessons by meaning and words, and counts the access of each one
+   * Searches lessons by meaning and words, and counts an access for each one
    * found.
    *
    * Scope: read. Repeatable: yes.
@@ -989,9 +988,10 @@ export const LearnService: GenService<{
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
    * cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-   * it is archived; ABORTED (ETAG_MISMATCH) when an etag is given and is no longer
-   * the lesson's (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when it
-   * cannot be embedded soon and too much waits already (nothing is changed).
+   * it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
+   * has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
+   * it cannot be embedded soon and too many texts are already waiting (nothing is
+   * changed).
    *
    * @generated from rpc mneme.v1.LearnService.UpdateLesson
    */
@@ -1001,13 +1001,13 @@ export const LearnService: GenService<{
     output: typeof UpdateLessonResponseSchema;
   },
   /**
-   * Archives a lesson: it leaves ListLessons and SearchLessons unless asked
-   * for, and stays reachable by its id and by Recall. Archiving it again
-   * changes nothing. UndeleteLesson brings it back.
+   * Archives a lesson: ListLessons and SearchLessons leave it out unless asked
+   * for it; GetLesson and Recall still find it. Archiving it again changes
+   * nothing. UndeleteLesson brings it back.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-   * given and is no longer the lesson's (nothing is changed).
+   * given, but the lesson has changed since (nothing is changed).
    *
    * @generated from rpc mneme.v1.LearnService.DeleteLesson
    */
@@ -1017,13 +1017,13 @@ export const LearnService: GenService<{
     output: typeof DeleteLessonResponseSchema;
   },
   /**
-   * Brings an archived lesson back: ListLessons and SearchLessons find it again
-   * when the call returns. A lesson that is not archived stays as it is, so
-   * that the call may be repeated, as DeleteLesson may.
+   * Restores an archived lesson: ListLessons and SearchLessons find it again
+   * when the call returns. A lesson that is not archived stays as it is, so the
+   * call can be repeated, as DeleteLesson can.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-   * given and is no longer the lesson's (nothing is changed).
+   * given, but the lesson has changed since (nothing is changed).
    *
    * @generated from rpc mneme.v1.LearnService.UndeleteLesson
    */
@@ -1033,13 +1033,14 @@ export const LearnService: GenService<{
     output: typeof UndeleteLessonResponseSchema;
   },
   /**
-   * Brings in lessons as ExportLessons gives them, all or none. Those that are
-   * there already with the same content are left alone.
+   * Imports lessons as ExportLessons returns them, all or none. Those that
+   * already exist with the same content are left alone.
    *
    * Scope: write. Repeatable: no.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by other content
-   * and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be
-   * embedded soon and too much waits already (nothing is brought in).
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+   * content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+   * cannot be embedded soon and too many texts are already waiting (nothing is
+   * imported).
    *
    * @generated from rpc mneme.v1.LearnService.ImportLessons
    */
@@ -1052,8 +1053,8 @@ export const LearnService: GenService<{
    * Streams the tenant's lessons, by id, for a backup or another tenant.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-   * streams are open as the server or the tenant may have.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+   * streams are open on the server or for the tenant.
    *
    * @generated from rpc mneme.v1.LearnService.ExportLessons
    */
@@ -1063,13 +1064,13 @@ export const LearnService: GenService<{
     output: typeof ExportLessonsResponseSchema;
   },
   /**
-   * Stores what an agent concluded from an attempt. It is found by its meaning
-   * when the call returns.
+   * Stores what an agent concluded from an attempt. It can be found by its
+   * meaning when the call returns.
    *
    * Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
-   * with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-   * soon and too much waits already (nothing is stored).
+   * with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
+   * embedded soon and too many texts are already waiting (nothing is stored).
    *
    * @generated from rpc mneme.v1.LearnService.StoreReflection
    */
@@ -1079,7 +1080,7 @@ export const LearnService: GenService<{
     output: typeof StoreReflectionResponseSchema;
   },
   /**
-   * Lists reflections, the newest first, also as text for a prompt.
+   * Lists reflections, newest first, also as text for a prompt.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1120,12 +1121,12 @@ export const LearnService: GenService<{
     output: typeof SummarizeReflectionsResponseSchema;
   },
   /**
-   * Logs one line of experience. The same line again is answered as a duplicate.
+   * Logs one line of experience. Repeating a line is reported as a duplicate.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
-   * entry with other content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-   * embedded soon and too much waits already (nothing is logged).
+   * entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+   * be embedded soon and too many texts are already waiting (nothing is logged).
    *
    * @generated from rpc mneme.v1.LearnService.LogKnowledge
    */
@@ -1135,8 +1136,8 @@ export const LearnService: GenService<{
     output: typeof LogKnowledgeResponseSchema;
   },
   /**
-   * Answers with the experience that bears on a query, ranked by meaning,
-   * recency and success rate, as entries and as markdown within a token budget.
+   * Returns the experience that bears on a query, ranked by meaning, recency
+   * and success rate, as entries and as markdown within a token budget.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.

@@ -2,9 +2,9 @@
 // @generated from file mneme/v1/options.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// What the API says of its RPCs and fields beyond their names and types. The
-// server acts on these options; the clients' methods and their retries, and
-// docs/api.md, are made from them.
+// What the API says about its RPCs and fields beyond their names and types. The
+// server acts on these options; the clients' methods and retries, and
+// docs/api.md, are generated from them.
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -38,14 +38,14 @@ export type CallError = Message<"mneme.v1.CallError"> & {
   code: Code;
 
   /**
-   * The reason in its ErrorInfo; unspecified: whichever says it best.
+   * The reason in its ErrorInfo; if unspecified, whichever fits best.
    *
    * @generated from field: mneme.v1.ErrorReason reason = 2;
    */
   reason: ErrorReason;
 
   /**
-   * When it happens, as the rest of a sentence that begins with "when". Empty:
+   * When it happens, completing a sentence that begins with "when". If empty,
    * whenever the status fits.
    *
    * @generated from field: string when = 3;
@@ -61,7 +61,7 @@ export const CallErrorSchema: GenMessage<CallError> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 0);
 
 /**
- * KnownName is a name that the server draws conclusions from.
+ * KnownName is a name that means something to the server.
  *
  * @generated from message mneme.v1.KnownName
  */
@@ -89,22 +89,22 @@ export const KnownNameSchema: GenMessage<KnownName> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 1);
 
 /**
- * KnownNames are the known ones among the names that a field takes. It takes
- * any other name too.
+ * KnownNames are the names that a field gives a meaning to. It takes any other
+ * name too.
  *
  * @generated from message mneme.v1.KnownNames
  */
 export type KnownNames = Message<"mneme.v1.KnownNames"> & {
   /**
-   * What the names are of, by which generated code calls them: "EventType". The
-   * fields that take the same names say the same.
+   * What generated code calls the set of names: "EventType". Fields that take
+   * the same names give the same set.
    *
    * @generated from field: string set = 1;
    */
   set: string;
 
   /**
-   * The names. One of the fields that say the same `set` lists them.
+   * The names. Only one of the fields with the same `set` lists them.
    *
    * @generated from field: repeated mneme.v1.KnownName names = 2;
    */
@@ -119,20 +119,21 @@ export const KnownNamesSchema: GenMessage<KnownNames> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 2);
 
 /**
- * BroughtKind is a kind of memory that a service brings.
+ * BroughtKind is a kind of memory that a service adds.
  *
  * @generated from message mneme.v1.BroughtKind
  */
 export type BroughtKind = Message<"mneme.v1.BroughtKind"> & {
   /**
-   * Its name, no other's: up to 32 lower-case letters and "_", a letter first.
+   * Its unique name: up to 32 lower-case letters and "_", beginning with a
+   * letter.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * What its memories are, and what a result's `metadata` holds of one, in
+   * What its memories are, and what a result's `metadata` says about one, in
    * sentences.
    *
    * @generated from field: string meaning = 2;
@@ -148,9 +149,9 @@ export const BroughtKindSchema: GenMessage<BroughtKind> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 3);
 
 /**
- * The kinds of memory that it brings: those that Recall finds among others,
- * filters by and shows. The server refuses to start when they are not those
- * that the service's capability brings.
+ * The kinds of memory it adds, which Recall can find, filter by and show. The
+ * server does not start if they differ from those of the service's
+ * capability.
  *
  * @generated from extension: repeated mneme.v1.BroughtKind brings_kinds = 79421;
  */
@@ -166,8 +167,8 @@ export const required_scope: GenExtension<MethodOptions, KeyScope> = /*@__PURE__
   extDesc(file_mneme_v1_options, 1);
 
 /**
- * True for streams that stay open until someone ends them. A bounded number
- * of each kind of stream is served, and a tenant gets half of it, so that
+ * True for streams that stay open until someone ends them. The server limits
+ * how many of each kind are open, and a tenant gets at most half, so that
  * they starve neither other calls nor other tenants.
  *
  * @generated from extension: bool long_lived = 79432;
@@ -176,9 +177,9 @@ export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 2);
 
 /**
- * How the RPC fails, beside the ways in which every call can: without a key
- * or the scope, above a limit of calls, at a server that is starting, ending
- * or broken.
+ * How the RPC can fail, apart from the ways every call can: without a key or
+ * the scope, over the rate limit, or if the server is starting, stopping or
+ * broken.
  *
  * @generated from extension: repeated mneme.v1.CallError errors = 79433;
  */
@@ -186,10 +187,9 @@ export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 3);
 
 /**
- * What the field is when a request leaves it out (0, empty or unspecified;
- * unset where it is `optional`), as text: a number, a string, an enum value's
- * name without its prefix. The server puts it in before it looks at the
- * request.
+ * The field's value when a request leaves it out (0, empty or unspecified;
+ * unset if `optional`), as text: a number, a string, an enum value's name
+ * without its prefix. The server fills it in before it looks at the request.
  *
  * @generated from extension: string default_value = 79441;
  */
@@ -197,7 +197,7 @@ export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 4);
 
 /**
- * On the mask of an update: the fields that it may name.
+ * On an update's mask: the fields it may name.
  *
  * @generated from extension: google.protobuf.FieldMask changeable = 79442;
  */
@@ -205,9 +205,9 @@ export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 5);
 
 /**
- * True for an id that a request may leave empty, and that the server then
- * makes: a ULID. Clients make it themselves, so that the request may be sent
- * again without acting twice.
+ * True for an id that a request may leave empty; the server then makes a
+ * ULID. Clients make it themselves, so that the request can be sent again
+ * without acting twice.
  *
  * @generated from extension: bool made_when_empty = 79443;
  */
@@ -215,7 +215,7 @@ export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*
   extDesc(file_mneme_v1_options, 6);
 
 /**
- * The names with a meaning, of a field that takes any.
+ * The names with a meaning, on a field that takes any name.
  *
  * @generated from extension: mneme.v1.KnownNames known = 79450;
  */

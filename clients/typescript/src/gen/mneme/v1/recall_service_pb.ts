@@ -2,7 +2,7 @@
 // @generated from file mneme/v1/recall_service.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// Recall: what the agent knows that bears on a question.
+// Recall: finding what the agent knows about a question.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,11 +16,11 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCKEBQoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI1CgZzY29wZXMYAiADKAlCJbpIHpIBGxAQIhdyFTITXlthLXpdW2Etel9dezAsMzF9JKDlJgESLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzIj4KCVNjb3JlVGVybRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgBEhQKDGNvbnRyaWJ1dGlvbhgDIAEoASK9AgoMUmVjYWxsUmVzdWx0EhkKC3NvdXJjZV90eXBlGAEgASgJQgSg5SYBEhEKCXNvdXJjZV9pZBgCIAEoCRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESDAoEdGV4dBgFIAEoCRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYByABKAkSEAoIYWdlbnRfaWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiIKBXRlcm1zGAogAygLMhMubW5lbWUudjEuU2NvcmVUZXJtEhYKDnRleHRfdHJ1bmNhdGVkGAsgASgIQg0KC19zaW1pbGFyaXR5IukBCg5SZWNhbGxSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuUmVjYWxsUmVzdWx0EhUKDXRvdGFsX3Jlc3VsdHMYAiABKAMSKAoHb3V0Y29tZRgDIAEoDjIXLm1uZW1lLnYxLlJlY2FsbE91dGNvbWUSFgoOc2VhcmNoZWRfY291bnQYBCABKAMSFQoNcGVuZGluZ19jb3VudBgFIAEoAxIZChFjYW5kaWRhdGVzX2NhcHBlZBgGIAEoCBISCgp3b3Jkc19vbmx5GAcgASgIEg8KB3BhcnRpYWwYCCABKAgqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKsQBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBDKNAgoNUmVjYWxsU2VydmljZRL7AQoGUmVjYWxsEhcubW5lbWUudjEuUmVjYWxsUmVxdWVzdBoYLm1uZW1lLnYxLlJlY2FsbFJlc3BvbnNlIr0BkAIBuOQmAcrkJgIIA8rkJnkIDhAyGnN0aGUgZW1iZWRkaW5nIGJhY2tlbmQgZG9lcyBub3QgYW5zd2VyIGEgREVOU0UgcXVlcnkgKGEgSFlCUklEIG9uZSBpcyBhbnN3ZXJlZCBieSBpdHMgd29yZHMgYWxvbmUsIHNlZSBgd29yZHNfb25seWApyuQmLwgJEDQaKXRoZSB0ZW5hbnQncyB2ZWN0b3JzIGFyZSBvZiBhbm90aGVyIG1vZGVsYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCKEBQoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI1CgZzY29wZXMYAiADKAlCJbpIHpIBGxAQIhdyFTITXlthLXpdW2Etel9dezAsMzF9JKDlJgESLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzIj4KCVNjb3JlVGVybRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgBEhQKDGNvbnRyaWJ1dGlvbhgDIAEoASK9AgoMUmVjYWxsUmVzdWx0EhkKC3NvdXJjZV90eXBlGAEgASgJQgSg5SYBEhEKCXNvdXJjZV9pZBgCIAEoCRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESDAoEdGV4dBgFIAEoCRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYByABKAkSEAoIYWdlbnRfaWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiIKBXRlcm1zGAogAygLMhMubW5lbWUudjEuU2NvcmVUZXJtEhYKDnRleHRfdHJ1bmNhdGVkGAsgASgIQg0KC19zaW1pbGFyaXR5IukBCg5SZWNhbGxSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuUmVjYWxsUmVzdWx0EhUKDXRvdGFsX3Jlc3VsdHMYAiABKAMSKAoHb3V0Y29tZRgDIAEoDjIXLm1uZW1lLnYxLlJlY2FsbE91dGNvbWUSFgoOc2VhcmNoZWRfY291bnQYBCABKAMSFQoNcGVuZGluZ19jb3VudBgFIAEoAxIZChFjYW5kaWRhdGVzX2NhcHBlZBgGIAEoCBISCgp3b3Jkc19vbmx5GAcgASgIEg8KB3BhcnRpYWwYCCABKAgqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKsQBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBDKaAgoNUmVjYWxsU2VydmljZRKIAgoGUmVjYWxsEhcubW5lbWUudjEuUmVjYWxsUmVxdWVzdBoYLm1uZW1lLnYxLlJlY2FsbFJlc3BvbnNlIsoBkAIBuOQmAcrkJgIIA8rkJn4IDhAyGnh0aGUgZW1iZWRkaW5nIGJhY2tlbmQgZG9lcyBub3QgYW5zd2VyIGEgREVOU0UgcXVlcnkgKGEgSFlCUklEIG9uZSBpcyB0aGVuIGFuc3dlcmVkIGJ5IGl0cyB3b3JkcyBhbG9uZSwgc2VlIGB3b3Jkc19vbmx5YCnK5CY3CAkQNBoxdGhlIHRlbmFudCdzIHZlY3RvcnMgd2VyZSBtYWRlIHdpdGggYW5vdGhlciBtb2RlbGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
- * RankingWeights changes the terms of the HYBRID score. Unset: the server's
- * default; 0 switches a term off. docs/recall.md gives the formulas.
+ * RankingWeights changes the terms of the HYBRID score. Unset means the
+ * server's default; 0 switches a term off. docs/recall.md gives the formulas.
  *
  * @generated from message mneme.v1.RankingWeights
  */
@@ -44,8 +44,8 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   session?: number;
 
   /**
-   * How much newer memories are preferred. The default decides between nearly
-   * equal ones.
+   * How much newer memories are preferred. The default only decides between
+   * nearly equal ones.
    * 0 to 1. Default: 0.02.
    *
    * @generated from field: optional double recency = 3;
@@ -61,7 +61,7 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   importance?: number;
 
   /**
-   * How far a memory is put back whose very text ranks higher already. With 0
+   * How far to demote a memory when the same text already ranks higher. With 0,
    * the first ten results may be ten copies of one message.
    * 0 to 2. Default: 0.25.
    *
@@ -78,8 +78,7 @@ export const RankingWeightsSchema: GenMessage<RankingWeights> = /*@__PURE__*/
   messageDesc(file_mneme_v1_recall_service, 0);
 
 /**
- * A request to recall. Filters left empty do not filter; given ones must all
- * match.
+ * A request to recall. Empty filters do not filter; given ones must all match.
  *
  * @generated from message mneme.v1.RecallRequest
  */
@@ -93,7 +92,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   query: string;
 
   /**
-   * Where to look; empty: everywhere. A kind of memory that the server does not
+   * Where to look; empty means everywhere. A kind of memory the server does not
    * know is refused.
    * Kinds: "event", "lesson", "reflection", "knowledge", "session".
    * Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
@@ -119,7 +118,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   sessionId: string;
 
   /**
-   * Of sessions for this user.
+   * Of sessions serving this user.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 5;
@@ -157,7 +156,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   tags: string[];
 
   /**
-   * Results at most.
+   * Maximum number of results.
    * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 10;
@@ -254,22 +253,23 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   sourceType: string;
 
   /**
-   * Its id, for the service of its kind.
+   * Its id, to use with the service of its kind.
    *
    * @generated from field: string source_id = 2;
    */
   sourceId: string;
 
   /**
-   * How well it fits, 0 to 1; larger is better, and results are in its order.
-   * HYBRID: sqrt(sum / highest * evidence). `sum` is that of the terms,
+   * How well it fits, 0 to 1; larger is better, and results are sorted by it.
+   * HYBRID: sqrt(sum / highest * evidence). `sum` is the sum of the terms,
    * `highest` what a perfect memory would get for this query. `evidence` is how
    * well the query's best candidate matches at all: its cosine, or b / (b + 3)
-   * for its BM25 per word, whichever is more; so a query about nothing that is
-   * stored scores low throughout. With the default embedder, in eight cases of
-   * ten, the best result of a query that could be answered scored 0.53 to 0.72,
-   * of one that could not 0.28 to 0.49. DENSE: the cosine, at least 0; LEXICAL:
-   * BM25 / (BM25 + 10). Scores of different modes cannot be compared.
+   * for its BM25 per word, whichever is larger; so a query about something not
+   * stored scores low throughout. With the default embedder, in eight cases out
+   * of ten, the best result scored 0.53 to 0.72 for a query that could be
+   * answered, and 0.28 to 0.49 for one that could not. DENSE: the cosine, at
+   * least 0; LEXICAL: BM25 / (BM25 + 10). Scores of different modes cannot be
+   * compared.
    *
    * @generated from field: double score = 3;
    */
@@ -284,8 +284,8 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   similarity?: number;
 
   /**
-   * What is remembered, its first 8,192 characters; the service of its kind
-   * has the rest.
+   * What is remembered, up to 8,192 characters; the service of its kind has the
+   * rest.
    *
    * @generated from field: string text = 5;
    */
@@ -313,7 +313,7 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   agentId: string;
 
   /**
-   * What else is known of it; what that is, its kind says.
+   * What else is known about it; its kind says what that is.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -348,16 +348,16 @@ export const RecallResultSchema: GenMessage<RecallResult> = /*@__PURE__*/
  */
 export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
   /**
-   * The best first.
+   * Best first.
    *
    * @generated from field: repeated mneme.v1.RecallResult results = 1;
    */
   results: RecallResult[];
 
   /**
-   * Memories found that reach min_score, before `limit`. The search gathers a
-   * bounded number of candidates (see `candidates_capped`), so this counts
-   * what was gathered.
+   * Memories found that reach min_score, before `limit` is applied. The search
+   * gathers a bounded number of candidates (see `candidates_capped`), so this
+   * counts what was gathered.
    *
    * @generated from field: int64 total_results = 2;
    */
@@ -371,15 +371,14 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
   outcome: RecallOutcome;
 
   /**
-   * Memories in the scopes that the filters let through: all of them were
-   * searched.
+   * Memories in these scopes that pass the filters; all of them were searched.
    *
    * @generated from field: int64 searched_count = 4;
    */
   searchedCount: bigint;
 
   /**
-   * Memories of the tenant whose embedding is still being made.
+   * Memories of the tenant that are still waiting to be embedded.
    *
    * @generated from field: int64 pending_count = 5;
    */
@@ -394,8 +393,8 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
   candidatesCapped: boolean;
 
   /**
-   * True when the embedding backend did not answer soon: a HYBRID query was
-   * answered by its words alone. What shares none with it was not found.
+   * True when the embedding backend was too slow to answer: a HYBRID query was
+   * answered by its words alone. What shares no word with it was not found.
    *
    * @generated from field: bool words_only = 7;
    */
@@ -403,8 +402,8 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
 
   /**
    * True when something that fits may be missing: an index failed and is being
-   * built again, which takes a second or a few, or a memory that was found is
-   * damaged where it is stored, which the server's log names.
+   * rebuilt, which takes a few seconds, or a memory that was found is damaged
+   * on disk, which the server's log names.
    *
    * @generated from field: bool partial = 8;
    */
@@ -460,7 +459,7 @@ export const RecallModeSchema: GenEnum<RecallMode> = /*@__PURE__*/
   enumDesc(file_mneme_v1_recall_service, 0);
 
 /**
- * RecallOutcome says why the results are what they are.
+ * RecallOutcome says why there are results, or none.
  *
  * @generated from enum mneme.v1.RecallOutcome
  */
@@ -487,7 +486,7 @@ export enum RecallOutcome {
   NOTHING_STORED = 2,
 
   /**
-   * It holds memories in these scopes, but none that the filters let through.
+   * It holds memories in these scopes, but none passes the filters.
    *
    * @generated from enum value: RECALL_OUTCOME_NOTHING_MATCHES_FILTERS = 3;
    */
@@ -518,18 +517,18 @@ export const RecallOutcomeSchema: GenEnum<RecallOutcome> = /*@__PURE__*/
  */
 export const RecallService: GenService<{
   /**
-   * Recalls what bears on a query, the best first. Equal scores are ordered by
-   * time, the newest first, then the one recorded last, so that the order is
-   * the same each time.
+   * Recalls what bears on a query, best first. Ties go to the newest, then to
+   * the one recorded last, so the order is always the same.
    *
-   * What was acknowledged before the call is found: by its words at once, by
-   * its meaning when its embedding is made (`pending_count` says how many wait).
+   * Everything acknowledged before the call can be found: by its words at once,
+   * by its meaning once it is embedded (`pending_count` says how many are
+   * waiting).
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
-   * backend does not answer a DENSE query (a HYBRID one is answered by its words
-   * alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-   * tenant's vectors are of another model.
+   * backend does not answer a DENSE query (a HYBRID one is then answered by its
+   * words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
+   * the tenant's vectors were made with another model.
    *
    * @generated from rpc mneme.v1.RecallService.Recall
    */

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/reflect_service.proto.
  */
 export const file_mneme_v1_reflect_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIpcCChNFcnJvclBhdHRlcm5zUGFyYW1zEisKBHRvb2wYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKCW1pbl9jb3VudBgCIAEoBUIMukgEGgIoAYrlJgExSACIAQESIwoGd2luZG93GAMgASgFQg66SAYaBBgFKAGK5SYBM0gBiAEBEiUKCGV4YW1wbGVzGAQgASgFQg66SAYaBBgKKACK5SYBM0gCiAEBEjsKCGJhc2VsaW5lGAUgASgOMhIubW5lbWUudjEuQmFzZWxpbmVCFbpIBYIBAhABiuUmCUFMTF9DQUxMU0IMCgpfbWluX2NvdW50QgkKB193aW5kb3dCCwoJX2V4YW1wbGVzItUCChNUb29sU2VxdWVuY2VzUGFyYW1zEicKCm1pbl9sZW5ndGgYASABKAVCDrpIBhoEGAYoAYrlJgExSACIAQESIgoKbWF4X2xlbmd0aBgCIAEoBUIJukgGGgQYBigBSAGIAQESJgoLbWluX3N1cHBvcnQYAyABKAVCDLpIBBoCKAKK5SYBM0gCiAEBOpoBukiWARqTAQoZbWF4X2xlbmd0aC5ndGVfbWluX2xlbmd0aBIgbXVzdCBub3QgYmUgbGVzcyB0aGFuIG1pbl9sZW5ndGgaVCFoYXModGhpcy5taW5fbGVuZ3RoKSB8fCAhaGFzKHRoaXMubWF4X2xlbmd0aCkgfHwgdGhpcy5taW5fbGVuZ3RoIDw9IHRoaXMubWF4X2xlbmd0aEINCgtfbWluX2xlbmd0aEINCgtfbWF4X2xlbmd0aEIOCgxfbWluX3N1cHBvcnQibgoSQ29zdEFuYWx5c2lzUGFyYW1zEiwKBW1vZGVsGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIqCgZidWNrZXQYAiABKA4yEC5tbmVtZS52MS5CdWNrZXRCCLpIBYIBAhABIkUKF1BlcmZvcm1hbmNlVHJlbmRzUGFyYW1zEioKBmJ1Y2tldBgBIAEoDjIQLm1uZW1lLnYxLkJ1Y2tldEIIukgFggECEAEidwoXU2Vzc2lvbkNvbXBhcmlzb25QYXJhbXMSLgoLcmVjZW50X2RheXMYASABKAFCF7pIFBISGQAAAACA0uFAIQAAAAAAAAAASAASIgoPcmVjZW50X3Nlc3Npb25zGAIgASgFQge6SAQaAigBSABCCAoGcmVjZW50Io0KCg5SZWZsZWN0UmVxdWVzdBIuCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgi6SAWCAQIQARIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KBWxpbWl0GAYgASgFQg+6SAYaBBhkKACK5SYCMTASLgoHcHJvamVjdBgHIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgIIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgJIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI3Cg5lcnJvcl9wYXR0ZXJucxgKIAEoCzIdLm1uZW1lLnYxLkVycm9yUGF0dGVybnNQYXJhbXNIABI3Cg50b29sX3NlcXVlbmNlcxgLIAEoCzIdLm1uZW1lLnYxLlRvb2xTZXF1ZW5jZXNQYXJhbXNIABI1Cg1jb3N0X2FuYWx5c2lzGAwgASgLMhwubW5lbWUudjEuQ29zdEFuYWx5c2lzUGFyYW1zSAASPwoScGVyZm9ybWFuY2VfdHJlbmRzGA0gASgLMiEubW5lbWUudjEuUGVyZm9ybWFuY2VUcmVuZHNQYXJhbXNIABI/ChJzZXNzaW9uX2NvbXBhcmlzb24YDiABKAsyIS5tbmVtZS52MS5TZXNzaW9uQ29tcGFyaXNvblBhcmFtc0gAOtEEukjNBBrsAQoRYW5hbHlzaXMucmVxdWlyZWQSL2lzIHJlcXVpcmVkLCBvciBwYXJhbWV0ZXJzIHRoYXQgc2F5IHdoaWNoIGl0IGlzGqUBdGhpcy5hbmFseXNpcyAhPSAwIHx8IGhhcyh0aGlzLmVycm9yX3BhdHRlcm5zKSB8fCBoYXModGhpcy50b29sX3NlcXVlbmNlcykgfHwgaGFzKHRoaXMuY29zdF9hbmFseXNpcykgfHwgaGFzKHRoaXMucGVyZm9ybWFuY2VfdHJlbmRzKSB8fCBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pGtsCChJhbmFseXNpcy5vZl9wYXJhbXMSL2lzIG5vdCB0aGUgYW5hbHlzaXMgdGhhdCB0aGUgcGFyYW1ldGVycyBhcmUgZm9yGpMCdGhpcy5hbmFseXNpcyA9PSAwIHx8IChoYXModGhpcy5lcnJvcl9wYXR0ZXJucykgPyB0aGlzLmFuYWx5c2lzID09IDEgOiBoYXModGhpcy50b29sX3NlcXVlbmNlcykgPyB0aGlzLmFuYWx5c2lzID09IDIgOiBoYXModGhpcy5jb3N0X2FuYWx5c2lzKSA/IHRoaXMuYW5hbHlzaXMgPT0gMyA6IGhhcyh0aGlzLnBlcmZvcm1hbmNlX3RyZW5kcykgPyB0aGlzLmFuYWx5c2lzID09IDQgOiBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pID8gdGhpcy5hbmFseXNpcyA9PSA1IDogdHJ1ZSlCCAoGcGFyYW1zIiUKCEludGVydmFsEgsKA2xvdxgBIAEoARIMCgRoaWdoGAIgASgBIosBCgdJbnNpZ2h0EgwKBHR5cGUYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIlCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpjb25maWRlbmNlGAQgASgBEhMKC3Nlc3Npb25faWRzGAUgAygJEhEKCWV2ZW50X2lkcxgGIAMoCSLFAQoPUmVmbGVjdE1ldGFkYXRhEhkKEXNlc3Npb25zX2FuYWx5emVkGAEgASgDEhcKD2V2ZW50c19hbmFseXplZBgCIAEoAxIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJdHJ1bmNhdGVkGAUgASgIEg0KBW5vdGVzGAYgAygJIrADCg9SZWZsZWN0UmVzcG9uc2USJAoIYW5hbHlzaXMYASABKA4yEi5tbmVtZS52MS5BbmFseXNpcxIjCghpbnNpZ2h0cxgCIAMoCzIRLm1uZW1lLnYxLkluc2lnaHQSKwoIbWV0YWRhdGEYAyABKAsyGS5tbmVtZS52MS5SZWZsZWN0TWV0YWRhdGESDgoGY2F2ZWF0GAQgASgJEjEKDmVycm9yX3BhdHRlcm5zGAogASgLMhcubW5lbWUudjEuRXJyb3JQYXR0ZXJuc0gAEjEKDnRvb2xfc2VxdWVuY2VzGAsgASgLMhcubW5lbWUudjEuVG9vbFNlcXVlbmNlc0gAEi8KDWNvc3RfYW5hbHlzaXMYDCABKAsyFi5tbmVtZS52MS5Db3N0QW5hbHlzaXNIABI5ChJwZXJmb3JtYW5jZV90cmVuZHMYDSABKAsyGy5tbmVtZS52MS5QZXJmb3JtYW5jZVRyZW5kc0gAEjkKEnNlc3Npb25fY29tcGFyaXNvbhgOIAEoCzIbLm1uZW1lLnYxLlNlc3Npb25Db21wYXJpc29uSABCCAoGcmVzdWx0IpMCCg5TZXF1ZW5jZUVmZmVjdBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIUCgxlZmZlY3RfY291bnQYAyABKAMSDAoEbGlmdBgEIAEoARIpCg1saWZ0X2ludGVydmFsGAUgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgGIAEoARITCgtzZXNzaW9uX2lkcxgHIAMoCRIOCgZlZmZlY3QYCCABKAkSEQoJYmFzZV9yYXRlGAkgASgBEg4KBnRlc3RlZBgKIAEoCBISCgpiYXNlX2NvdW50GAsgASgDEhkKEWJhc2VfZWZmZWN0X2NvdW50GAwgASgDEgwKBHN1cmUYDSABKAgipgIKDE91dGNvbWVTcGxpdBIQCghzZXNzaW9ucxgBIAEoAxIRCglzdWNjZXNzZXMYAiABKAMSLAoQc3VjY2Vzc19pbnRlcnZhbBgDIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhYKDm90aGVyX3Nlc3Npb25zGAQgASgDEhcKD290aGVyX3N1Y2Nlc3NlcxgFIAEoAxIyChZvdGhlcl9zdWNjZXNzX2ludGVydmFsGAYgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgHIAEoCzISLm1uZW1lLnYxLkludGVydmFsEg8KB3FfdmFsdWUYCCABKAESDgoGdGVzdGVkGAkgASgIEgwKBHN1cmUYCiABKAgieAoIUmVjb3ZlcnkSDAoEa2luZBgBIAEoCRINCgV0b29scxgCIAMoCRIQCghzZXNzaW9ucxgDIAEoAxITCgtzZXNzaW9uX2lkcxgEIAMoCRIWCg5lcnJvcl9ldmVudF9pZBgFIAEoCRIQCghldmVudF9pZBgGIAEoCSJZCgxPdXRjb21lR3JvdXASCwoDa2V5GAEgASgJEicKB291dGNvbWUYAiABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQSEwoLc2Vzc2lvbl9pZHMYAyADKAkifAoJT3V0Y29tZUJ5EhEKCWRpbWVuc2lvbhgBIAEoCRImCgZncm91cHMYAiADKAsyFi5tbmVtZS52MS5PdXRjb21lR3JvdXASEwoLZ3JvdXBfY291bnQYAyABKAMSDwoHcV92YWx1ZRgEIAEoARIOCgZ0ZXN0ZWQYBSABKAgidAoMRXJyb3JFeGFtcGxlEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvICCgxFcnJvclBhdHRlcm4SEAoIdGVtcGxhdGUYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEg0KBWNvdW50GAMgASgDEhkKEXNlc3Npb25zX2FmZmVjdGVkGAQgASgDEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEcmF0ZRgHIAEoARIrCglwcmVjZWRpbmcYCCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIoCghleGFtcGxlcxgJIAMoCzIWLm1uZW1lLnYxLkVycm9yRXhhbXBsZRInCgdvdXRjb21lGAogASgLMhYubW5lbWUudjEuT3V0Y29tZVNwbGl0EiYKCnJlY292ZXJpZXMYCyADKAsyEi5tbmVtZS52MS5SZWNvdmVyeSKOAQoNRXJyb3JQYXR0ZXJucxIoCghwYXR0ZXJucxgBIAMoCzIWLm1uZW1lLnYxLkVycm9yUGF0dGVybhIVCg1wYXR0ZXJuX2NvdW50GAIgASgDEhMKC2Vycm9yX2NvdW50GAMgASgDEicKB291dGNvbWUYBCABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQiUAoNU2VxdWVuY2VDb3VudBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIQCghzZXNzaW9ucxgDIAEoAxIPCgdzdXBwb3J0GAQgASgBImMKCFRvb2xMb29wEgwKBHRvb2wYASABKAkSEQoJYXJndW1lbnRzGAIgASgJEhMKC2xvbmdlc3RfcnVuGAMgASgDEgwKBHJ1bnMYBCABKAMSEwoLc2Vzc2lvbl9pZHMYBSADKAkiSAoHVG9vbFVzZRIMCgR0b29sGAEgASgJEg0KBWNvdW50GAIgASgDEhAKCHNlc3Npb25zGAMgASgDEg4KBmZhaWxlZBgEIAEoAyLCAgoNVG9vbFNlcXVlbmNlcxInCgZjb21tb24YASADKAsyFy5tbmVtZS52MS5TZXF1ZW5jZUNvdW50Ei8KDWJlZm9yZV9lcnJvcnMYAiADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIwCg5iZWZvcmVfc3VjY2VzcxgDIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EjAKDmJlZm9yZV9mYWlsdXJlGAQgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSFgoOYXZlcmFnZV9sZW5ndGgYBSABKAESIQoFbG9vcHMYBiADKAsyEi5tbmVtZS52MS5Ub29sTG9vcBIWCg5zZXF1ZW5jZV9jb3VudBgHIAEoAxIgCgV0b29scxgIIAMoCzIRLm1uZW1lLnYxLlRvb2xVc2UikgEKCUNvc3RTaGFyZRILCgNrZXkYASABKAkSEAoIY29zdF91c2QYAiABKAESDQoFc2hhcmUYAyABKAESFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEwoLZXZlbnRfY291bnQYBiABKAMSFQoNc2Vzc2lvbl9jb3VudBgHIAEoAyKYAQoJQ29zdFBvaW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvc3RfdXNkGAIgASgBEhUKDXNlc3Npb25fY291bnQYAyABKAMSHQoQY29zdF9wZXJfc2Vzc2lvbhgEIAEoAUgAiAEBQhMKEV9jb3N0X3Blcl9zZXNzaW9uIm0KD0Nvc3RseU9wZXJhdGlvbhIQCghldmVudF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCGNvc3RfdXNkGAQgASgBEg0KBW1vZGVsGAUgASgJIq0BCglUcmVuZFRlc3QSHgoFdHJlbmQYASABKA4yDy5tbmVtZS52MS5UcmVuZBIVCg1zbG9wZV9wZXJfZGF5GAIgASgBEioKDnNsb3BlX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgEIAEoARIOCgZwb2ludHMYBSABKAMSDgoGY2hhbmdlGAYgASgBEgwKBGRheXMYByABKAEiigQKDENvc3RBbmFseXNpcxIWCg50b3RhbF9jb3N0X3VzZBgBIAEoARIaChJlc3RpbWF0ZWRfY29zdF91c2QYAiABKAESIAoYYXZlcmFnZV9jb3N0X3Blcl9zZXNzaW9uGAMgASgBEhoKEnRvdGFsX2lucHV0X3Rva2VucxgEIAEoAxIbChN0b3RhbF9vdXRwdXRfdG9rZW5zGAUgASgDEiUKCGJ5X21vZGVsGAYgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiMKBmJ5X3RhZxgHIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRIkCgdieV90b29sGAggAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiUKCGJ5X2FnZW50GAkgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiYKCW92ZXJfdGltZRgKIAMoCzITLm1uZW1lLnYxLkNvc3RQb2ludBItChBjb3N0X3Blcl9zZXNzaW9uGAsgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EjEKDm1vc3RfZXhwZW5zaXZlGAwgAygLMhkubW5lbWUudjEuQ29zdGx5T3BlcmF0aW9uEhcKD3VucHJpY2VkX2V2ZW50cxgNIAEoAxIWCg5idWNrZXRfc2Vjb25kcxgOIAEoAxIXCg9jb3N0ZWRfc2Vzc2lvbnMYDyABKAMizgIKEFBlcmZvcm1hbmNlUG9pbnQSLgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgCIAEoAxIZCgxzdWNjZXNzX3JhdGUYAyABKAFIAIgBARIaChJlcnJvcnNfcGVyX3Nlc3Npb24YBCABKAESGwoObGF0ZW5jeV9wNTBfbXMYBSABKAFIAYgBARIbCg5sYXRlbmN5X3A5NV9tcxgGIAEoAUgCiAEBEhkKEXNlc3Npb25zX3Blcl9ob3VyGAcgASgBEhwKD2xhdGVuY3lfbWVhbl9tcxgIIAEoAUgDiAEBQg8KDV9zdWNjZXNzX3JhdGVCEQoPX2xhdGVuY3lfcDUwX21zQhEKD19sYXRlbmN5X3A5NV9tc0ISChBfbGF0ZW5jeV9tZWFuX21zIqQCChFQZXJmb3JtYW5jZVRyZW5kcxIqCgZwb2ludHMYASADKAsyGi5tbmVtZS52MS5QZXJmb3JtYW5jZVBvaW50EikKDHN1Y2Nlc3NfcmF0ZRgCIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIkCgdsYXRlbmN5GAMgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EicKCnRocm91Z2hwdXQYBCABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJwoKZXJyb3JfcmF0ZRgFIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIWCg5idWNrZXRfc2Vjb25kcxgGIAEoAxIoCgtsYXRlbmN5X3A5NRgHIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdCKRAgoKQ29tcGFyaXNvbhIPCgdtZWFzdXJlGAEgASgJEhMKC3JlY2VudF9tZWFuGAIgASgBEhQKDGVhcmxpZXJfbWVhbhgDIAEoARISCgpkaWZmZXJlbmNlGAQgASgBEi8KE2RpZmZlcmVuY2VfaW50ZXJ2YWwYBSABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBITCgtlZmZlY3Rfc2l6ZRgGIAEoARIPCgdxX3ZhbHVlGAcgASgBEh4KBXRyZW5kGAggASgOMg8ubW5lbWUudjEuVHJlbmQSFAoMcmVjZW50X2NvdW50GAkgASgDEhUKDWVhcmxpZXJfY291bnQYCiABKAMSDwoHZGlmZmVycxgLIAEoCCJVCgtFcnJvckNoYW5nZRIQCgh0ZW1wbGF0ZRgBIAEoCRIRCgl0b29sX25hbWUYAiABKAkSEAoIc2Vzc2lvbnMYAyABKAMSDwoHcV92YWx1ZRgEIAEoASKZAgoRU2Vzc2lvbkNvbXBhcmlzb24SFAoMcmVjZW50X2NvdW50GAEgASgDEhUKDWVhcmxpZXJfY291bnQYAiABKAMSLgoKc3BsaXRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoLY29tcGFyaXNvbnMYBCADKAsyFC5tbmVtZS52MS5Db21wYXJpc29uEikKCm5ld19lcnJvcnMYBSADKAsyFS5tbmVtZS52MS5FcnJvckNoYW5nZRIqCgtnb25lX2Vycm9ycxgGIAMoCzIVLm1uZW1lLnYxLkVycm9yQ2hhbmdlEiUKCG91dGNvbWVzGAcgAygLMhMubW5lbWUudjEuT3V0Y29tZUJ5KrwBCghBbmFseXNpcxIYChRBTkFMWVNJU19VTlNQRUNJRklFRBAAEhsKF0FOQUxZU0lTX0VSUk9SX1BBVFRFUk5TEAESGwoXQU5BTFlTSVNfVE9PTF9TRVFVRU5DRVMQAhIaChZBTkFMWVNJU19DT1NUX0FOQUxZU0lTEAMSHwobQU5BTFlTSVNfUEVSRk9STUFOQ0VfVFJFTkRTEAQSHwobQU5BTFlTSVNfU0VTU0lPTl9DT01QQVJJU09OEAUqWgoFVHJlbmQSFQoRVFJFTkRfVU5TUEVDSUZJRUQQABITCg9UUkVORF9JTVBST1ZJTkcQARIQCgxUUkVORF9TVEFCTEUQAhITCg9UUkVORF9ERUdSQURJTkcQAypUCghCYXNlbGluZRIYChRCQVNFTElORV9VTlNQRUNJRklFRBAAEhYKEkJBU0VMSU5FX0FMTF9DQUxMUxABEhYKEkJBU0VMSU5FX1NBTUVfVE9PTBACKlIKBkJ1Y2tldBIWChJCVUNLRVRfVU5TUEVDSUZJRUQQABIPCgtCVUNLRVRfSE9VUhABEg4KCkJVQ0tFVF9EQVkQAhIPCgtCVUNLRVRfV0VFSxADMrMBCg5SZWZsZWN0U2VydmljZRKgAQoHUmVmbGVjdBIYLm1uZW1lLnYxLlJlZmxlY3RSZXF1ZXN0GhkubW5lbWUudjEuUmVmbGVjdFJlc3BvbnNlImCQAgG45CYByuQmAggDyuQmKggDGiZ0aGUgcGFyYW1ldGVycyBhcmUgb2YgYW5vdGhlciBhbmFseXNpc8rkJiEICBoddG9vIG1hbnkgYW5hbHlzZXMgcnVuIGF0IG9uY2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIpcCChNFcnJvclBhdHRlcm5zUGFyYW1zEisKBHRvb2wYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKCW1pbl9jb3VudBgCIAEoBUIMukgEGgIoAYrlJgExSACIAQESIwoGd2luZG93GAMgASgFQg66SAYaBBgFKAGK5SYBM0gBiAEBEiUKCGV4YW1wbGVzGAQgASgFQg66SAYaBBgKKACK5SYBM0gCiAEBEjsKCGJhc2VsaW5lGAUgASgOMhIubW5lbWUudjEuQmFzZWxpbmVCFbpIBYIBAhABiuUmCUFMTF9DQUxMU0IMCgpfbWluX2NvdW50QgkKB193aW5kb3dCCwoJX2V4YW1wbGVzItUCChNUb29sU2VxdWVuY2VzUGFyYW1zEicKCm1pbl9sZW5ndGgYASABKAVCDrpIBhoEGAYoAYrlJgExSACIAQESIgoKbWF4X2xlbmd0aBgCIAEoBUIJukgGGgQYBigBSAGIAQESJgoLbWluX3N1cHBvcnQYAyABKAVCDLpIBBoCKAKK5SYBM0gCiAEBOpoBukiWARqTAQoZbWF4X2xlbmd0aC5ndGVfbWluX2xlbmd0aBIgbXVzdCBub3QgYmUgbGVzcyB0aGFuIG1pbl9sZW5ndGgaVCFoYXModGhpcy5taW5fbGVuZ3RoKSB8fCAhaGFzKHRoaXMubWF4X2xlbmd0aCkgfHwgdGhpcy5taW5fbGVuZ3RoIDw9IHRoaXMubWF4X2xlbmd0aEINCgtfbWluX2xlbmd0aEINCgtfbWF4X2xlbmd0aEIOCgxfbWluX3N1cHBvcnQibgoSQ29zdEFuYWx5c2lzUGFyYW1zEiwKBW1vZGVsGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIqCgZidWNrZXQYAiABKA4yEC5tbmVtZS52MS5CdWNrZXRCCLpIBYIBAhABIkUKF1BlcmZvcm1hbmNlVHJlbmRzUGFyYW1zEioKBmJ1Y2tldBgBIAEoDjIQLm1uZW1lLnYxLkJ1Y2tldEIIukgFggECEAEidwoXU2Vzc2lvbkNvbXBhcmlzb25QYXJhbXMSLgoLcmVjZW50X2RheXMYASABKAFCF7pIFBISGQAAAACA0uFAIQAAAAAAAAAASAASIgoPcmVjZW50X3Nlc3Npb25zGAIgASgFQge6SAQaAigBSABCCAoGcmVjZW50Io0KCg5SZWZsZWN0UmVxdWVzdBIuCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgi6SAWCAQIQARIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KBWxpbWl0GAYgASgFQg+6SAYaBBhkKACK5SYCMTASLgoHcHJvamVjdBgHIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgIIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgJIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI3Cg5lcnJvcl9wYXR0ZXJucxgKIAEoCzIdLm1uZW1lLnYxLkVycm9yUGF0dGVybnNQYXJhbXNIABI3Cg50b29sX3NlcXVlbmNlcxgLIAEoCzIdLm1uZW1lLnYxLlRvb2xTZXF1ZW5jZXNQYXJhbXNIABI1Cg1jb3N0X2FuYWx5c2lzGAwgASgLMhwubW5lbWUudjEuQ29zdEFuYWx5c2lzUGFyYW1zSAASPwoScGVyZm9ybWFuY2VfdHJlbmRzGA0gASgLMiEubW5lbWUudjEuUGVyZm9ybWFuY2VUcmVuZHNQYXJhbXNIABI/ChJzZXNzaW9uX2NvbXBhcmlzb24YDiABKAsyIS5tbmVtZS52MS5TZXNzaW9uQ29tcGFyaXNvblBhcmFtc0gAOtEEukjNBBrsAQoRYW5hbHlzaXMucmVxdWlyZWQSL2lzIHJlcXVpcmVkLCBvciBwYXJhbWV0ZXJzIHRoYXQgc2F5IHdoaWNoIGl0IGlzGqUBdGhpcy5hbmFseXNpcyAhPSAwIHx8IGhhcyh0aGlzLmVycm9yX3BhdHRlcm5zKSB8fCBoYXModGhpcy50b29sX3NlcXVlbmNlcykgfHwgaGFzKHRoaXMuY29zdF9hbmFseXNpcykgfHwgaGFzKHRoaXMucGVyZm9ybWFuY2VfdHJlbmRzKSB8fCBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pGtsCChJhbmFseXNpcy5vZl9wYXJhbXMSL2lzIG5vdCB0aGUgYW5hbHlzaXMgdGhhdCB0aGUgcGFyYW1ldGVycyBhcmUgZm9yGpMCdGhpcy5hbmFseXNpcyA9PSAwIHx8IChoYXModGhpcy5lcnJvcl9wYXR0ZXJucykgPyB0aGlzLmFuYWx5c2lzID09IDEgOiBoYXModGhpcy50b29sX3NlcXVlbmNlcykgPyB0aGlzLmFuYWx5c2lzID09IDIgOiBoYXModGhpcy5jb3N0X2FuYWx5c2lzKSA/IHRoaXMuYW5hbHlzaXMgPT0gMyA6IGhhcyh0aGlzLnBlcmZvcm1hbmNlX3RyZW5kcykgPyB0aGlzLmFuYWx5c2lzID09IDQgOiBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pID8gdGhpcy5hbmFseXNpcyA9PSA1IDogdHJ1ZSlCCAoGcGFyYW1zIiUKCEludGVydmFsEgsKA2xvdxgBIAEoARIMCgRoaWdoGAIgASgBIosBCgdJbnNpZ2h0EgwKBHR5cGUYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIlCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpjb25maWRlbmNlGAQgASgBEhMKC3Nlc3Npb25faWRzGAUgAygJEhEKCWV2ZW50X2lkcxgGIAMoCSLFAQoPUmVmbGVjdE1ldGFkYXRhEhkKEXNlc3Npb25zX2FuYWx5emVkGAEgASgDEhcKD2V2ZW50c19hbmFseXplZBgCIAEoAxIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJdHJ1bmNhdGVkGAUgASgIEg0KBW5vdGVzGAYgAygJIrADCg9SZWZsZWN0UmVzcG9uc2USJAoIYW5hbHlzaXMYASABKA4yEi5tbmVtZS52MS5BbmFseXNpcxIjCghpbnNpZ2h0cxgCIAMoCzIRLm1uZW1lLnYxLkluc2lnaHQSKwoIbWV0YWRhdGEYAyABKAsyGS5tbmVtZS52MS5SZWZsZWN0TWV0YWRhdGESDgoGY2F2ZWF0GAQgASgJEjEKDmVycm9yX3BhdHRlcm5zGAogASgLMhcubW5lbWUudjEuRXJyb3JQYXR0ZXJuc0gAEjEKDnRvb2xfc2VxdWVuY2VzGAsgASgLMhcubW5lbWUudjEuVG9vbFNlcXVlbmNlc0gAEi8KDWNvc3RfYW5hbHlzaXMYDCABKAsyFi5tbmVtZS52MS5Db3N0QW5hbHlzaXNIABI5ChJwZXJmb3JtYW5jZV90cmVuZHMYDSABKAsyGy5tbmVtZS52MS5QZXJmb3JtYW5jZVRyZW5kc0gAEjkKEnNlc3Npb25fY29tcGFyaXNvbhgOIAEoCzIbLm1uZW1lLnYxLlNlc3Npb25Db21wYXJpc29uSABCCAoGcmVzdWx0IpMCCg5TZXF1ZW5jZUVmZmVjdBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIUCgxlZmZlY3RfY291bnQYAyABKAMSDAoEbGlmdBgEIAEoARIpCg1saWZ0X2ludGVydmFsGAUgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgGIAEoARITCgtzZXNzaW9uX2lkcxgHIAMoCRIOCgZlZmZlY3QYCCABKAkSEQoJYmFzZV9yYXRlGAkgASgBEg4KBnRlc3RlZBgKIAEoCBISCgpiYXNlX2NvdW50GAsgASgDEhkKEWJhc2VfZWZmZWN0X2NvdW50GAwgASgDEgwKBHN1cmUYDSABKAgipgIKDE91dGNvbWVTcGxpdBIQCghzZXNzaW9ucxgBIAEoAxIRCglzdWNjZXNzZXMYAiABKAMSLAoQc3VjY2Vzc19pbnRlcnZhbBgDIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhYKDm90aGVyX3Nlc3Npb25zGAQgASgDEhcKD290aGVyX3N1Y2Nlc3NlcxgFIAEoAxIyChZvdGhlcl9zdWNjZXNzX2ludGVydmFsGAYgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgHIAEoCzISLm1uZW1lLnYxLkludGVydmFsEg8KB3FfdmFsdWUYCCABKAESDgoGdGVzdGVkGAkgASgIEgwKBHN1cmUYCiABKAgieAoIUmVjb3ZlcnkSDAoEa2luZBgBIAEoCRINCgV0b29scxgCIAMoCRIQCghzZXNzaW9ucxgDIAEoAxITCgtzZXNzaW9uX2lkcxgEIAMoCRIWCg5lcnJvcl9ldmVudF9pZBgFIAEoCRIQCghldmVudF9pZBgGIAEoCSJZCgxPdXRjb21lR3JvdXASCwoDa2V5GAEgASgJEicKB291dGNvbWUYAiABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQSEwoLc2Vzc2lvbl9pZHMYAyADKAkifAoJT3V0Y29tZUJ5EhEKCWRpbWVuc2lvbhgBIAEoCRImCgZncm91cHMYAiADKAsyFi5tbmVtZS52MS5PdXRjb21lR3JvdXASEwoLZ3JvdXBfY291bnQYAyABKAMSDwoHcV92YWx1ZRgEIAEoARIOCgZ0ZXN0ZWQYBSABKAgidAoMRXJyb3JFeGFtcGxlEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvICCgxFcnJvclBhdHRlcm4SEAoIdGVtcGxhdGUYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEg0KBWNvdW50GAMgASgDEhkKEXNlc3Npb25zX2FmZmVjdGVkGAQgASgDEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEcmF0ZRgHIAEoARIrCglwcmVjZWRpbmcYCCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIoCghleGFtcGxlcxgJIAMoCzIWLm1uZW1lLnYxLkVycm9yRXhhbXBsZRInCgdvdXRjb21lGAogASgLMhYubW5lbWUudjEuT3V0Y29tZVNwbGl0EiYKCnJlY292ZXJpZXMYCyADKAsyEi5tbmVtZS52MS5SZWNvdmVyeSKOAQoNRXJyb3JQYXR0ZXJucxIoCghwYXR0ZXJucxgBIAMoCzIWLm1uZW1lLnYxLkVycm9yUGF0dGVybhIVCg1wYXR0ZXJuX2NvdW50GAIgASgDEhMKC2Vycm9yX2NvdW50GAMgASgDEicKB291dGNvbWUYBCABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQiUAoNU2VxdWVuY2VDb3VudBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIQCghzZXNzaW9ucxgDIAEoAxIPCgdzdXBwb3J0GAQgASgBImMKCFRvb2xMb29wEgwKBHRvb2wYASABKAkSEQoJYXJndW1lbnRzGAIgASgJEhMKC2xvbmdlc3RfcnVuGAMgASgDEgwKBHJ1bnMYBCABKAMSEwoLc2Vzc2lvbl9pZHMYBSADKAkiSAoHVG9vbFVzZRIMCgR0b29sGAEgASgJEg0KBWNvdW50GAIgASgDEhAKCHNlc3Npb25zGAMgASgDEg4KBmZhaWxlZBgEIAEoAyLCAgoNVG9vbFNlcXVlbmNlcxInCgZjb21tb24YASADKAsyFy5tbmVtZS52MS5TZXF1ZW5jZUNvdW50Ei8KDWJlZm9yZV9lcnJvcnMYAiADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIwCg5iZWZvcmVfc3VjY2VzcxgDIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EjAKDmJlZm9yZV9mYWlsdXJlGAQgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSFgoOYXZlcmFnZV9sZW5ndGgYBSABKAESIQoFbG9vcHMYBiADKAsyEi5tbmVtZS52MS5Ub29sTG9vcBIWCg5zZXF1ZW5jZV9jb3VudBgHIAEoAxIgCgV0b29scxgIIAMoCzIRLm1uZW1lLnYxLlRvb2xVc2UikgEKCUNvc3RTaGFyZRILCgNrZXkYASABKAkSEAoIY29zdF91c2QYAiABKAESDQoFc2hhcmUYAyABKAESFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEwoLZXZlbnRfY291bnQYBiABKAMSFQoNc2Vzc2lvbl9jb3VudBgHIAEoAyKYAQoJQ29zdFBvaW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvc3RfdXNkGAIgASgBEhUKDXNlc3Npb25fY291bnQYAyABKAMSHQoQY29zdF9wZXJfc2Vzc2lvbhgEIAEoAUgAiAEBQhMKEV9jb3N0X3Blcl9zZXNzaW9uIm0KD0Nvc3RseU9wZXJhdGlvbhIQCghldmVudF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCGNvc3RfdXNkGAQgASgBEg0KBW1vZGVsGAUgASgJIq0BCglUcmVuZFRlc3QSHgoFdHJlbmQYASABKA4yDy5tbmVtZS52MS5UcmVuZBIVCg1zbG9wZV9wZXJfZGF5GAIgASgBEioKDnNsb3BlX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgEIAEoARIOCgZwb2ludHMYBSABKAMSDgoGY2hhbmdlGAYgASgBEgwKBGRheXMYByABKAEiigQKDENvc3RBbmFseXNpcxIWCg50b3RhbF9jb3N0X3VzZBgBIAEoARIaChJlc3RpbWF0ZWRfY29zdF91c2QYAiABKAESIAoYYXZlcmFnZV9jb3N0X3Blcl9zZXNzaW9uGAMgASgBEhoKEnRvdGFsX2lucHV0X3Rva2VucxgEIAEoAxIbChN0b3RhbF9vdXRwdXRfdG9rZW5zGAUgASgDEiUKCGJ5X21vZGVsGAYgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiMKBmJ5X3RhZxgHIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRIkCgdieV90b29sGAggAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiUKCGJ5X2FnZW50GAkgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiYKCW92ZXJfdGltZRgKIAMoCzITLm1uZW1lLnYxLkNvc3RQb2ludBItChBjb3N0X3Blcl9zZXNzaW9uGAsgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EjEKDm1vc3RfZXhwZW5zaXZlGAwgAygLMhkubW5lbWUudjEuQ29zdGx5T3BlcmF0aW9uEhcKD3VucHJpY2VkX2V2ZW50cxgNIAEoAxIWCg5idWNrZXRfc2Vjb25kcxgOIAEoAxIXCg9jb3N0ZWRfc2Vzc2lvbnMYDyABKAMizgIKEFBlcmZvcm1hbmNlUG9pbnQSLgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgCIAEoAxIZCgxzdWNjZXNzX3JhdGUYAyABKAFIAIgBARIaChJlcnJvcnNfcGVyX3Nlc3Npb24YBCABKAESGwoObGF0ZW5jeV9wNTBfbXMYBSABKAFIAYgBARIbCg5sYXRlbmN5X3A5NV9tcxgGIAEoAUgCiAEBEhkKEXNlc3Npb25zX3Blcl9ob3VyGAcgASgBEhwKD2xhdGVuY3lfbWVhbl9tcxgIIAEoAUgDiAEBQg8KDV9zdWNjZXNzX3JhdGVCEQoPX2xhdGVuY3lfcDUwX21zQhEKD19sYXRlbmN5X3A5NV9tc0ISChBfbGF0ZW5jeV9tZWFuX21zIqQCChFQZXJmb3JtYW5jZVRyZW5kcxIqCgZwb2ludHMYASADKAsyGi5tbmVtZS52MS5QZXJmb3JtYW5jZVBvaW50EikKDHN1Y2Nlc3NfcmF0ZRgCIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIkCgdsYXRlbmN5GAMgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EicKCnRocm91Z2hwdXQYBCABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJwoKZXJyb3JfcmF0ZRgFIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIWCg5idWNrZXRfc2Vjb25kcxgGIAEoAxIoCgtsYXRlbmN5X3A5NRgHIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdCKRAgoKQ29tcGFyaXNvbhIPCgdtZWFzdXJlGAEgASgJEhMKC3JlY2VudF9tZWFuGAIgASgBEhQKDGVhcmxpZXJfbWVhbhgDIAEoARISCgpkaWZmZXJlbmNlGAQgASgBEi8KE2RpZmZlcmVuY2VfaW50ZXJ2YWwYBSABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBITCgtlZmZlY3Rfc2l6ZRgGIAEoARIPCgdxX3ZhbHVlGAcgASgBEh4KBXRyZW5kGAggASgOMg8ubW5lbWUudjEuVHJlbmQSFAoMcmVjZW50X2NvdW50GAkgASgDEhUKDWVhcmxpZXJfY291bnQYCiABKAMSDwoHZGlmZmVycxgLIAEoCCJVCgtFcnJvckNoYW5nZRIQCgh0ZW1wbGF0ZRgBIAEoCRIRCgl0b29sX25hbWUYAiABKAkSEAoIc2Vzc2lvbnMYAyABKAMSDwoHcV92YWx1ZRgEIAEoASKZAgoRU2Vzc2lvbkNvbXBhcmlzb24SFAoMcmVjZW50X2NvdW50GAEgASgDEhUKDWVhcmxpZXJfY291bnQYAiABKAMSLgoKc3BsaXRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoLY29tcGFyaXNvbnMYBCADKAsyFC5tbmVtZS52MS5Db21wYXJpc29uEikKCm5ld19lcnJvcnMYBSADKAsyFS5tbmVtZS52MS5FcnJvckNoYW5nZRIqCgtnb25lX2Vycm9ycxgGIAMoCzIVLm1uZW1lLnYxLkVycm9yQ2hhbmdlEiUKCG91dGNvbWVzGAcgAygLMhMubW5lbWUudjEuT3V0Y29tZUJ5KrwBCghBbmFseXNpcxIYChRBTkFMWVNJU19VTlNQRUNJRklFRBAAEhsKF0FOQUxZU0lTX0VSUk9SX1BBVFRFUk5TEAESGwoXQU5BTFlTSVNfVE9PTF9TRVFVRU5DRVMQAhIaChZBTkFMWVNJU19DT1NUX0FOQUxZU0lTEAMSHwobQU5BTFlTSVNfUEVSRk9STUFOQ0VfVFJFTkRTEAQSHwobQU5BTFlTSVNfU0VTU0lPTl9DT01QQVJJU09OEAUqWgoFVHJlbmQSFQoRVFJFTkRfVU5TUEVDSUZJRUQQABITCg9UUkVORF9JTVBST1ZJTkcQARIQCgxUUkVORF9TVEFCTEUQAhITCg9UUkVORF9ERUdSQURJTkcQAypUCghCYXNlbGluZRIYChRCQVNFTElORV9VTlNQRUNJRklFRBAAEhYKEkJBU0VMSU5FX0FMTF9DQUxMUxABEhYKEkJBU0VMSU5FX1NBTUVfVE9PTBACKlIKBkJ1Y2tldBIWChJCVUNLRVRfVU5TUEVDSUZJRUQQABIPCgtCVUNLRVRfSE9VUhABEg4KCkJVQ0tFVF9EQVkQAhIPCgtCVUNLRVRfV0VFSxADMrsBCg5SZWZsZWN0U2VydmljZRKoAQoHUmVmbGVjdBIYLm1uZW1lLnYxLlJlZmxlY3RSZXF1ZXN0GhkubW5lbWUudjEuUmVmbGVjdFJlc3BvbnNlImiQAgG45CYByuQmAggDyuQmKggDGiZ0aGUgcGFyYW1ldGVycyBhcmUgb2YgYW5vdGhlciBhbmFseXNpc8rkJikICBoldG9vIG1hbnkgYW5hbHlzZXMgYXJlIGFscmVhZHkgcnVubmluZ2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * Parameters of ERROR_PATTERNS.
@@ -25,7 +25,7 @@ export const file_mneme_v1_reflect_service: GenFile = /*@__PURE__*/
  */
 export type ErrorPatternsParams = Message<"mneme.v1.ErrorPatternsParams"> & {
   /**
-   * Errors of this tool only; empty: all.
+   * Only errors of this tool; if empty, of all.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string tool = 1;
@@ -33,7 +33,7 @@ export type ErrorPatternsParams = Message<"mneme.v1.ErrorPatternsParams"> & {
   tool: string;
 
   /**
-   * Patterns that occur at least so often.
+   * Only patterns that occur at least this often.
    * At least 1. Default: 1.
    *
    * @generated from field: optional int32 min_count = 2;
@@ -41,7 +41,7 @@ export type ErrorPatternsParams = Message<"mneme.v1.ErrorPatternsParams"> & {
   minCount?: number;
 
   /**
-   * Calls that are looked at before an error.
+   * How many calls before an error to look at.
    * 1 to 5. Default: 3.
    *
    * @generated from field: optional int32 window = 3;
@@ -49,7 +49,7 @@ export type ErrorPatternsParams = Message<"mneme.v1.ErrorPatternsParams"> & {
   window?: number;
 
   /**
-   * Examples of each pattern at most.
+   * Maximum number of examples of each pattern.
    * 0 to 10. Default: 3.
    *
    * @generated from field: optional int32 examples = 4;
@@ -57,7 +57,7 @@ export type ErrorPatternsParams = Message<"mneme.v1.ErrorPatternsParams"> & {
   examples?: number;
 
   /**
-   * What the rate of errors after a sequence is compared with.
+   * What to compare the rate of errors after a sequence with.
    * Default: ALL_CALLS.
    *
    * @generated from field: mneme.v1.Baseline baseline = 5;
@@ -96,7 +96,7 @@ export type ToolSequencesParams = Message<"mneme.v1.ToolSequencesParams"> & {
   maxLength?: number;
 
   /**
-   * Sequences that occur in at least so many sessions.
+   * Only sequences that occur in at least this many sessions.
    * At least 2. Default: 3.
    *
    * @generated from field: optional int32 min_support = 3;
@@ -118,7 +118,7 @@ export const ToolSequencesParamsSchema: GenMessage<ToolSequencesParams> = /*@__P
  */
 export type CostAnalysisParams = Message<"mneme.v1.CostAnalysisParams"> & {
   /**
-   * Events of this model only; empty: all.
+   * Only events of this model; if empty, of all.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string model = 1;
@@ -126,8 +126,8 @@ export type CostAnalysisParams = Message<"mneme.v1.CostAnalysisParams"> & {
   model: string;
 
   /**
-   * The spans of `over_time` and of its trend; default by the range. One that
-   * cuts the range into more than 1,000 spans is refused.
+   * The spans of `over_time` and its trend; by default depends on the range. A
+   * bucket that cuts the range into more than 1,000 spans is refused.
    *
    * @generated from field: mneme.v1.Bucket bucket = 2;
    */
@@ -148,8 +148,8 @@ export const CostAnalysisParamsSchema: GenMessage<CostAnalysisParams> = /*@__PUR
  */
 export type PerformanceTrendsParams = Message<"mneme.v1.PerformanceTrendsParams"> & {
   /**
-   * The spans of the series; default by the range. One that cuts the range into
-   * more than 1,000 spans is refused.
+   * The spans of the series; by default depends on the range. A bucket that
+   * cuts the range into more than 1,000 spans is refused.
    *
    * @generated from field: mneme.v1.Bucket bucket = 1;
    */
@@ -170,14 +170,14 @@ export const PerformanceTrendsParamsSchema: GenMessage<PerformanceTrendsParams> 
  */
 export type SessionComparisonParams = Message<"mneme.v1.SessionComparisonParams"> & {
   /**
-   * Which sessions are the recent ones; default those of the last 7 days, or the
-   * later half where that leaves hardly any session on one side.
+   * Which sessions count as recent; by default those of the last 7 days, or the
+   * later half if that leaves hardly any sessions on one side.
    *
    * @generated from oneof mneme.v1.SessionComparisonParams.recent
    */
   recent: {
     /**
-     * Those of so many days before the last event looked at.
+     * Those of this many days before the last event looked at.
      * More than 0 and at most 36,500.
      *
      * @generated from field: double recent_days = 1;
@@ -186,7 +186,7 @@ export type SessionComparisonParams = Message<"mneme.v1.SessionComparisonParams"
     case: "recentDays";
   } | {
     /**
-     * So many of the newest.
+     * This many of the newest.
      * At least 1.
      *
      * @generated from field: int32 recent_sessions = 2;
@@ -204,14 +204,14 @@ export const SessionComparisonParamsSchema: GenMessage<SessionComparisonParams> 
   messageDesc(file_mneme_v1_reflect_service, 4);
 
 /**
- * A request to reflect: a question, by its name, by its parameters or by both.
- * Filters left empty do not filter; given ones must all match.
+ * A request to reflect: names an analysis, gives its parameters, or both. Empty
+ * filters do not filter; given ones must all match.
  *
  * @generated from message mneme.v1.ReflectRequest
  */
 export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
   /**
-   * The question. May be left out where parameters say which one it is.
+   * The analysis. Can be left out if parameters are given.
    *
    * @generated from field: mneme.v1.Analysis analysis = 1;
    */
@@ -240,8 +240,8 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * Patterns, sequences, operations or shares of a kind at most. Series over
-   * time are always whole.
+   * Maximum number of patterns, sequences, operations or shares of each kind.
+   * Series over time are always complete.
    * 1 to 100. Default: 10.
    *
    * @generated from field: int32 limit = 6;
@@ -257,7 +257,7 @@ export type ReflectRequest = Message<"mneme.v1.ReflectRequest"> & {
   project: string;
 
   /**
-   * Of sessions for this user.
+   * Of sessions serving this user.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 8;
@@ -385,21 +385,21 @@ export type Insight = Message<"mneme.v1.Insight"> & {
   /**
    * How sure the finding is, 0 to 1: 1 - q, where q is the p-value of the test
    * behind it, adjusted for all tests of the analysis (Benjamini-Hochberg).
-   * Findings that only count or add up what was recorded carry 1.
+   * Findings that only count or add up what was recorded have 1.
    *
    * @generated from field: double confidence = 4;
    */
   confidence: number;
 
   /**
-   * Sessions that show it, the newest first; at most 10.
+   * Sessions that show it, newest first; at most 10.
    *
    * @generated from field: repeated string session_ids = 5;
    */
   sessionIds: string[];
 
   /**
-   * Events that show it, the newest first; at most 10.
+   * Events that show it, newest first; at most 10.
    *
    * @generated from field: repeated string event_ids = 6;
    */
@@ -455,7 +455,7 @@ export type ReflectMetadata = Message<"mneme.v1.ReflectMetadata"> & {
   truncated: boolean;
 
   /**
-   * What a reader should know of the figures, e.g. a cap that was hit or
+   * What a reader should know about the figures, e.g. a cap that was hit, or
    * events without a cost.
    *
    * @generated from field: repeated string notes = 6;
@@ -484,8 +484,8 @@ export type ReflectResponse = Message<"mneme.v1.ReflectResponse"> & {
   analysis: Analysis;
 
   /**
-   * The findings in words, the strongest first: those that bear on the most
-   * errors, calls or sessions, at the cautious end of their intervals.
+   * The findings in words, strongest first: those that affect the most errors,
+   * calls or sessions, at the cautious end of their intervals.
    *
    * @generated from field: repeated mneme.v1.Insight insights = 2;
    */
@@ -499,15 +499,15 @@ export type ReflectResponse = Message<"mneme.v1.ReflectResponse"> & {
   metadata?: ReflectMetadata;
 
   /**
-   * One line for whoever reads the findings: that things go together does not
-   * show that one causes the other. Empty where nothing was compared.
+   * One line to read along with the findings: association does not show that
+   * one thing causes the other. Empty if nothing was compared.
    *
    * @generated from field: string caveat = 4;
    */
   caveat: string;
 
   /**
-   * The analysis' own result.
+   * The analysis's own result.
    *
    * @generated from oneof mneme.v1.ReflectResponse.result
    */
@@ -562,7 +562,8 @@ export const ReflectResponseSchema: GenMessage<ReflectResponse> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 9);
 
 /**
- * SequenceEffect says how much likelier something is after a sequence of tools.
+ * SequenceEffect says how much more likely something is after a sequence of
+ * tools.
  *
  * @generated from message mneme.v1.SequenceEffect
  */
@@ -590,17 +591,17 @@ export type SequenceEffect = Message<"mneme.v1.SequenceEffect"> & {
 
   /**
    * The rate after the sequence over the rate where it was not seen; 1 is no
-   * difference. 0 where one of the two is 0: then there is no ratio to speak
-   * of, and the counts say all there is.
+   * difference. 0 if one of the two is 0: then there is no meaningful ratio,
+   * only the counts.
    *
    * @generated from field: double lift = 4;
    */
   lift: number;
 
   /**
-   * Of the lift, from the Wilson intervals of both rates (MOVER; where calls are
-   * counted, widened by how much the calls of one session are alike). Unset
-   * where there is no ratio.
+   * The interval of the lift, from the Wilson intervals of both rates (MOVER;
+   * if calls are counted, widened by how alike the calls of one session are).
+   * Unset if there is no ratio.
    *
    * @generated from field: mneme.v1.Interval lift_interval = 5;
    */
@@ -615,7 +616,7 @@ export type SequenceEffect = Message<"mneme.v1.SequenceEffect"> & {
   qValue: number;
 
   /**
-   * Sessions where the effect followed, the newest first; at most 10.
+   * Sessions where the effect followed, newest first; at most 10.
    *
    * @generated from field: repeated string session_ids = 7;
    */
@@ -659,9 +660,9 @@ export type SequenceEffect = Message<"mneme.v1.SequenceEffect"> & {
   baseEffectCount: bigint;
 
   /**
-   * Whether the effect is a finding: told from chance (q_value up to 0.05), at
-   * least 1.1 times as often or as rare, and not by its interval's narrowest
-   * margin.
+   * Whether the effect is a finding: unlikely to be chance (q_value up to
+   * 0.05), at least 1.1 times as frequent or as rare, and with an interval that
+   * excludes 1.
    *
    * @generated from field: bool sure = 13;
    */
@@ -697,7 +698,7 @@ export type OutcomeSplit = Message<"mneme.v1.OutcomeSplit"> & {
   successes: bigint;
 
   /**
-   * Of the share that succeeded (Wilson).
+   * The interval of the share that succeeded (Wilson).
    *
    * @generated from field: mneme.v1.Interval success_interval = 3;
    */
@@ -711,21 +712,21 @@ export type OutcomeSplit = Message<"mneme.v1.OutcomeSplit"> & {
   otherSessions: bigint;
 
   /**
-   * Those of the others that succeeded.
+   * Those of the other sessions that succeeded.
    *
    * @generated from field: int64 other_successes = 5;
    */
   otherSuccesses: bigint;
 
   /**
-   * Of the others' share that succeeded (Wilson).
+   * The interval of the others' share that succeeded (Wilson).
    *
    * @generated from field: mneme.v1.Interval other_success_interval = 6;
    */
   otherSuccessInterval?: Interval;
 
   /**
-   * Of the difference of the shares (Newcombe).
+   * The interval of the difference of the shares (Newcombe).
    *
    * @generated from field: mneme.v1.Interval difference_interval = 7;
    */
@@ -733,7 +734,7 @@ export type OutcomeSplit = Message<"mneme.v1.OutcomeSplit"> & {
 
   /**
    * Fisher's exact test, two-sided, adjusted for all tests of outcomes in the
-   * analysis. 1 where either side has fewer than three sessions: it was not
+   * analysis. 1 if either side has fewer than three sessions, which is not
    * tested.
    *
    * @generated from field: double q_value = 8;
@@ -748,7 +749,7 @@ export type OutcomeSplit = Message<"mneme.v1.OutcomeSplit"> & {
   tested: boolean;
 
   /**
-   * Whether the difference is a finding: told from chance.
+   * Whether the difference is a finding: unlikely to be chance.
    *
    * @generated from field: bool sure = 10;
    */
@@ -763,32 +764,32 @@ export const OutcomeSplitSchema: GenMessage<OutcomeSplit> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 11);
 
 /**
- * Recovery is what followed an error in sessions that succeeded all the same.
- * Of each session the last such error counts.
+ * Recovery is what followed an error in sessions that succeeded anyway. In each
+ * session, only the last such error counts.
  *
  * @generated from message mneme.v1.Recovery
  */
 export type Recovery = Message<"mneme.v1.Recovery"> & {
   /**
-   * What followed: "same_call" (the same call, with the same arguments, went
-   * through), "other_arguments" (the same tool went through with others),
-   * "other_tool" (the tool was not used again, or did not work; another did),
-   * "no_call" (no further call went through).
+   * What followed: "same_call" (the same call, with the same arguments,
+   * succeeded), "other_arguments" (the same tool succeeded with other
+   * arguments), "other_tool" (the tool was not used again, or did not work;
+   * another did), "no_call" (no further call succeeded).
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * The calls up to the one that went through, those that failed and repeated
-   * ones left out; at most the last 3. Of another tool, the first that worked.
+   * The calls up to the one that succeeded, without failed and repeated ones;
+   * at most the last 3. For "other_tool", the first that worked.
    *
    * @generated from field: repeated string tools = 2;
    */
   tools: string[];
 
   /**
-   * Sessions that went on so.
+   * Sessions that went this way.
    *
    * @generated from field: int64 sessions = 3;
    */
@@ -809,7 +810,7 @@ export type Recovery = Message<"mneme.v1.Recovery"> & {
   errorEventId: string;
 
   /**
-   * The call that went through there; empty without one.
+   * The call that succeeded there; empty if none did.
    *
    * @generated from field: string event_id = 6;
    */
@@ -824,7 +825,8 @@ export const RecoverySchema: GenMessage<Recovery> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 12);
 
 /**
- * OutcomeGroup is sessions that have something in common, and how they ended.
+ * OutcomeGroup is a group of sessions with something in common, and how they
+ * ended.
  *
  * @generated from message mneme.v1.OutcomeGroup
  */
@@ -859,7 +861,7 @@ export const OutcomeGroupSchema: GenMessage<OutcomeGroup> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 13);
 
 /**
- * OutcomeBy is how sessions end, by something that tells them apart.
+ * OutcomeBy is how sessions end, grouped by one of their properties.
  *
  * @generated from message mneme.v1.OutcomeBy
  */
@@ -874,15 +876,15 @@ export type OutcomeBy = Message<"mneme.v1.OutcomeBy"> & {
   dimension: string;
 
   /**
-   * Groups of at least three sessions with a known outcome, those that differ
-   * most from the others first, up to the limit.
+   * Groups of at least three sessions with a known outcome, up to the limit;
+   * those that differ most from the others come first.
    *
    * @generated from field: repeated mneme.v1.OutcomeGroup groups = 2;
    */
   groups: OutcomeGroup[];
 
   /**
-   * Groups of that size, also those beyond the limit.
+   * Groups of that size, including those beyond the limit.
    *
    * @generated from field: int64 group_count = 3;
    */
@@ -890,9 +892,10 @@ export type OutcomeBy = Message<"mneme.v1.OutcomeBy"> & {
 
   /**
    * Whether the outcome differs between the groups at all (chi-squared
-   * statistic, its distribution drawn with the same sizes; fixed seed), adjusted
-   * for all tests of outcomes in the analysis. 1 where it was not tested: for one group, and
-   * for labels, of which a session may have several.
+   * statistic, with its distribution drawn at random with the same group sizes
+   * and a fixed seed), adjusted for all tests of outcomes in the analysis. 1 if
+   * it was not tested: for a single group, and for labels, of which a session
+   * may have several.
    *
    * @generated from field: double q_value = 4;
    */
@@ -1005,22 +1008,22 @@ export type ErrorPattern = Message<"mneme.v1.ErrorPattern"> & {
   lastSeen?: Timestamp;
 
   /**
-   * Share of the tool's calls that failed so, 0 to 1; 0 outside tools.
+   * Share of the tool's calls that failed this way, 0 to 1; 0 outside tools.
    *
    * @generated from field: double rate = 7;
    */
   rate: number;
 
   /**
-   * The tools called just before it, not counting the call that failed: what
-   * makes it surely likelier first, then by how often; at most 5.
+   * The tools called just before it, not counting the call that failed: first
+   * those that are sure to make it more likely, then by frequency; at most 5.
    *
    * @generated from field: repeated mneme.v1.SequenceEffect preceding = 8;
    */
   preceding: SequenceEffect[];
 
   /**
-   * Occurrences, the newest first.
+   * Occurrences, newest first.
    *
    * @generated from field: repeated mneme.v1.ErrorExample examples = 9;
    */
@@ -1034,8 +1037,8 @@ export type ErrorPattern = Message<"mneme.v1.ErrorPattern"> & {
   outcome?: OutcomeSplit;
 
   /**
-   * What followed it in the sessions that succeeded all the same, the most
-   * frequent first; at most 5.
+   * What followed it in the sessions that succeeded anyway, most frequent
+   * first; at most 5.
    *
    * @generated from field: repeated mneme.v1.Recovery recoveries = 11;
    */
@@ -1056,14 +1059,14 @@ export const ErrorPatternSchema: GenMessage<ErrorPattern> = /*@__PURE__*/
  */
 export type ErrorPatterns = Message<"mneme.v1.ErrorPatterns"> & {
   /**
-   * The groups, the most frequent first.
+   * The groups, most frequent first.
    *
    * @generated from field: repeated mneme.v1.ErrorPattern patterns = 1;
    */
   patterns: ErrorPattern[];
 
   /**
-   * Groups found, also those beyond the limit.
+   * Groups found, including those beyond the limit.
    *
    * @generated from field: int64 pattern_count = 2;
    */
@@ -1105,7 +1108,7 @@ export type SequenceCount = Message<"mneme.v1.SequenceCount"> & {
   tools: string[];
 
   /**
-   * Occurrences, overlapping ones counted each.
+   * Occurrences, including overlapping ones.
    *
    * @generated from field: int64 count = 2;
    */
@@ -1119,7 +1122,7 @@ export type SequenceCount = Message<"mneme.v1.SequenceCount"> & {
   sessions: bigint;
 
   /**
-   * The same over the sessions with tool calls, 0 to 1.
+   * That number as a share of the sessions with tool calls, 0 to 1.
    *
    * @generated from field: double support = 4;
    */
@@ -1147,7 +1150,7 @@ export type ToolLoop = Message<"mneme.v1.ToolLoop"> & {
   tool: string;
 
   /**
-   * Its arguments, as they were, at most 300 characters.
+   * Its arguments as recorded, at most 300 characters.
    *
    * @generated from field: string arguments = 2;
    */
@@ -1168,7 +1171,7 @@ export type ToolLoop = Message<"mneme.v1.ToolLoop"> & {
   runs: bigint;
 
   /**
-   * Sessions with such a run, the newest first; at most 10.
+   * Sessions with such a run, newest first; at most 10.
    *
    * @generated from field: repeated string session_ids = 5;
    */
@@ -1183,7 +1186,7 @@ export const ToolLoopSchema: GenMessage<ToolLoop> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 19);
 
 /**
- * ToolUse is a tool and how it fares.
+ * ToolUse is a tool and how its calls went.
  *
  * @generated from message mneme.v1.ToolUse
  */
@@ -1240,9 +1243,9 @@ export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
   common: SequenceCount[];
 
   /**
-   * Sequences after which the next call fails more or less often than elsewhere,
-   * or an error outside tools follows: those that are sure first, the strongest
-   * at the top, then the others by q_value.
+   * Sequences after which the next call fails more or less often than
+   * elsewhere, or an error outside tools follows: first the sure ones,
+   * strongest first, then the others by q_value.
    *
    * @generated from field: repeated mneme.v1.SequenceEffect before_errors = 2;
    */
@@ -1265,14 +1268,14 @@ export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
   beforeFailure: SequenceEffect[];
 
   /**
-   * Tool calls a session, on average over the sessions with any.
+   * Tool calls per session, averaged over the sessions with any.
    *
    * @generated from field: double average_length = 5;
    */
   averageLength: number;
 
   /**
-   * The same call repeated, the longest first.
+   * The same call repeated, longest run first.
    *
    * @generated from field: repeated mneme.v1.ToolLoop loops = 6;
    */
@@ -1286,7 +1289,7 @@ export type ToolSequences = Message<"mneme.v1.ToolSequences"> & {
   sequenceCount: bigint;
 
   /**
-   * The tools, the most called first.
+   * The tools, most called first.
    *
    * @generated from field: repeated mneme.v1.ToolUse tools = 8;
    */
@@ -1307,7 +1310,7 @@ export const ToolSequencesSchema: GenMessage<ToolSequences> = /*@__PURE__*/
  */
 export type CostShare = Message<"mneme.v1.CostShare"> & {
   /**
-   * What of: a model, a label, a tool, an agent; empty: not said.
+   * What it was spent on: a model, label, tool or agent; empty if not recorded.
    *
    * @generated from field: string key = 1;
    */
@@ -1364,7 +1367,7 @@ export const CostShareSchema: GenMessage<CostShare> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 22);
 
 /**
- * CostPoint is the cost of a span of time.
+ * CostPoint is the cost in a time span.
  *
  * @generated from message mneme.v1.CostPoint
  */
@@ -1461,7 +1464,7 @@ export const CostlyOperationSchema: GenMessage<CostlyOperation> = /*@__PURE__*/
  */
 export type TrendTest = Message<"mneme.v1.TrendTest"> & {
   /**
-   * Where it is going: better or worse as the measure is meant. STABLE when
+   * The direction: better or worse, depending on the measure. STABLE when
    * q_value is above 0.05, when the slope's interval includes 0, or when the
    * change over the range is less than 5 % of the measure's mean (of a rate: of
    * its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
@@ -1471,14 +1474,14 @@ export type TrendTest = Message<"mneme.v1.TrendTest"> & {
   trend: Trend;
 
   /**
-   * Theil-Sen slope a day, in the measure's unit.
+   * Theil-Sen slope per day, in the measure's unit.
    *
    * @generated from field: double slope_per_day = 2;
    */
   slopePerDay: number;
 
   /**
-   * Of the slope.
+   * The interval of the slope.
    *
    * @generated from field: mneme.v1.Interval slope_interval = 3;
    */
@@ -1499,7 +1502,7 @@ export type TrendTest = Message<"mneme.v1.TrendTest"> & {
   points: bigint;
 
   /**
-   * What the slope makes of the whole range, in the measure's unit.
+   * The slope times the whole range, in the measure's unit.
    *
    * @generated from field: double change = 6;
    */
@@ -1527,7 +1530,7 @@ export const TrendTestSchema: GenMessage<TrendTest> = /*@__PURE__*/
  */
 export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
   /**
-   * All cost, in US dollars.
+   * Total cost, in US dollars.
    *
    * @generated from field: double total_cost_usd = 1;
    */
@@ -1535,7 +1538,7 @@ export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
 
   /**
    * The part that was computed from tokens and the server's price table
-   * (MNEME_MODEL_PRICES), because the events carried no cost.
+   * (MNEME_MODEL_PRICES), because the events had no cost.
    *
    * @generated from field: double estimated_cost_usd = 2;
    */
@@ -1563,28 +1566,28 @@ export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
   totalOutputTokens: bigint;
 
   /**
-   * By model, the dearest first.
+   * By model, most expensive first.
    *
    * @generated from field: repeated mneme.v1.CostShare by_model = 6;
    */
   byModel: CostShare[];
 
   /**
-   * By the session's labels, the dearest first.
+   * By the session's labels, most expensive first.
    *
    * @generated from field: repeated mneme.v1.CostShare by_tag = 7;
    */
   byTag: CostShare[];
 
   /**
-   * By tool (the event's name), the dearest first.
+   * By tool (the event's name), most expensive first.
    *
    * @generated from field: repeated mneme.v1.CostShare by_tool = 8;
    */
   byTool: CostShare[];
 
   /**
-   * By agent, the dearest first.
+   * By agent, most expensive first.
    *
    * @generated from field: repeated mneme.v1.CostShare by_agent = 9;
    */
@@ -1626,8 +1629,8 @@ export type CostAnalysis = Message<"mneme.v1.CostAnalysis"> & {
   bucketSeconds: bigint;
 
   /**
-   * Sessions whose cost is known: they carry a cost, or tokens of models with a
-   * price. What others cost is not known, so they are no cheap ones.
+   * Sessions whose cost is known: they have a cost, or tokens of models with a
+   * price. The others' cost is unknown, not low.
    *
    * @generated from field: int64 costed_sessions = 15;
    */
@@ -1642,7 +1645,7 @@ export const CostAnalysisSchema: GenMessage<CostAnalysis> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 26);
 
 /**
- * PerformancePoint is the performance in a span of time.
+ * PerformancePoint is the performance in a time span.
  *
  * @generated from message mneme.v1.PerformancePoint
  */
@@ -1669,7 +1672,7 @@ export type PerformancePoint = Message<"mneme.v1.PerformancePoint"> & {
   successRate?: number;
 
   /**
-   * Errors a session.
+   * Errors per session.
    *
    * @generated from field: double errors_per_session = 4;
    */
@@ -1690,15 +1693,16 @@ export type PerformancePoint = Message<"mneme.v1.PerformancePoint"> & {
   latencyP95Ms?: number;
 
   /**
-   * Sessions an hour, over the part of the span between the first and the last
-   * event looked at, but at least over half of it; over all of the only span.
+   * Sessions per hour, over the part of the span between the first and the last
+   * event looked at, but at least half of it; if there is only one span, over
+   * all of it.
    *
    * @generated from field: double sessions_per_hour = 7;
    */
   sessionsPerHour: number;
 
   /**
-   * Mean of the same durations.
+   * Mean of those durations.
    *
    * @generated from field: optional double latency_mean_ms = 8;
    */
@@ -1740,14 +1744,14 @@ export type PerformanceTrends = Message<"mneme.v1.PerformanceTrends"> & {
   latency?: TrendTest;
 
   /**
-   * Sessions an hour; rising is better.
+   * Sessions per hour; rising is better.
    *
    * @generated from field: mneme.v1.TrendTest throughput = 4;
    */
   throughput?: TrendTest;
 
   /**
-   * Errors a session; falling is better.
+   * Errors per session; falling is better.
    *
    * @generated from field: mneme.v1.TrendTest error_rate = 5;
    */
@@ -1810,7 +1814,8 @@ export type Comparison = Message<"mneme.v1.Comparison"> & {
   difference: number;
 
   /**
-   * Of the difference (bootstrap, with a fixed seed; Welch's for large samples).
+   * The interval of the difference (bootstrap, with a fixed seed; Welch's for
+   * large samples).
    *
    * @generated from field: mneme.v1.Interval difference_interval = 5;
    */
@@ -1832,9 +1837,9 @@ export type Comparison = Message<"mneme.v1.Comparison"> & {
   qValue: number;
 
   /**
-   * Whether recent sessions are better, as the measure is meant: STABLE when no
-   * difference was shown (`differs` is false); UNSPECIFIED with too few sessions,
-   * or for a measure that is neither good nor bad.
+   * Whether recent sessions are better or worse in this measure: STABLE when no
+   * difference was shown (`differs` is false); UNSPECIFIED with too few
+   * sessions, or for a measure that is neither good nor bad.
    *
    * @generated from field: mneme.v1.Trend trend = 8;
    */
@@ -1856,7 +1861,7 @@ export type Comparison = Message<"mneme.v1.Comparison"> & {
 
   /**
    * Whether a difference was shown: q_value is up to 0.05, Cliff's delta at
-   * least 0.147 (of the success rate 0.02), the interval leaves out 0, and the
+   * least 0.147 (for the success rate 0.02), the interval excludes 0, and the
    * means differ in the same direction by at least 1 %.
    *
    * @generated from field: bool differs = 11;
@@ -1872,7 +1877,7 @@ export const ComparisonSchema: GenMessage<Comparison> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 29);
 
 /**
- * ErrorChange is an error that sessions on one side have, and on the other not.
+ * ErrorChange is an error that occurs in sessions on only one side.
  *
  * @generated from message mneme.v1.ErrorChange
  */
@@ -1900,7 +1905,7 @@ export type ErrorChange = Message<"mneme.v1.ErrorChange"> & {
 
   /**
    * Fisher's exact test over the sessions, two-sided, adjusted for all tests of
-   * the analysis: how easily chance alone makes it absent on the other side.
+   * the analysis: how likely it is absent on the other side by chance alone.
    *
    * @generated from field: double q_value = 4;
    */
@@ -1942,21 +1947,21 @@ export type SessionComparison = Message<"mneme.v1.SessionComparison"> & {
   splitTime?: Timestamp;
 
   /**
-   * Measure by measure, the surest difference first.
+   * Measure by measure, surest difference first.
    *
    * @generated from field: repeated mneme.v1.Comparison comparisons = 4;
    */
   comparisons: Comparison[];
 
   /**
-   * Errors that only the recent sessions have, the most frequent first.
+   * Errors that only the recent sessions have, most frequent first.
    *
    * @generated from field: repeated mneme.v1.ErrorChange new_errors = 5;
    */
   newErrors: ErrorChange[];
 
   /**
-   * Errors that only the earlier sessions had, the most frequent first.
+   * Errors that only the earlier sessions had, most frequent first.
    *
    * @generated from field: repeated mneme.v1.ErrorChange gone_errors = 6;
    */
@@ -2007,7 +2012,7 @@ export enum Analysis {
   TOOL_SEQUENCES = 2,
 
   /**
-   * What was spent, on what, and whether it rises.
+   * What was spent, on what, and whether it is rising.
    *
    * @generated from enum value: ANALYSIS_COST_ANALYSIS = 3;
    */
@@ -2035,7 +2040,7 @@ export const AnalysisSchema: GenEnum<Analysis> = /*@__PURE__*/
   enumDesc(file_mneme_v1_reflect_service, 0);
 
 /**
- * Trend is where a series is going.
+ * Trend is the direction of a series.
  *
  * @generated from enum mneme.v1.Trend
  */
@@ -2048,22 +2053,21 @@ export enum Trend {
   UNSPECIFIED = 0,
 
   /**
-   * It gets better.
+   * It is getting better.
    *
    * @generated from enum value: TREND_IMPROVING = 1;
    */
   IMPROVING = 1,
 
   /**
-   * No change that the test can tell from chance, or one that is too small to
-   * be worth telling.
+   * No change that the test can tell from chance, or one too small to matter.
    *
    * @generated from enum value: TREND_STABLE = 2;
    */
   STABLE = 2,
 
   /**
-   * It gets worse.
+   * It is getting worse.
    *
    * @generated from enum value: TREND_DEGRADING = 3;
    */
@@ -2097,8 +2101,8 @@ export enum Baseline {
   ALL_CALLS = 1,
 
   /**
-   * The other calls of the tool that failed, which leaves out that the
-   * sequence leads to the tool.
+   * The other calls of the tool that failed, which ignores that the sequence
+   * leads to the tool.
    *
    * @generated from enum value: BASELINE_SAME_TOOL = 2;
    */
@@ -2118,7 +2122,8 @@ export const BaselineSchema: GenEnum<Baseline> = /*@__PURE__*/
  */
 export enum Bucket {
   /**
-   * By the range: the shortest that makes at most 100 spans, or several weeks.
+   * Depends on the range: the shortest that makes at most 100 spans, or several
+   * weeks.
    *
    * @generated from enum value: BUCKET_UNSPECIFIED = 0;
    */
@@ -2154,8 +2159,8 @@ export const BucketSchema: GenEnum<Bucket> = /*@__PURE__*/
 
 /**
  * ReflectService analyses what was recorded. Every analysis reads all events in
- * range, and says so when it had to stop at a cap. docs/reflect.md tells how each
- * figure is computed.
+ * range, and says so when it had to stop at a cap. docs/reflect.md says how
+ * each figure is computed.
  *
  * Tests are two-sided, and their p-values are adjusted for all tests of the
  * same kind in the analysis (Benjamini-Hochberg): of the findings with a q-value
@@ -2168,8 +2173,8 @@ export const BucketSchema: GenEnum<Bucket> = /*@__PURE__*/
  */
 export const ReflectService: GenService<{
   /**
-   * Runs one analysis and answers with its typed result, and with the same
-   * findings as insights in words.
+   * Runs one analysis and returns its typed result, and the same findings in
+   * words, as insights.
    *
    * A session's outcome is taken from its metadata where that says so: "reward"
    * (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
@@ -2178,7 +2183,7 @@ export const ReflectService: GenService<{
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
-   * analysis; RESOURCE_EXHAUSTED when too many analyses run at once.
+   * analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
    *
    * @generated from rpc mneme.v1.ReflectService.Reflect
    */

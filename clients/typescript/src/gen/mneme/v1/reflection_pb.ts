@@ -102,14 +102,14 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
   tags: string[];
 
   /**
-   * Ids of whatever it is about; Mneme does not look into them.
+   * Ids of whatever it is about; Mneme does not interpret them.
    *
    * @generated from field: repeated string related_entity_ids = 12;
    */
   relatedEntityIds: string[];
 
   /**
-   * Reflections that the agent was shown before the attempt; the metrics of
+   * Reflections the agent was shown before the attempt; the metrics in
    * SummarizeReflections count their reuse.
    *
    * @generated from field: repeated string applied_reflection_ids = 13;
@@ -162,8 +162,8 @@ export type StoreReflectionRequest = Message<"mneme.v1.StoreReflectionRequest"> 
   taskDescription: string;
 
   /**
-   * Which attempt it was; 0: counted, as one more than the session's reflections
-   * on the same task (equal but for case and white space).
+   * Which attempt it was; if 0, it is one more than the number of the session's
+   * reflections on the same task (ignoring case and white space).
    * 0 to 1,000,000.
    *
    * @generated from field: int32 attempt_number = 4;
@@ -264,8 +264,8 @@ export type StoreReflectionResponse = Message<"mneme.v1.StoreReflectionResponse"
   reflection?: Reflection;
 
   /**
-   * Reflections that left because their session or project had more than the
-   * server's limits (MNEME_REFLECTIONS_PER_SESSION and _PER_PROJECT).
+   * Reflections removed because their session or project exceeded the server's
+   * limits (MNEME_REFLECTIONS_PER_SESSION and _PER_PROJECT).
    *
    * @generated from field: int32 pruned_count = 2;
    */
@@ -280,8 +280,8 @@ export const StoreReflectionResponseSchema: GenMessage<StoreReflectionResponse> 
   messageDesc(file_mneme_v1_reflection, 2);
 
 /**
- * ReflectionFilter picks reflections. Fields left empty do not filter; given
- * ones must all match.
+ * ReflectionFilter picks reflections. Empty fields do not filter; given ones
+ * must all match.
  *
  * @generated from message mneme.v1.ReflectionFilter
  */
@@ -348,7 +348,7 @@ export type ListReflectionsRequest = Message<"mneme.v1.ListReflectionsRequest"> 
   filter?: ReflectionFilter;
 
   /**
-   * Items a page.
+   * Items per page.
    * 1 to 1,000. Default: 50.
    *
    * @generated from field: int32 page_size = 2;
@@ -356,7 +356,7 @@ export type ListReflectionsRequest = Message<"mneme.v1.ListReflectionsRequest"> 
   pageSize: number;
 
   /**
-   * The next page's token, as the page before gave it.
+   * The token from the previous page; empty for the first.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 3;
@@ -378,7 +378,7 @@ export const ListReflectionsRequestSchema: GenMessage<ListReflectionsRequest> = 
  */
 export type ListReflectionsResponse = Message<"mneme.v1.ListReflectionsResponse"> & {
   /**
-   * The newest first.
+   * Newest first.
    *
    * @generated from field: repeated mneme.v1.Reflection reflections = 1;
    */
@@ -435,7 +435,7 @@ export type SearchReflectionsRequest = Message<"mneme.v1.SearchReflectionsReques
   filter?: ReflectionFilter;
 
   /**
-   * Reflections at most.
+   * Maximum number of reflections.
    * 1 to 100. Default: 5.
    *
    * @generated from field: int32 limit = 3;
@@ -472,7 +472,7 @@ export type FoundReflection = Message<"mneme.v1.FoundReflection"> & {
   reflection?: Reflection;
 
   /**
-   * The rank's basis, 0 to 1, as in RecallResult.
+   * What it is ranked by, 0 to 1, as in RecallResult.
    *
    * @generated from field: double score = 2;
    */
@@ -500,7 +500,7 @@ export const FoundReflectionSchema: GenMessage<FoundReflection> = /*@__PURE__*/
  */
 export type SearchReflectionsResponse = Message<"mneme.v1.SearchReflectionsResponse"> & {
   /**
-   * The best first.
+   * Best first.
    *
    * @generated from field: repeated mneme.v1.FoundReflection results = 1;
    */
@@ -514,15 +514,15 @@ export type SearchReflectionsResponse = Message<"mneme.v1.SearchReflectionsRespo
   prompt: string;
 
   /**
-   * Reflections that the filter lets through: all of them were searched.
+   * Reflections that pass the filter; all of them were searched.
    *
    * @generated from field: int64 searched_count = 3;
    */
   searchedCount: bigint;
 
   /**
-   * True when the embedding backend did not answer soon: the words of the task
-   * alone decided.
+   * True when the embedding backend was too slow to answer: only the task's
+   * words counted.
    *
    * @generated from field: bool words_only = 4;
    */
@@ -559,7 +559,7 @@ export type SummarizeReflectionsRequest = Message<"mneme.v1.SummarizeReflections
   sessionId: string;
 
   /**
-   * Groups of failures and of strategies at most.
+   * Maximum number of groups of failures, and of strategies.
    * 1 to 50. Default: 5.
    *
    * @generated from field: int32 limit = 3;
@@ -588,21 +588,21 @@ export type Theme = Message<"mneme.v1.Theme"> & {
   text: string;
 
   /**
-   * Sayings in the group.
+   * Statements in the group.
    *
    * @generated from field: int32 count = 2;
    */
   count: number;
 
   /**
-   * The reflections that say so, the newest first; at most 20.
+   * The reflections that say it, newest first; at most 20.
    *
    * @generated from field: repeated string reflection_ids = 3;
    */
   reflectionIds: string[];
 
   /**
-   * The other wordings, the most frequent first; at most 5.
+   * The other wordings, most frequent first; at most 5.
    *
    * @generated from field: repeated string variants = 4;
    */
@@ -617,14 +617,14 @@ export const ThemeSchema: GenMessage<Theme> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflection, 10);
 
 /**
- * ReflectionMetrics says what the reflections were good for. Searches and hits
- * are counted since the tenant's beginning, whatever the request's filter.
+ * ReflectionMetrics says how useful the reflections were. Searches and hits are
+ * counted since the tenant was created, whatever the request's filter.
  *
  * @generated from message mneme.v1.ReflectionMetrics
  */
 export type ReflectionMetrics = Message<"mneme.v1.ReflectionMetrics"> & {
   /**
-   * Reflections stored, pruned ones too.
+   * Reflections stored, including pruned ones.
    *
    * @generated from field: int64 store_count = 1;
    */
@@ -646,15 +646,15 @@ export type ReflectionMetrics = Message<"mneme.v1.ReflectionMetrics"> & {
   hitRate?: number;
 
   /**
-   * Success rate of attempts that were shown reflections, less that of those
-   * that were not; unset while either group is empty.
+   * Success rate of attempts that were shown reflections, minus that of
+   * attempts that were not; unset while either group is empty.
    *
    * @generated from field: optional double outcome_improvement_rate = 4;
    */
   outcomeImprovementRate?: number;
 
   /**
-   * Attempts that were shown a reflection of another session.
+   * Attempts that were shown a reflection from another session.
    *
    * @generated from field: int64 cross_session_reuse = 5;
    */
@@ -689,14 +689,14 @@ export type SummarizeReflectionsResponse = Message<"mneme.v1.SummarizeReflection
   successRate: number;
 
   /**
-   * What most often did not work in attempts that were no success.
+   * What most often did not work in unsuccessful attempts.
    *
    * @generated from field: repeated mneme.v1.Theme common_failures = 3;
    */
   commonFailures: Theme[];
 
   /**
-   * What most often worked in attempts that were a success.
+   * What most often worked in successful attempts.
    *
    * @generated from field: repeated mneme.v1.Theme effective_strategies = 4;
    */
@@ -710,7 +710,7 @@ export type SummarizeReflectionsResponse = Message<"mneme.v1.SummarizeReflection
   recentLessons: Reflection[];
 
   /**
-   * What the reflections were good for.
+   * How useful the reflections were.
    *
    * @generated from field: mneme.v1.ReflectionMetrics metrics = 6;
    */
@@ -731,8 +731,8 @@ export const SummarizeReflectionsResponseSchema: GenMessage<SummarizeReflections
  */
 export enum Outcome {
   /**
-   * In a request: required where it is asked for, else no filter. In a
-   * session: not known, because it has not ended.
+   * In a request: not allowed where an outcome is required; no filter
+   * elsewhere. In a session: not known, because it has not ended.
    *
    * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
    */
