@@ -677,7 +677,7 @@ def test_the_place_of_a_bad_event_in_its_batch_is_named_and_nothing_is_recorded(
 
 def test_all_bad_fields_of_a_request_are_named_at_once(world: World) -> None:
     with refused() as failure:
-        record(world.api, event("", "", 0, cost_usd=-1), event("fine", "x" * 201))
+        record(world.api, event("", "", "", cost_usd=-1), event("fine", "x" * 201))
     assert failure.fields.keys() == {
         "events[0].session_id", "events[0].event_type", "events[0].cost_usd",
         "events[1].session_id",

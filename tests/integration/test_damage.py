@@ -252,7 +252,7 @@ def test_a_full_queue_refuses_with_a_delay_and_works_again_when_it_has_drained(
             stream(api, [event("words", id="d")])
         assert (failure.reason, failure.metadata["recorded"]) == ("QUEUE_FULL", "0")
         # What needs no embedding, or has it already, is taken.
-        record(api, event("", kind=6, id="e"), event("quiet", id="f", searchable=False))
+        record(api, event("", kind="llm_call", id="e"), event("quiet", id="f", searchable=False))
         saved = lesson(api, "Rule", "about queues")
         assert search_lessons(api, "queues") == [saved.id]
         assert recall(api, "words").pending_count == 20
@@ -362,7 +362,7 @@ def _until_full(api: Api) -> Iterator[str]:
         for number in range(2_000):
             event_id = f"{size}-{number}"
             try:
-                record(api, event("", kind=10, id=event_id, payload={"x": "y" * size}))
+                record(api, event("", kind="custom", id=event_id, payload={"x": "y" * size}))
             except grpc.RpcError:
                 break
             yield event_id
@@ -373,8 +373,8 @@ def _until_full(api: Api) -> Iterator[str]:
 def _writes(api: Api) -> list[Callable[[], Any]]:
     large = "y" * 60_000
     return [
-        lambda: record(api, event("", kind=10, payload={"x": large})),
-        lambda: stream(api, [event("", kind=10, payload={"x": large})]),
+        lambda: record(api, event("", kind="custom", payload={"x": large})),
+        lambda: stream(api, [event("", kind="custom", payload={"x": large})]),
         lambda: lesson(api, "title", large),
     ]
 

@@ -140,7 +140,7 @@ def test_pages_of_lessons_and_agents_visit_each_once(api: Api) -> None:
 def test_a_page_of_large_events_reaches_the_caller(api: Api) -> None:
     large = "x" * 900_000
     for n in range(20):
-        record(api, event("", kind=10, id=f"{n:02}", at=n, payload={"large": large}))
+        record(api, event("", kind="custom", id=f"{n:02}", at=n, payload={"large": large}))
     found = all_pages(api.events.ListEvents, events_pb.ListEventsRequest(), "events")
     assert ids(found) == [f"{n:02}" for n in range(20)]
 

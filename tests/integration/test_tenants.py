@@ -211,7 +211,7 @@ def test_statistics_count_what_the_tenant_holds(server: LocalServer) -> None:
     empty = stats(api)
     assert (empty.event_count, empty.memory_count, empty.vector_count) == (0, 0, 0)
     record(api, event("one", "s1", agent_id="a"), event("two", "s1", agent_id="b"), wait=True)
-    record(api, event("", "s2", kind=6), event("one", "s2"), wait=True)
+    record(api, event("", "s2", kind="llm_call"), event("one", "s2"), wait=True)
     lesson(api, "kept")
     gone = lesson(api, "archived")
     from mneme.v1 import learn_service_pb2 as learn_pb

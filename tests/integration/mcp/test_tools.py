@@ -275,7 +275,7 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("memory_query", {"query": "q", "token_budget": 10}, "greater than or equal to 50"),
     ("agentlens_session_start", {"sessionId": "s" * 201}, "agentlens_session_start: sessionId:"),
     ("agentlens_session_end", {"sessionId": "missing"}, "agentlens_session_start"),
-    ("agentlens_log_event", {"sessionId": "s", "eventType": "dream"}, "'tool_call'"),
+    ("agentlens_log_event", {"sessionId": "s", "eventType": "no type!"}, "eventType: does not"),
     ("agentlens_query_events", {"limit": -1}, "limit"),
 ]  # fmt: skip
 
