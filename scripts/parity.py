@@ -1,7 +1,8 @@
 """Write docs/parity.md: for every RPC, how each client reaches it.
 
 The methods follow from the schemas and the commands from their code; tests/contract/parity.toml
-names what reaches an RPC over MCP. Tests hold all of it against the clients.
+names what reaches an RPC over MCP; one that it does not name has no tool. Tests hold all of it
+against the clients.
 
 Usage: python scripts/parity.py [--check]
 """
@@ -23,6 +24,8 @@ from pages import ROOT, write_or_check
 SOURCE = ROOT / "tests/contract/parity.toml"
 PAGE = ROOT / "docs/parity.md"
 TYPESCRIPT = ROOT / "clients/typescript/src/gen/calls.ts"
+
+NO_TOOL = "no tool calls it"
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEAD = """\
@@ -59,21 +62,31 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    """The table.
+    """The table: every RPC, in the order of the schemas."""
+    told = _told()
+    for service, method in _known():
+        yield _row(service, method, told.get(service, {}).get(method, {}))
 
-    Raises:
-        SystemExit: an RPC is missing from the source, or one there does not exist.
-    """
-    told: Mapping[str, Mapping[str, Any]] = tomllib.loads(SOURCE.read_text())
-    known = {(rpc.service.rpartition(".")[2], rpc.method) for rpc in RPCS}
-    named = {(service, method) for service, methods in told.items() for method in methods}
-    if known != named:
-        missing = ", ".join(".".join(one) for one in sorted(known - named)) or "none"
-        extra = ", ".join(".".join(one) for one in sorted(named - known)) or "none"
-        sys.exit(f"{SOURCE.relative_to(ROOT)}: missing RPCs: {missing}; unknown ones: {extra}")
-    for service, methods in told.items():
+
+def faults() -> list[str]:
+    """What is wrong in the source: RPCs that do not exist, tools and a reason for having none."""
+    known = set(_known())
+    found = []
+    for service, methods in _told().items():
         for method, said in methods.items():
-            yield _row(service, method, said)
+            if (service, method) not in known:
+                found.append(f"{service}.{method}: there is no such RPC")
+            elif bool(said.get("mcp")) == bool(said.get("no_mcp")):
+                found.append(f"{service}.{method}: give either mcp or no_mcp")
+    return [f"{SOURCE.relative_to(ROOT)}: {fault}" for fault in found]
+
+
+def _told() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    return tomllib.loads(SOURCE.read_text())
+
+
+def _known() -> list[tuple[str, str]]:
+    return [(rpc.service.rpartition(".")[2], rpc.method) for rpc in RPCS]
 
 
 def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
@@ -104,10 +117,7 @@ def _commands(service: str, method: str, python: tuple[str, ...]) -> tuple[str, 
 
 
 def _mcp(said: Mapping[str, Any]) -> tuple[str, ...] | str:
-    names, reason = said.get("mcp"), said.get("no_mcp")
-    if bool(names) == bool(reason):
-        sys.exit(f"{SOURCE.relative_to(ROOT)}: give either mcp or no_mcp: {dict(said)}")
-    return tuple(names) if names else str(reason)
+    return tuple(said.get("mcp", ())) or str(said.get("no_mcp", NO_TOOL))
 
 
 def page() -> str:
@@ -131,4 +141,4 @@ def _code(names: tuple[str, ...] | str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(write_or_check({PAGE: page()}))
+    sys.exit("\n".join(faults()) or write_or_check({PAGE: page()}))

@@ -188,7 +188,9 @@ VALID: dict[str, Callable[[World], Message]] = {
 
 
 def test_every_rpc_is_covered() -> None:
-    assert VALID.keys() == METHODS.keys()
+    missing, unknown = METHODS.keys() - VALID.keys(), VALID.keys() - METHODS.keys()
+    assert not missing, f"add a valid request of {sorted(missing)} to VALID in {__file__}"
+    assert not unknown, f"VALID in {__file__} has requests of no RPC: {sorted(unknown)}"
 
 
 every_rpc = pytest.mark.parametrize("rpc", sorted(METHODS))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from commands import client_methods as called_on_clients
 from commands import commands_by_method
-from parity import TYPESCRIPT, Row, rows
+from parity import TYPESCRIPT, Row, faults, rows
 
 ROOT = Path(__file__).parents[2]
 ROWS = list(rows())
@@ -35,6 +35,10 @@ def methods_of(chosen: Iterable[Row]) -> set[str]:
 
 def identifier(row: Row) -> str:
     return f"{row.service}.{row.method}"
+
+
+def test_the_source_of_the_table_names_rpcs_that_exist_each_with_tools_or_a_reason() -> None:
+    assert faults() == []
 
 
 @pytest.mark.parametrize("row", ROWS, ids=identifier)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-import pkgutil
 import random
 import threading
 import time
@@ -12,11 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import grpc
-import mneme.v1
 from google.protobuf import text_format
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
@@ -24,6 +21,7 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from support.api import Api
+from support.descriptors import services
 from support.server import ADMIN_KEY, Keys
 
 from fuzzing.making import Maker, Pool, smaller
@@ -51,17 +49,7 @@ _SLOW = frozenset({"Backup", "CreateTenant", "DeleteTenant", "WatchEvents"})
 
 def methods() -> Sequence[MethodDescriptor]:
     """Return every method of every service that the package has, whatever it will have."""
-    modules = (
-        import_module(f"mneme.v1.{module.name}")
-        for module in pkgutil.iter_modules(mneme.v1.__path__)
-        if module.name.endswith("_service_pb2")
-    )
-    return [
-        method
-        for module in modules
-        for service in module.DESCRIPTOR.services_by_name.values()
-        for method in service.methods
-    ]
+    return [method for service in services() for method in service.methods]
 
 
 @dataclass(slots=True)

@@ -15,29 +15,11 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from mneme.v1 import (
-    admin_service_pb2,
-    context_service_pb2,
-    event_service_pb2,
-    learn_service_pb2,
-    recall_service_pb2,
-    reflect_service_pb2,
-)
+from support.descriptors import services
 from support.server import ADMIN_KEY, REPOSITORY, local_server
 
-FILES = (
-    admin_service_pb2,
-    context_service_pb2,
-    event_service_pb2,
-    learn_service_pb2,
-    recall_service_pb2,
-    reflect_service_pb2,
-)
 METHODS: dict[str, MethodDescriptor] = {
-    f"{service.name}.{method.name}": method
-    for file in FILES
-    for service in file.DESCRIPTOR.services_by_name.values()
-    for method in service.methods
+    f"{service.name}.{method.name}": method for service in services() for method in service.methods
 }
 EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
 EMPTY = {"AdminService.DeleteTenant"}
@@ -95,7 +77,9 @@ def answer(channel: grpc.Channel, name: str, requests: list[Message]) -> Message
 
 
 def test_every_rpc_has_an_example() -> None:
-    assert set(EXAMPLES) == set(METHODS)
+    missing, unknown = set(METHODS) - set(EXAMPLES), set(EXAMPLES) - set(METHODS)
+    assert not missing, f"write an example of {sorted(missing)} into scripts/api_examples.json"
+    assert not unknown, f"scripts/api_examples.json has examples of no RPC: {sorted(unknown)}"
 
 
 def masked(value: Any, field: str = "") -> Any:
@@ -135,6 +119,7 @@ def test_the_examples_run_in_their_order_and_are_answered_as_before(channel: grp
     if os.environ.get("MNEME_TEST_WRITE_ANSWERS"):
         ANSWERS.write_text(json.dumps(answers, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
     kept = json.loads(ANSWERS.read_text())
-    assert set(kept) == set(answers)
+    again = "if it is meant: MNEME_TEST_WRITE_ANSWERS=1 writes tests/fixtures/api_answers.json anew"
+    assert set(kept) == set(answers), again
     for name, said in answers.items():
-        assert said == kept[name], name
+        assert said == kept[name], f"{name} is answered in another way; {again}"

@@ -5,42 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import grpc
+from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
-from mneme.v1 import (
-    admin_service_pb2,
-    admin_service_pb2_grpc,
-    context_service_pb2,
-    context_service_pb2_grpc,
-    event_service_pb2,
-    event_service_pb2_grpc,
-    learn_service_pb2,
-    learn_service_pb2_grpc,
-    recall_service_pb2,
-    recall_service_pb2_grpc,
-    reflect_service_pb2,
-    reflect_service_pb2_grpc,
-)
 
-SERVICES = tuple(
-    service
-    for module in (
-        event_service_pb2,
-        recall_service_pb2,
-        learn_service_pb2,
-        context_service_pb2,
-        reflect_service_pb2,
-        admin_service_pb2,
-    )
-    for service in module.DESCRIPTOR.services_by_name.values()
-)
+from support.descriptors import services
+
 METHODS = {
     f"{service.full_name}/{method.name}": method
-    for service in SERVICES
+    for service in services()
     for method in service.methods
 }
 """Every RPC by its full name, "mneme.v1.EventService/GetSession"."""
@@ -134,12 +112,14 @@ class Api:
             ],
         )
         self.channel = grpc.intercept_channel(self._plain, _Authorized(secret))
-        self.events = event_service_pb2_grpc.EventServiceStub(self.channel)
-        self.recall = recall_service_pb2_grpc.RecallServiceStub(self.channel)
-        self.learn = learn_service_pb2_grpc.LearnServiceStub(self.channel)
-        self.context = context_service_pb2_grpc.ContextServiceStub(self.channel)
-        self.reflect = reflect_service_pb2_grpc.ReflectServiceStub(self.channel)
-        self.admin = admin_service_pb2_grpc.AdminServiceStub(self.channel)
+        stubs = {service.name: _stub(service, self.channel) for service in services()}
+        self.events = stubs.pop("EventService")
+        for name, stub in stubs.items():
+            setattr(self, name.removesuffix("Service").lower(), stub)
+
+    def __getattr__(self, name: str) -> Any:
+        """What `setattr` gave it: the stub of a service, `learn` of the LearnService."""
+        raise AttributeError(f"there is no service of the name {name}")
 
     def call(self, rpc: str, request: Message | bytes) -> list[Message]:
         """Call any RPC by its full name with one message, given as such or as raw bytes.
@@ -167,6 +147,11 @@ class Api:
     def close(self) -> None:
         """Close the connection."""
         self._plain.close()
+
+
+def _stub(service: ServiceDescriptor, channel: grpc.Channel) -> Any:
+    module = service.file.name.removesuffix(".proto").replace("/", ".")
+    return getattr(import_module(f"{module}_pb2_grpc"), f"{service.name}Stub")(channel)
 
 
 class _Authorized(

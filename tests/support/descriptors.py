@@ -1,18 +1,31 @@
-"""What the API's descriptors say of requests: their fields, and the limits of each."""
+"""What the API's descriptors say: its services, the fields of requests, the limits of each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pkgutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
+import mneme.v1
 from buf.validate import validate_pb2
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 
 _LEAVES = frozenset(
     {"google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.Struct"}
 )
+
+
+def services() -> Sequence[ServiceDescriptor]:
+    """Return every service that the package has, so that no test has to be told of a new one."""
+    return [
+        service
+        for module in pkgutil.iter_modules(mneme.v1.__path__)
+        if module.name.endswith("_service_pb2")
+        for service in import_module(f"mneme.v1.{module.name}").DESCRIPTOR.services_by_name.values()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,28 +11,8 @@ import pytest
 from google.protobuf import descriptor_pool
 from mneme import AsyncMnemeClient, MnemeClient
 from mneme._generated.services import RPCS
-from mneme.v1 import (
-    admin_service_pb2,
-    context_service_pb2,
-    event_service_pb2,
-    learn_service_pb2,
-    recall_service_pb2,
-    reflect_service_pb2,
-)
+from support.descriptors import services
 from unit.client.scripted import EitherClient, ScriptedServer
-
-_SERVICES = [
-    service
-    for module in (
-        admin_service_pb2,
-        context_service_pb2,
-        event_service_pb2,
-        learn_service_pb2,
-        recall_service_pb2,
-        reflect_service_pb2,
-    )
-    for service in module.DESCRIPTOR.services_by_name.values()
-]
 
 
 def _public(cls: type) -> dict[str, Any]:
@@ -44,7 +24,7 @@ def _public(cls: type) -> dict[str, Any]:
 
 
 def test_every_rpc_of_the_schemas_has_a_method_on_both_clients() -> None:
-    described = {f"{s.full_name}/{m.name}" for s in _SERVICES for m in s.methods}
+    described = {f"{s.full_name}/{m.name}" for s in services() for m in s.methods}
     assert {f"{rpc.service}/{rpc.method}" for rpc in RPCS} == described
     for cls in (MnemeClient, AsyncMnemeClient):
         assert len(_public(cls)) >= len(described)

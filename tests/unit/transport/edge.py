@@ -17,14 +17,6 @@ from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped]
     RetryInfo,
 )
 from grpc_status import rpc_status  # type: ignore[import-untyped]
-from mneme.v1 import (
-    admin_service_pb2,
-    context_service_pb2,
-    event_service_pb2,
-    learn_service_pb2,
-    recall_service_pb2,
-    reflect_service_pb2,
-)
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys, NewKey
 from mneme_server.admin.store.catalog import Catalog
@@ -34,6 +26,7 @@ from mneme_server.transport.call import Call
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.server import GrpcServer, ServerOptions
 from mneme_server.transport.service import Service
+from support.descriptors import services
 from unit.admin.fakes import Folders
 
 OPTIONS = ServerOptions(
@@ -47,17 +40,7 @@ OPTIONS = ServerOptions(
     tls=None,
 )
 
-SERVICES: dict[str, ServiceDescriptor] = {
-    name: file.DESCRIPTOR.services_by_name[name]
-    for name, file in [
-        ("EventService", event_service_pb2),
-        ("RecallService", recall_service_pb2),
-        ("LearnService", learn_service_pb2),
-        ("ContextService", context_service_pb2),
-        ("ReflectService", reflect_service_pb2),
-        ("AdminService", admin_service_pb2),
-    ]
-}
+SERVICES: dict[str, ServiceDescriptor] = {service.name: service for service in services()}
 
 Behaviour = Callable[[Any, Call], Any]
 

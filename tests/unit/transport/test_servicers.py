@@ -6,6 +6,8 @@ gRPC's own test server calls them; the use cases behind them are the tests'.
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,10 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.admin.ports import ServerInfo
-from mneme_server.admin.service import AdminServicer
-from mneme_server.capabilities import tenant_schema
+from mneme_server.capabilities import NAMES, tenant_schema
 from mneme_server.common import errors
 from mneme_server.common.identity import ALL_SCOPES, Caller
-from mneme_server.context.service import ContextServicer
-from mneme_server.events.service import EventServicer
 from mneme_server.learn.kinds import LESSON
-from mneme_server.learn.service import LearnServicer
 from mneme_server.recall.search import Answer, RecallOutcome, RecallQuery
 from mneme_server.recall.service import RecallServicer
 from mneme_server.reflect.params import Bucket, CostAnalysisParams
@@ -93,39 +91,30 @@ def call(servicer: Any, method: MethodDescriptor, request: Message) -> tuple[Any
 
 def failing(service: str, error: BaseException) -> Any:
     """The servicer of a service whose use cases fail."""
-    broken: Any = Failing(error)
-    info = ServerInfo("1.2.3", "some-model", 384, 1_700_000_000_123_456)
-    return {
-        "AdminService": lambda: AdminServicer(
-            broken, broken, statistics=broken, backups=broken, server=info
-        ),
-        "ContextService": lambda: ContextServicer(
-            get_context=broken,
-            sleep=broken,
-            wake_up=broken,
-            search_sessions=broken,
-            get_timeline=broken,
-        ),
-        "EventService": lambda: EventServicer(
-            start_session=broken,
-            end_session=broken,
-            record_events=broken,
-            read=broken,
-            watch_events=broken,
-            verify_events=broken,
-            foreground=Foreground(),
-        ),
-        "LearnService": lambda: LearnServicer(broken, broken, broken),
-        "RecallService": lambda: RecallServicer(broken, tenant_schema().kinds.by_name),
-        "ReflectService": lambda: ReflectServicer(broken),
-    }[service]()
+    modules = (import_module(f"mneme_server.{name}.service") for name in NAMES)
+    (servicer,) = (found for one in modules if (found := getattr(one, f"{service}r", None)))
+    given = {
+        "server": ServerInfo("1.2.3", "some-model", 384, 1_700_000_000_123_456),
+        "foreground": Foreground(),
+        "kinds": tenant_schema().kinds.by_name,
+    }
+    return servicer(
+        **{name: given.get(name, Failing(error)) for name in signature(servicer).parameters}
+    )
+
+
+def example(method: MethodDescriptor) -> Message:
+    """The request that the reference shows."""
+    name = f"{method.containing_service.name}.{method.name}"
+    assert name in EXAMPLES, f"write an example of {name} into scripts/api_examples.json"
+    request: Message = GetMessageClass(method.input_type)()
+    return ParseDict(EXAMPLES[name], request)
 
 
 @pytest.mark.parametrize("method", UNARY, ids=lambda method: method.name)
 def test_what_a_use_case_raises_is_the_status_of_every_call(method: MethodDescriptor) -> None:
     service = method.containing_service.name
-    request = GetMessageClass(method.input_type)()
-    ParseDict(EXAMPLES[f"{service}.{method.name}"], request)
+    request = example(method)
     for error, code in (
         (errors.NotFound("there is none"), StatusCode.NOT_FOUND),
         (errors.Unavailable("not now", retry_after_s=1.0), StatusCode.UNAVAILABLE),
@@ -138,8 +127,7 @@ def test_what_a_use_case_raises_is_the_status_of_every_call(method: MethodDescri
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_bug_is_internal_and_says_nothing_of_itself(service: str) -> None:
     method = next(one for one in UNARY if one.containing_service.name == service)
-    request = GetMessageClass(method.input_type)()
-    ParseDict(EXAMPLES[f"{service}.{method.name}"], request)
+    request = example(method)
     with capture_logs() as logs:
         _, code, message = call(failing(service, KeyError("secret of the house")), method, request)
     assert code is StatusCode.INTERNAL
