@@ -94,7 +94,7 @@ async def context(call: Call, given: ContextArguments) -> Reply:
     if not (found.sessions or found.lessons or found.reflections):
         found.message = NOTHING
         filtered = given.user_id or given.agent_id or given.project or given.from_ or given.to
-        hint = " that passes the filters; try with fewer of them." if filtered else "."
+        hint = " that passes the filters; try fewer of them." if filtered else "."
         return Reply(NOTHING + hint, found)
     text = fit(answer["prompt"], given.token_budget, "raise tokenBudget or lower limit")
     return Reply(text, found, given.token_budget)
@@ -108,7 +108,7 @@ TOOLS = (
             "Gathers what past sessions, lessons and reflections say about a topic: each session "
             "with its summary and a few key events, not its whole timeline.\n"
             "Use it at the start of a task, or when a user refers to earlier work "
-            '("as we did last time"). For single facts agentlens_recall is the sharper tool.\n'
+            '("as we did last time"). For single facts, agentlens_recall works better.\n'
             "Returns markdown that you can work from, within tokenBudget, and the same in "
             f'structured form; "{NOTHING}" when there is none.\n'
             'Example: {"query": "refund for a cancelled flight", "userId": "user123"}.'

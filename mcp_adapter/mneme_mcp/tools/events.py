@@ -48,11 +48,11 @@ class StartArguments(CamelArguments):
     """A session to start."""
 
     session_id: Annotated[
-        str, Field(description='Choose an id, e.g. "fix-login-2026-05-01"; left out: one is made.')
+        str, Field(description='Choose an id, e.g. "fix-login-2026-05-01"; made if left out.')
     ] = ""
     agent_id: Annotated[str, Field(description='Who you are, e.g. "coder-1".')] = ""
-    agent_name: Annotated[str, Field(description="The same for people.")] = ""
-    user_id: Annotated[str, Field(description='Whom the session serves, e.g. "user123".')] = ""
+    agent_name: Annotated[str, Field(description="Your display name.")] = ""
+    user_id: Annotated[str, Field(description='The user it serves, e.g. "user123".')] = ""
     project: Annotated[str, Field(description='What it works on, e.g. "shop-api".')] = ""
     tags: Annotated[Labels, Field(description='Labels, e.g. ["bugfix"].')] = []
     metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
@@ -70,7 +70,7 @@ async def start(call: Call, given: StartArguments) -> Reply:
         metadata=given.metadata or None,
     )
     session = SessionOutput.model_validate(to_dict(answer.session))
-    return Reply(f"Session {session.session_id} started. Give its id in later calls.", session)
+    return Reply(f"Session {session.session_id} started. Pass its id in later calls.", session)
 
 
 class EndArguments(CamelArguments):
@@ -98,9 +98,7 @@ class LogArguments(CamelArguments):
 
     synonyms = {"type": "event_type", "tool": "name", "tool_name": "name", "id": "event_id"}
 
-    session_id: Annotated[
-        str, Field(min_length=1, description="The session; one that is not known is opened.")
-    ]
+    session_id: Annotated[str, Field(min_length=1, description="The session; created if unknown.")]
     event_type: Annotated[
         str,
         Field(
@@ -113,7 +111,7 @@ class LogArguments(CamelArguments):
         str,
         Field(
             description='What to remember it by, e.g. "Booking failed: the card was declined". '
-            "Made of the other fields when left out."
+            "Made from the other fields if left out."
         ),
     ] = ""
     name: Annotated[str, Field(description='The tool, or what happened, e.g. "pytest".')] = ""
@@ -121,14 +119,14 @@ class LogArguments(CamelArguments):
     severity: Annotated[
         Literal["", "debug", "info", "warn", "error", "critical"],
         Word,
-        Field(description="Default info, for errors error."),
+        Field(description="Default info; error for errors."),
     ] = ""
     payload: Annotated[
         dict[str, Any], Field(description='Free JSON, e.g. {"arguments": {"path": "a.py"}}.')
     ] = {}
-    metadata: Annotated[dict[str, Any], Field(description="Free JSON beside the content.")] = {}
+    metadata: Annotated[dict[str, Any], Field(description="More free JSON.")] = {}
     agent_id: Annotated[str, Field(description="Who acted; empty: the session's agent.")] = ""
-    call_id: Annotated[str, Field(description="Joins a tool's call with its answer.")] = ""
+    call_id: Annotated[str, Field(description="Links a tool's call with its answer.")] = ""
     model: Annotated[str, Field(description="The model, for llm_*.")] = ""
     input_tokens: Annotated[int, Field(ge=0, description="Tokens read.")] = 0
     output_tokens: Annotated[int, Field(ge=0, description="Tokens written.")] = 0
@@ -178,13 +176,13 @@ class QueryArguments(CamelArguments):
     min_severity: Annotated[
         Literal["", "debug", "info", "warn", "error", "critical"],
         Word,
-        Field(description="Only as bad as this, or worse."),
+        Field(description="Only this severe or worse."),
     ] = ""
     from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
     to: Annotated[Time | None, Field(description="Before.")] = None
-    oldest_first: Annotated[bool, Field(description="In the order of time.")] = False
-    limit: Annotated[int, Field(ge=1, le=1000, description="Events at most.")] = 20
-    page_token: Annotated[str, Field(description="Of the page before, for the next one.")] = ""
+    oldest_first: Annotated[bool, Field(description="Oldest first.")] = False
+    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum events.")] = 20
+    page_token: Annotated[str, Field(description="From the previous page, for the next one.")] = ""
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
@@ -273,7 +271,7 @@ TOOLS = (
         title="Record an event",
         description=(
             "Records one thing that happened: a tool's call or error, a message, a model's "
-            "answer. Recall finds it, reflect counts it.\n"
+            "answer. Recall finds it; reflect counts it.\n"
             "Use it for what you will want to know later, above all errors and how they were "
             "solved, unless your host records events already.\n"
             "Returns the event's id.\n"
@@ -289,7 +287,7 @@ TOOLS = (
         title="End a session",
         description=(
             "Ends a session as completed or error; it is summarised then. sleep ends it too, and "
-            "leaves a handover besides.\n"
+            "also leaves a handover.\n"
             'Example: {"sessionId": "s-42", "status": "completed"}.'
         ),
         arguments=EndArguments,
@@ -305,7 +303,7 @@ TOOLS = (
             "Lists recorded events by time, filtered by session, agent, type, tool or severity.\n"
             "Use it to see exactly what happened; to find something by meaning use "
             "agentlens_recall.\n"
-            "Returns events, the newest first.\n"
+            "Returns events, newest first.\n"
             'Example: {"sessionId": "s-42", "eventTypes": ["tool_error"], "limit": 10}.'
         ),
         arguments=QueryArguments,

@@ -110,7 +110,7 @@ async def log(call: Call, given: LogArguments) -> Reply:
         )
     )
     logged = LogOutput.model_validate(answer)
-    what = "It had been logged before" if logged.duplicate else "Logged"
+    what = "Already logged" if logged.duplicate else "Logged"
     return Reply(f"{what}: {logged.entry.lesson} (id {logged.entry.id})", logged)
 
 
@@ -176,7 +176,7 @@ TOOLS = (
             "share: what was attempted, what was learned, the command if one applies.\n"
             "Use it after an error that took more than one attempt, after finding a working "
             'solution to a known problem, or for a reusable pattern ("always check X before Y").\n'
-            "Returns the entry; the same line again is answered as a duplicate.\n"
+            "Returns the entry; a repeated line is reported as a duplicate.\n"
             'Example: {"project": "shop-api", "event_type": "error", "context": "npm install '
             'failed with EACCES", "command": "sudo chown -R $USER . && npm ci", "lesson": "always '
             'verify ownership before npm operations", "tags": ["npm", "permissions"]}.'

@@ -79,7 +79,7 @@ class LearnArguments(CamelArguments):
             "lesson has changed since."
         ),
     ] = ""
-    include_archived: Annotated[bool, Field(description="list, search: archived ones too.")] = False
+    include_archived: Annotated[bool, Field(description="list, search: include archived.")] = False
     limit: Annotated[int, Field(ge=1, le=100, description="list, search: lessons at most.")] = 10
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
@@ -166,7 +166,7 @@ async def _list(call: Call, given: LearnArguments) -> Reply:
     answer = to_dict(await call.client.list_lessons(filter=given.filter(), page_size=given.limit))
     lessons = [LessonOutput.model_validate(one) for one in answer["lessons"]]
     total = int(answer["total_size"])
-    return _several(given, lessons, total, f"{counted(total, 'lesson')}, the latest first:")
+    return _several(given, lessons, total, f"{counted(total, 'lesson')}, latest first:")
 
 
 async def _search(call: Call, given: LearnArguments) -> Reply:
@@ -174,7 +174,7 @@ async def _search(call: Call, given: LearnArguments) -> Reply:
         await call.client.search_lessons(given.query, filter=given.filter(), limit=given.limit)
     )
     lessons = [found_lesson(found) for found in answer["results"]]
-    head = "Lessons that bear on it, the best first:"
+    head = "Relevant lessons, best first:"
     return _several(given, lessons, int(answer["searched_count"]), head)
 
 
@@ -211,12 +211,12 @@ TOOLS = (
         title="Keep lessons",
         description=(
             "Your notebook of lessons: short insights that should change what you do next time. "
-            "One action a call: save, list, get, update, delete (archives), restore, search.\n"
+            "One action per call: save, list, get, update, delete (archives), restore, search.\n"
             "Use it to save a lesson when a problem took more than one attempt, when a user "
             "corrects you, or when you find a rule that holds beyond this task; and to search "
             "before work of a kind you have done before. Write what makes sense without this "
             "conversation.\n"
-            "Returns the lesson with its id, or lessons within tokenBudget, the best first.\n"
+            "Returns the lesson with its id, or lessons within tokenBudget, best first.\n"
             'Examples: {"action": "save", "title": "Always run tests", "content": "Before '
             'deploying to prod, always run the test suite", "category": "deployment"}, '
             '{"action": "search", "query": "deployment best practices"}.'

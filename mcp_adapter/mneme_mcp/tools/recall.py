@@ -122,16 +122,16 @@ def _notes(answer: dict[str, Any]) -> list[str]:
     """Return what an agent should know of how its memories were found."""
     notes = []
     if answer.get("words_only"):
-        notes.append("(Found by words alone: the embedding backend does not answer.)")
+        notes.append("(Found by words alone: the embedding backend is not answering.)")
     if pending := int(answer["pending_count"]):
         waiting = counted(pending, "memory", "memories")
-        notes.append(f"({waiting} waiting for an embedding: by words only.)")
+        notes.append(f"({waiting} not embedded yet: found by words only.)")
     return notes
 
 
 def _within_budget(found: RecallOutput, budget: int, notes: list[str]) -> Reply:
     items = [_item(place, result) for place, result in enumerate(found.results, 1)]
-    shown = listing("Memories, the best first:", items, budget, notes=notes)
+    shown = listing("Memories, best first:", items, budget, notes=notes)
     found.omitted = shown.omitted
     found.results = found.results[: len(shown.bodies)]
     for result, body in zip(found.results, shown.bodies, strict=True):
@@ -163,7 +163,7 @@ def _why_nothing(outcome: str, given: RecallArguments) -> str:
             "and it will be found here."
         )
     if outcome == "nothing_matches_filters":
-        return f"{nothing}: nothing passes the filters. Try with fewer of them, or without."
+        return f"{nothing}: nothing passes the filters. Try fewer, or none."
     if given.min_score:
         return f"{nothing} with a score of {given.min_score:g} or more. Try a lower minScore."
     return f"{nothing}. Try other words, or a wider scope."
@@ -179,7 +179,7 @@ TOOLS = (
             "Use it before you start a task, when you meet an error, and whenever you think "
             '"have I seen this before?". Ask in plain words about the matter, not about the '
             "search.\n"
-            "Returns the memories that bear on the query, the best first, each with its kind, "
+            "Returns the memories that bear on the query, best first, each with its kind, "
             "date, score (0 to 1) and text, within tokenBudget. Says so when there are none.\n"
             'Example: {"query": "deployment failures", "scope": "events", "from": "2026-01-01"}.'
         ),

@@ -67,7 +67,7 @@ class ReflectArguments(CamelArguments):
     limit: Annotated[int, Field(ge=1, le=100, description="Findings of a kind at most.")] = 10
     details: Annotated[
         bool,
-        Field(description="Also return the analysis' full tables in structured form."),
+        Field(description="Also return the analysis's full tables in structured form."),
     ] = False
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
@@ -195,13 +195,13 @@ TOOLS = (
         name="agentlens_reflect",
         title="Reflect on past behaviour",
         description=(
-            "Analyses everything that was recorded of your work: recurring errors, what precedes "
+            "Analyses everything recorded about your work: recurring errors, what precedes "
             "and what resolved them, tools that go with failure, cost, trends, recent sessions "
             "against earlier ones, success by task, tag, project, agent and user. What is compared "
             "is tested (q: the share of such findings that chance would make).\n"
             "Use it every few sessions, when the same error comes up again, or when asked how the "
             "work is going. It needs recorded events, and may take seconds over a long history.\n"
-            "Returns findings in words, the strongest first, with the figures behind them and "
+            "Returns findings in words, strongest first, with the figures behind them and "
             "the sessions that show them.\n"
             'Example: {"analysis": "error_patterns", "from": "2026-01-01"}.'
         ),

@@ -62,7 +62,7 @@ class StoreArguments(CamelArguments):
         Field(description='What to do next time, e.g. "Use csv-parse library".'),
     ]
     attempt_number: Annotated[
-        int, Field(ge=0, description="Which attempt it was, from 1; counted when left out.")
+        int, Field(ge=0, description="Which attempt it was, from 1; counted if left out.")
     ] = 0
     what_worked: Annotated[
         list[str], Field(description='E.g. ["Handled edge cases from library docs"].')

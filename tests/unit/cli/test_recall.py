@@ -105,7 +105,7 @@ def test_an_explained_score_shows_its_terms(served: ScriptedServer) -> None:
     ("outcome", "words"),
     [
         ("nothing_stored", "Nothing is stored there yet."),
-        ("nothing_matches_filters", "none that the filters let through"),
+        ("nothing_matches_filters", "none passes the filters"),
         ("nothing_above_min_score", "Of 7 memories, none fits"),
     ],
 )

@@ -14,9 +14,9 @@ from mneme.cli.options import Limit, Yes, first, page_size
 from mneme.cli.output import Column
 from mneme.cli.values import one_of
 
-app = App(help="For whoever runs the server: tenants, API keys, backups.")
+app = App(help="For the server's operator: tenants, API keys, backups.")
 tenants = App(help="Separate memories, each in its own folder.")
-keys = App(help="What opens a tenant.")
+keys = App(help="API keys, each of which opens a tenant.")
 app.add_typer(tenants, name="tenants")
 app.add_typer(keys, name="keys")
 
@@ -58,7 +58,7 @@ def create_tenant(
     cli: Cli,
     *,
     tenant_id: TenantId,
-    name: Annotated[str | None, typer.Option(help="A name for people.")] = None,
+    name: Annotated[str | None, typer.Option(help="A human-readable name.")] = None,
 ) -> None:
     """Create a tenant."""
     with cli.connect() as client:
@@ -71,7 +71,7 @@ def delete_tenant(cli: Cli, tenant_id: TenantId, yes: Yes = False) -> None:
     """Delete a tenant with its keys, its folder and everything in it."""
     if not yes:
         typer.confirm(
-            f"Delete tenant {tenant_id} and everything in it? There is no way back.",
+            f"Delete tenant {tenant_id} and everything in it? This cannot be undone.",
             abort=True,
             err=True,
         )
@@ -85,7 +85,7 @@ def list_keys(
     cli: Cli,
     *,
     tenant: Annotated[str | None, typer.Option(metavar="ID", help="Of this tenant.")] = None,
-    revoked: Annotated[bool, typer.Option("--revoked", help="Revoked keys too.")] = False,
+    revoked: Annotated[bool, typer.Option("--revoked", help="Include revoked keys.")] = False,
     limit: Limit = 50,
 ) -> None:
     """List API keys, without their secrets."""
@@ -117,8 +117,8 @@ def list_keys(
 def create_key(
     cli: Cli,
     *,
-    tenant: Annotated[str, typer.Option(metavar="ID", help="The tenant that it opens.")],
-    name: Annotated[str, typer.Option(help="A name for people.")],
+    tenant: Annotated[str, typer.Option(metavar="ID", help="The tenant it opens.")],
+    name: Annotated[str, typer.Option(help="A human-readable name.")],
     scope: Annotated[
         list[Any] | None,
         typer.Option(
@@ -128,14 +128,16 @@ def create_key(
         ),
     ] = None,
     rate_limit: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Calls a minute; default no limit.")
+        int | None, typer.Option(min=0, metavar="N", help="Calls per minute; default no limit.")
     ] = None,
 ) -> None:
-    """Create an API key, and print its secret, which is shown only now."""
+    """Create an API key, and print its secret, which is never shown again."""
     with cli.connect() as client:
         answer = client.create_api_key(tenant, name, scopes=scope, rate_limit=rate_limit)
     if not cli.out.as_json:
-        cli.out.remark(f"Key {answer.api_key.id} of tenant {tenant}. Its secret, shown only now:")
+        cli.out.remark(
+            f"Key {answer.api_key.id} of tenant {tenant}. Its secret, shown only this once:"
+        )
     cli.out.done(answer.secret, answer)
 
 
@@ -157,7 +159,7 @@ def backup(
         str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
     ] = None,
 ) -> None:
-    """Back up a tenant's database into the server's backup folder."""
+    """Back up a tenant's database to the server's backup folder."""
     with cli.connect() as client:
         answer = client.backup(tenant_id=tenant)
     cli.out.done(f"{answer.path} ({cells.size(answer.size_bytes)}, sha256 {answer.sha256})", answer)
@@ -175,11 +177,11 @@ def restore(
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """Put a backup in the place of what a tenant holds, and back that up first."""
+    """Replace what a tenant holds with a backup, after backing up the current data."""
     name = PurePath(backup).name
     if not yes:
         whose = f"tenant {tenant}" if tenant else "the key's tenant"
-        typer.confirm(f"Replace everything in {whose} by {name}?", abort=True, err=True)
+        typer.confirm(f"Replace everything in {whose} with {name}?", abort=True, err=True)
     with cli.connect() as client:
         answer = client.restore(name, tenant_id=tenant)
     cli.out.done(f"restored {name}; what was there before is {answer.replaced_path}", answer)

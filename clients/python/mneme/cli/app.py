@@ -40,13 +40,13 @@ class Settings:
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="The memory in this folder; its server starts and ends by itself.",
+            help="Use the memory in this folder; its server starts and stops by itself.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     api_key: Annotated[
         str | None,
-        typer.Option(help="The API key; better in MNEME_API_KEY.", rich_help_panel=_PANEL),
+        typer.Option(help="The API key; better set MNEME_API_KEY.", rich_help_panel=_PANEL),
     ] = None
     tls: Annotated[
         bool | None,
@@ -68,11 +68,13 @@ class Settings:
     ] = None
     timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds for a call; default 30.", min=0.001, rich_help_panel=_PANEL),
+        typer.Option(
+            help="Timeout of a call, in seconds; default 30.", min=0.001, rich_help_panel=_PANEL
+        ),
     ] = None
     as_json: Annotated[
         bool | None,
-        typer.Option("--json", help="Answer in JSON, one document a line.", rich_help_panel=_PANEL),
+        typer.Option("--json", help="Print JSON, one document per line.", rich_help_panel=_PANEL),
     ] = None
 
     def overridden_by(self, later: Settings) -> Settings:

@@ -35,7 +35,7 @@ _TIMELINE = (
     Column("Events"),
     Column("Outcome"),
     Column("Session", style="cyan"),
-    Column("Goes back to", optional=1),
+    Column("Builds on", optional=1),
     Column("Summary", flexible=True),
 )
 _BAR = 10
@@ -59,10 +59,10 @@ def context(
     end: To = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
     prompt: Annotated[
-        bool, typer.Option("--prompt", help="As text for an agent's prompt, nothing else.")
+        bool, typer.Option("--prompt", help="Print only the text for an agent's prompt.")
     ] = False,
 ) -> None:
-    """Show the past sessions and the lessons that bear on a topic, the best first."""
+    """Show the past sessions and lessons that bear on a topic, best first."""
     with cli.connect() as client:
         answer = client.get_context(
             topic,
@@ -106,7 +106,7 @@ def timeline(
     end: To = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N")] = 20,
 ) -> None:
-    """Show sessions in time, the latest first, and the earlier ones that each goes back to."""
+    """Show sessions by time, latest first, with the earlier ones each builds on."""
     with cli.connect() as client:
         walk = client.iter_get_timeline(
             project=project,

@@ -43,10 +43,10 @@ def list_(
     name: Annotated[str | None, typer.Option(help="With this name, e.g. a tool's.")] = None,
     start: From = None,
     end: To = None,
-    newest: Annotated[bool, typer.Option("--newest", help="The newest first.")] = False,
+    newest: Annotated[bool, typer.Option("--newest", help="Newest first.")] = False,
     limit: Limit = 50,
 ) -> None:
-    """List events by time. With --json, `mneme import` reads them again."""
+    """List events by time. `mneme import` reads the output of --json."""
     with cli.connect() as client:
         walk = client.iter_events(
             session_id=session,
@@ -97,10 +97,8 @@ def record(
         datetime | None,
         typer.Option(parser=parse_start, metavar="TIME", help="When it happened; default now."),
     ] = None,
-    event_id: Annotated[
-        str | None, typer.Option("--id", help="Its id; one is made by default.")
-    ] = None,
-    call_id: Annotated[str | None, typer.Option(help="Joins a call with its answer.")] = None,
+    event_id: Annotated[str | None, typer.Option("--id", help="Its id; made if left out.")] = None,
+    call_id: Annotated[str | None, typer.Option(help="Links a call with its answer.")] = None,
     model: Annotated[str | None, typer.Option(help="The model's name.")] = None,
     input_tokens: Annotated[int | None, typer.Option(min=0)] = None,
     output_tokens: Annotated[int | None, typer.Option(min=0)] = None,
@@ -109,7 +107,7 @@ def record(
         timedelta | None, typer.Option(parser=seconds, metavar="SECONDS", help="How long it took.")
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Return when it is found by meaning, too.")
+        bool, typer.Option("--wait", help="Wait until it can be found by meaning too.")
     ] = False,
 ) -> None:
     """Record one event, and print its id. `mneme import` records many."""
@@ -147,7 +145,7 @@ def verify(
         str | None, typer.Argument(metavar="SESSION", help="Only this session's chain.")
     ] = None,
 ) -> None:
-    """Check that no recorded event was changed, moved or removed. Exit code 1 if one was."""
+    """Check that no recorded event was changed, moved or removed. Exit code 1 if any was."""
     with cli.connect() as client:
         answer = client.verify_events(session_id=session)
     if cli.out.as_json:

@@ -31,8 +31,8 @@ _WORDS = (
     (r"^Value error, ", ""),
     (r"Input should be (?:less|greater) than or equal to (\S+)", r"must be at {bound} \1"),
     (r"Input should be (?:less|greater) than (\S+)", r"must be {side} \1"),
-    (r"Input should be a valid integer\b.*", "is no whole number"),
-    (r"Input should be a valid number\b.*", "is no number"),
+    (r"Input should be a valid integer\b.*", "is not a whole number"),
+    (r"Input should be a valid number\b.*", "is not a number"),
     (r"Input should be a valid boolean\b.*", "is neither true nor false"),
 )
 

@@ -14,7 +14,7 @@ from mneme.cli.app import App, Cli, Settings
 from mneme.cli.exits import InputError
 from mneme.hooks.hosts import HOSTS, Host, Moment
 
-app = App(help="Have a coding agent remember by itself: at a session's start, end and compaction.")
+app = App(help="Let a coding agent remember by itself: at a session's start, end and compaction.")
 
 _DEFAULT_FOLDER = Path("~/.mneme")
 
@@ -34,7 +34,7 @@ Project = Annotated[
     typer.Option(
         "--project",
         metavar="FOLDER",
-        help="In the settings of this project, instead of those of this user.",
+        help="Use this project's settings instead of your user settings.",
     ),
 ]
 
@@ -61,7 +61,7 @@ def install(cli: Cli, *, host: HostName, project: Project = None) -> None:
 
 @app.command()
 def uninstall(cli: Cli, *, host: HostName, project: Project = None) -> None:
-    """Take the hooks out of a host's settings again; what was remembered stays."""
+    """Remove the hooks from a host's settings; what was remembered stays."""
     from mneme.hooks.installing import uninstall as remove
 
     file = host.settings(project)

@@ -49,15 +49,17 @@ def import_(
     ] = False,
     form: Annotated[
         str,
-        typer.Option("--format", metavar="NAME", help="The format, should it not be recognised."),
+        typer.Option("--format", metavar="NAME", help="The format, if it is not recognised."),
     ] = "auto",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Send nothing; tell what each file would make.")
+        bool, typer.Option("--dry-run", help="Send nothing; show what each file would become.")
     ] = False,
     redact: Annotated[
         bool, typer.Option("--redact", help="Mask what looks like a key, a token or a password.")
     ] = False,
-    agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent they are of.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="ID", help="The agent that ran them.")
+    ] = None,
     project: Annotated[str | None, typer.Option(help="The project they are about.")] = None,
     user: Annotated[str | None, typer.Option(metavar="ID", help="The user they served.")] = None,
     tag: Annotated[
@@ -102,7 +104,7 @@ def _check_format(form: str) -> None:
     from mneme.importing.readers import readers
 
     if form != "auto" and form not in readers():
-        raise InputError(f"--format {form}: there is no such format; known: {', '.join(readers())}")
+        raise InputError(f"--format {form}: unknown format; known formats: {', '.join(readers())}")
 
 
 def _files(paths: list[str], *, claude_code: bool, codex: bool) -> list[tuple[str, bool]]:

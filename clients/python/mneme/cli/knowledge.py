@@ -37,7 +37,7 @@ Folder = Annotated[
     typer.Option(
         envvar="MNEME_KNOWLEDGE_DIR",
         metavar="PATH",
-        help="Where logs/PROJECT.jsonl are; MNEME_KNOWLEDGE_DIR.",
+        help="Folder with logs/PROJECT.jsonl; default MNEME_KNOWLEDGE_DIR.",
     ),
 ]
 
@@ -63,7 +63,7 @@ def log(
     lesson: Annotated[str, typer.Option(help="What was learned.")],
     command: Annotated[str, typer.Option(help="The exact command, if one applies.")] = "",
     success_rate: Annotated[str, typer.Option(metavar="X/Y", help="How often it worked.")] = "",
-    tags: Annotated[str, typer.Option(metavar="A,B", help="Labels, apart by commas.")] = "",
+    tags: Annotated[str, typer.Option(metavar="A,B", help="Labels, separated by commas.")] = "",
     agent: Annotated[str, typer.Option(metavar="ID", help="Who learned it.")] = "",
     folder: Folder = Path("agent-knowledge"),
 ) -> None:
@@ -94,7 +94,7 @@ def log(
 def query(
     cli: Cli,
     *,
-    text: Annotated[str, typer.Argument(metavar="QUERY", help="What is wanted, in words.")],
+    text: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words.")],
     project: Annotated[
         str | None, typer.Option("--project", "--repo", metavar="NAME", help="Of this project.")
     ] = None,
@@ -105,10 +105,10 @@ def query(
     tag: Tags = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 5,
     tokens: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Tokens that the text may take.")
+        int, typer.Option(min=1, max=100_000, help="Maximum number of tokens of the text.")
     ] = 500,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="The text for a context window.")
+        bool, typer.Option("--markdown", help="Print the text for a context window.")
     ] = False,
 ) -> None:
     """Ask the knowledge log."""
@@ -147,10 +147,10 @@ def sync(
     *,
     folder: Folder = Path("agent-knowledge"),
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what is added, until stopped.")
+        bool, typer.Option("--follow", "-f", help="Keep sending what is added, until stopped.")
     ] = False,
 ) -> None:
-    """Bring the logs of a folder to the server, each line once."""
+    """Send a folder's logs to the server, each line once."""
     from mneme.knowledge_log import LogReader
 
     reader = LogReader(folder)

@@ -27,10 +27,10 @@ app = App(help="What agents should remember next time.")
 LessonId = Annotated[str, typer.Argument(metavar="LESSON", help="The lesson's id.")]
 Category = Annotated[str | None, typer.Option(help="A group, e.g. deployment.")]
 Importance = Annotated[ImportanceChoice | None, typer.Option(case_sensitive=False)]
-Agent = Annotated[str | None, typer.Option(metavar="ID", help="The agent that it is for.")]
+Agent = Annotated[str | None, typer.Option(metavar="ID", help="The agent it is for.")]
 Project = Annotated[str | None, typer.Option(metavar="NAME", help="The project it is about.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A label; repeatable.")]
-Archived = Annotated[bool, typer.Option("--archived", help="Archived lessons too.")]
+Archived = Annotated[bool, typer.Option("--archived", help="Include archived lessons.")]
 Context = Annotated[Any, typer.Option(parser=json_object, metavar="JSON", help="Free JSON.")]
 SourceSession = Annotated[str | None, typer.Option(metavar="ID", help="What taught it.")]
 Etag = Annotated[
@@ -72,7 +72,7 @@ def list_(
     archived: Archived = False,
     limit: Limit = 50,
 ) -> None:
-    """List lessons, the most recently updated first."""
+    """List lessons, most recently updated first."""
     with cli.connect() as client:
         walk = client.iter_lessons(
             filter=_filter(
@@ -108,9 +108,7 @@ def create(
     context: Context = None,
     source_session: SourceSession = None,
     source_event: SourceEvent = None,
-    lesson_id: Annotated[
-        str | None, typer.Option("--id", help="Its id; one is made by default.")
-    ] = None,
+    lesson_id: Annotated[str | None, typer.Option("--id", help="Its id; made if left out.")] = None,
 ) -> None:
     """Save a lesson, and print its id."""
     with cli.connect() as client:
@@ -162,7 +160,7 @@ def update(
     source_event: SourceEvent = None,
     etag: Etag = None,
 ) -> None:
-    """Change what is given of a lesson; "" empties a field."""
+    """Change the given fields of a lesson; "" empties a field."""
     with cli.connect() as client:
         answer = client.update_lesson(
             lesson_id,
@@ -184,7 +182,7 @@ def update(
 
 @app.command()
 def delete(cli: Cli, *, lesson_id: LessonId, etag: Etag = None) -> None:
-    """Archive a lesson: it leaves lists and searches, and stays reachable by its id."""
+    """Archive a lesson: lists and searches leave it out; `get` still shows it."""
     with cli.connect() as client:
         answer = client.delete_lesson(lesson_id, etag=etag)
     cli.out.done(f"archived {lesson_id}", answer.lesson)
@@ -202,7 +200,7 @@ def restore(cli: Cli, *, lesson_id: LessonId, etag: Etag = None) -> None:
 def search(
     cli: Cli,
     *,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is wanted, in words.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words.")],
     category: Category = None,
     importance: Importance = None,
     agent: Agent = None,
@@ -212,7 +210,7 @@ def search(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
     min_score: Annotated[float | None, typer.Option(min=0, max=1)] = None,
 ) -> None:
-    """Search lessons by meaning, the best first."""
+    """Search lessons by meaning, best first."""
     with cli.connect() as client:
         answer = client.search_lessons(
             query,
@@ -243,7 +241,9 @@ def search(
 def export(
     cli: Cli,
     *,
-    file: Annotated[Path | None, typer.Argument(help="Where to; default standard output.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="Output file; default standard output.")
+    ] = None,
     category: Category = None,
     importance: Importance = None,
     agent: Agent = None,
@@ -282,10 +282,12 @@ def import_(
     file: Annotated[Path, typer.Argument(help="JSON Lines or a JSON list of lessons.")],
     on_conflict: Annotated[
         ImportConflictChoice | None,
-        typer.Option(case_sensitive=False, help="When an id is taken by other content."),
+        typer.Option(
+            case_sensitive=False, help="What to do if an id is taken by different content."
+        ),
     ] = None,
 ) -> None:
-    """Bring in lessons as `mneme lessons export` writes them."""
+    """Import lessons as `mneme lessons export` writes them."""
     from mneme.importing.lessons import import_lessons
     from mneme.plain import to_json
 

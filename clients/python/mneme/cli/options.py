@@ -36,9 +36,9 @@ MinSeverity = Annotated[
     SeverityChoice | None, typer.Option(case_sensitive=False, help="At least this severe.")
 ]
 Limit = Annotated[
-    int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many; 0: all.")
+    int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most this many; 0 for all.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def page_size(limit: int) -> int:

@@ -54,14 +54,14 @@ def recall(
     tag: Tags = None,
     mode: Annotated[
         RecallModeChoice | None,
-        typer.Option(case_sensitive=False, help="By meaning and words, or by one of them."),
+        typer.Option(case_sensitive=False, help="Search by meaning and words, or by just one."),
     ] = None,
     min_score: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")
+        float | None, typer.Option(min=0, max=1, help="Leave out results that score less.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show each term of a score.")] = False,
 ) -> None:
-    """Recall what bears on a question, the best first."""
+    """Recall what bears on a question, best first."""
     with cli.connect() as client:
         answer = client.recall(
             query,
@@ -113,7 +113,7 @@ def _remark(cli: Cli, answer: RecallResponse) -> None:
     """Say why there is nothing, or what is still missing."""
     why = {
         "nothing_stored": "Nothing is stored there yet.",
-        "nothing_matches_filters": ("There are memories, but none that the filters let through."),
+        "nothing_matches_filters": ("There are memories, but none passes the filters."),
         "nothing_above_min_score": (
             f"Of {cells.plural(answer.searched_count, 'memory', 'memories')}, none fits the "
             "question well enough."
@@ -122,9 +122,7 @@ def _remark(cli: Cli, answer: RecallResponse) -> None:
     if not answer.results:
         cli.out.remark(why.get(answer.outcome or "", "Nothing found."))
     if answer.words_only:
-        cli.out.remark(
-            "Found by words alone: the server's embedding backend does not answer at the moment."
-        )
+        cli.out.remark("Found by words alone: the server's embedding backend is not answering.")
     if answer.pending_count:
         cli.out.remark(
             f"{cells.count(answer.pending_count)} of the memories are found by words only, until "

@@ -41,7 +41,7 @@ def reflect(
     cli: Cli,
     *,
     analysis: Annotated[
-        AnalysisChoice, typer.Argument(metavar="ANALYSIS", help="The question; see above.")
+        AnalysisChoice, typer.Argument(metavar="ANALYSIS", help="The analysis; see above.")
     ],
     agent: Agent = None,
     start: From = None,
@@ -50,7 +50,10 @@ def reflect(
     user: User = None,
     tag: Tags = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=100, help="Patterns, sequences, … at most.")
+        int,
+        typer.Option(
+            "--limit", "-n", min=1, max=100, help="Maximum number of patterns, sequences, …"
+        ),
     ] = 10,
     param: Annotated[
         list[Any] | None,
@@ -134,7 +137,7 @@ def _number(key: str, text: str, kind: Callable[[str], float], name: str) -> flo
 def _looked_at(answer: ReflectResponse) -> str:
     scope = answer.metadata
     if not scope.sessions_analyzed:
-        return "Nothing was recorded that the filters let through."
+        return "Nothing recorded passes the filters."
     found = (
         f"{cells.plural(scope.sessions_analyzed, 'session')}, "
         f"{cells.plural(scope.events_analyzed, 'event')}"

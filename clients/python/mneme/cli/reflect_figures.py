@@ -185,8 +185,8 @@ def session_comparison(out: Output, result: SessionComparison) -> None:
     rows = [_comparison(c) for c in result.comparisons if c.recent_count or c.earlier_count]
     show.section(out, "Measures", measures, rows)
     for title, changes in (
-        ("Errors that only recent sessions have", _sure(result.new_errors)),
-        ("Errors that only earlier sessions had", _sure(result.gone_errors)),
+        ("Errors in recent sessions only", _sure(result.new_errors)),
+        ("Errors in earlier sessions only", _sure(result.gone_errors)),
     ):
         columns = (
             Column("Error", flexible=True),

@@ -92,7 +92,7 @@ def _error_patterns(out: Output, result: ErrorPatterns) -> None:
         number_column, Column("Then"), Column("Calls", flexible=True),
         Column("Sessions", right=True),
     )  # fmt: skip
-    title = "What followed the last of them in sessions that succeeded all the same"
+    title = "What followed the last of them in sessions that succeeded anyway"
     show.section(out, title, then, followed)
 
 

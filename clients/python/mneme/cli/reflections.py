@@ -28,9 +28,9 @@ _COLUMNS = (
 _THEMES = (Column("Count", right=True, style="cyan"), Column("What", flexible=True))
 
 Outcomes = Annotated[
-    OutcomeChoice | None, typer.Option("--outcome", case_sensitive=False, help="So it ended.")
+    OutcomeChoice | None, typer.Option("--outcome", case_sensitive=False, help="How it ended.")
 ]
-Prompt = Annotated[bool, typer.Option("--prompt", help="The text for a prompt.")]
+Prompt = Annotated[bool, typer.Option("--prompt", help="Print the text for a prompt.")]
 
 
 @app.command("list")
@@ -44,7 +44,7 @@ def list_(
     tag: Tags = None,
     limit: Limit = 20,
 ) -> None:
-    """List reflections, the newest first."""
+    """List reflections, newest first."""
     with cli.connect() as client:
         walk = client.iter_reflections(
             filter=_filter(session, project, agent, outcome, tag), page_size=page_size(limit)
@@ -94,7 +94,7 @@ def store(
     task: Annotated[str, typer.Argument(metavar="TASK", help="What was attempted.")],
     session: Annotated[str, typer.Option(metavar="ID", help="The session of the attempt.")],
     outcome: Annotated[
-        OutcomeChoice, typer.Option("--outcome", case_sensitive=False, help="So it ended.")
+        OutcomeChoice, typer.Option("--outcome", case_sensitive=False, help="How it ended.")
     ],
     project: Annotated[str | None, typer.Option(metavar="NAME", help="The project.")] = None,
     agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent.")] = None,
@@ -102,7 +102,7 @@ def store(
     failed: Annotated[list[str] | None, typer.Option(help="What did not work; repeatable.")] = None,
     next_: Annotated[str | None, typer.Option("--next", help="What to do next time.")] = None,
     attempt: Annotated[
-        int | None, typer.Option(min=1, help="Which attempt it was; counted by default.")
+        int | None, typer.Option(min=1, help="Which attempt it was; counted if left out.")
     ] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A label; repeatable.")] = None,
 ) -> None:

@@ -29,7 +29,7 @@ _COLUMNS = (
 def search(
     cli: Cli,
     *,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is wanted, in words.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words.")],
     user: User = None,
     agent: Agent = None,
     project: Project = None,
@@ -37,10 +37,10 @@ def search(
     end: To = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
     min_score: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out what scores less.")
+        float | None, typer.Option(min=0, max=1, help="Leave out results that score less.")
     ] = None,
 ) -> None:
-    """Search sessions by their summaries and handovers, the best first."""
+    """Search sessions by their summaries and handovers, best first."""
     with cli.connect() as client:
         answer = client.search_sessions(
             query,

@@ -54,7 +54,7 @@ def list_(
     end: To = None,
     limit: Limit = 50,
 ) -> None:
-    """List sessions, the most recently started first."""
+    """List sessions, most recently started first."""
     with cli.connect() as client:
         walk = client.iter_sessions(
             agent_id=agent,
@@ -81,7 +81,7 @@ def show(
     *,
     session_id: SessionId,
     events: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Show the first N events, too.")
+        int, typer.Option(min=0, metavar="N", help="Also show the first N events.")
     ] = 20,
 ) -> None:
     """Show one session with its counters and its first events."""
@@ -107,10 +107,10 @@ def start(
     cli: Cli,
     *,
     session_id: Annotated[
-        str | None, typer.Option("--id", help="Its id; one is made by default.")
+        str | None, typer.Option("--id", help="Its id; made if left out.")
     ] = None,
     agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent that runs it.")] = None,
-    agent_name: Annotated[str | None, typer.Option(help="The agent's name for people.")] = None,
+    agent_name: Annotated[str | None, typer.Option(help="The agent's human-readable name.")] = None,
     user: Annotated[str | None, typer.Option(metavar="ID", help="The user it serves.")] = None,
     project: Annotated[str | None, typer.Option(help="The project it works on.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A label; repeatable.")] = None,

@@ -72,7 +72,7 @@ def sleep(
         str | None,
         typer.Argument(
             metavar="[SESSION]",
-            help="The session's id; left out: that of the --project that was active last.",
+            help="The session's id; default the --project's most recently active session.",
             show_default=False,
         ),
     ] = None,
@@ -108,7 +108,7 @@ def sleep(
     from_json: Annotated[
         str | None,
         typer.Option(
-            "--from-json", metavar="FILE", help="Take the handover from JSON; - is standard input."
+            "--from-json", metavar="FILE", help="Read the handover from JSON; - is standard input."
         ),
     ] = None,
 ) -> None:

@@ -55,5 +55,5 @@ From = Annotated[
 ]
 To = Annotated[
     datetime | None,
-    typer.Option("--to", parser=parse_end, metavar="TIME", help="Before; a day counts to its end."),
+    typer.Option("--to", parser=parse_end, metavar="TIME", help="Before; a whole day is included."),
 ]

@@ -42,13 +42,13 @@ def wake_up(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
     min_similarity: Annotated[
         float | None,
-        typer.Option(min=-1, max=1, help="Leave out sessions that are less similar; 0.35."),
+        typer.Option(min=-1, max=1, help="Leave out less similar sessions; default 0.35."),
     ] = None,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="Show scores, and what each statement rests on.")
+        bool, typer.Option("--evidence", help="Show scores, and the evidence for each statement.")
     ] = False,
 ) -> None:
-    """Tell what the last session left, what bears on it, and what to do next."""
+    """Show what the last session left, what bears on it, and what to do next."""
     with cli.connect() as client:
         answer = client.wake_up(
             project=project, agent_id=agent, limit=limit, min_similarity=min_similarity

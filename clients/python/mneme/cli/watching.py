@@ -27,13 +27,14 @@ def watch(
     min_severity: MinSeverity = None,
     after: Annotated[
         str | None,
-        typer.Option(metavar="CURSOR", help="Go on after this cursor; 0: from the first event."),
+        typer.Option(metavar="CURSOR", help="Continue after this cursor; 0 for the first event."),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, metavar="N", help="End after N events; 0: never.")
+        int,
+        typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after N events; 0 for never."),
     ] = 0,
 ) -> None:
-    """Show events as they are recorded, until interrupted. Survives a restart of the server."""
+    """Show events as they are recorded, until interrupted. Survives a server restart."""
     from mneme.errors import UnavailableError
 
     cursor, shown, lost_at = after, 0, None
