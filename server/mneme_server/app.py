@@ -201,7 +201,7 @@ def _gauges(runtime: Runtime) -> Sequence[Gauge]:
         Gauge("mneme_open_tenants", "Tenants whose files are open.", lambda: len(open_tenants())),
         Gauge(
             "mneme_embedding_queue_depth",
-            "Texts that wait for their embedding, over the open tenants.",
+            "Texts waiting to be embedded, over the open tenants.",
             lambda: sum(tenant.pending for tenant in open_tenants()),
         ),
         Gauge(

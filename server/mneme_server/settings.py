@@ -70,7 +70,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: no TOML: {error}") from None
+        raise SettingsError(f"{file}: not valid TOML: {error}") from None
     unknown = [name for name in values if name not in Settings.model_fields]
     if unknown:
         raise SettingsError("\n".join(f"{file}: {_unknown(name)}" for name in unknown))
@@ -80,7 +80,7 @@ def _read(file: Path) -> dict[str, Any]:
 def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name, Settings.model_fields, n=1)
     hint = f"did you mean {close[0]}?" if close else "mneme-server --help lists all"
-    return f"there is no setting {name}; {hint}"
+    return f"unknown setting {name}; {hint}"
 
 
 def _explain(

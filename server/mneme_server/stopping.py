@@ -66,10 +66,10 @@ class Stopping:
         log.info("shutting down", signal=signal.Signals(number).name, drain_seconds=self._drain_s)
         self._told.set()
         if not self._serving.wait(_START_S):
-            log.warning("told to stop while it was starting; the start is given up")
+            log.warning("told to stop while starting; giving up")
             leave(0)
         threading.Event().wait(self._drain_s + _CLOSE_S)
-        log.warning("what is open did not close in time; it is left as it is")
+        log.warning("not everything closed in time; leaving the rest as it is")
         leave(0)
 
 

@@ -274,8 +274,9 @@ def test_a_kind_that_nobody_brings_is_refused_with_those_there_are(
         recall(filled, "anything", scopes=scopes)
     assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
     assert list(failure.fields) == [f"scopes[{len(scopes) - 1}]"]
-    assert "is no kind of memory; there are event, lesson, reflection, knowledge, session" in (
-        failure.message
+    assert (
+        "is not a kind of memory; known kinds: event, lesson, reflection, knowledge, session"
+        in (failure.message)
     )
 
 

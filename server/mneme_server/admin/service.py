@@ -133,7 +133,7 @@ class AdminServicer:
             return caller.tenant_id
         if KeyScope.ADMIN not in caller.scopes:
             raise PermissionDenied(
-                "another tenant's figures need scope admin",
+                "another tenant's figures require scope admin",
                 field="tenant_id",
                 metadata={"required_scope": "admin"},
             )

@@ -25,8 +25,8 @@ def damaged(kind: str, item_id: object, why: object) -> DataLoss:
     """Return the error for an item of that kind whose stored form cannot be read."""
     shown = str(item_id)[:_SHOWN].encode(errors="backslashreplace").decode()
     return DataLoss(
-        f"the {kind} {shown} is damaged where it is stored ({_said(why)}); what can be read of the"
-        " tenant is served, the rest has to come from a backup",
+        f"the {kind} {shown} is damaged in storage ({_said(why)}); the rest of the tenant is still"
+        " served, but this has to be restored from a backup",
         metadata={"kind": kind, "id": shown},
     )
 
@@ -79,4 +79,4 @@ def require_times(*microseconds: int | None) -> None:
         ValueError: one is not.
     """
     if not all(us is None or 0 <= us < END_US for us in microseconds):
-        raise ValueError("a time is beyond all calendars")
+        raise ValueError("a time is out of range")

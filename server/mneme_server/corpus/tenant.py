@@ -248,15 +248,15 @@ class OpenTenant(Generic[U_co]):
         """
         if documents > self._queue_limit:
             raise FailedPrecondition(
-                f"{documents} texts to embed are more than the queue holds, {self._queue_limit}"
+                f"{documents} texts to embed are more than the queue can hold, {self._queue_limit}"
                 " (MNEME_EMBED_QUEUE_LIMIT); nothing was recorded, send fewer at a time",
                 reason=Reason.QUEUE_FULL,
             )
         excess = self._pending + documents - self._queue_limit
         if excess > 0:
             raise ResourceExhausted(
-                f"{self._pending} texts wait for embedding, {self._queue_limit} may; nothing was"
-                " recorded, try again later",
+                f"{self._pending} texts are waiting for embedding, the limit is {self._queue_limit};"
+                " nothing was recorded, try again later",
                 reason=Reason.QUEUE_FULL,
                 retry_after_s=max(1.0, excess / ASSUMED_TEXTS_PER_SECOND),
             )

@@ -177,7 +177,7 @@ class MicroBatcher:
         mine, free = self._lines.queued_of(call.tenant_id), self._max_queued - self._lines.queued
         if mine and mine + count > free:
             raise EmbeddingError(
-                f"the embedding queue is full ({mine} texts wait)",
+                f"the embedding queue is full ({mine} texts waiting)",
                 retryable=True,
                 retry_after_s=_RETRY_AFTER_S,
             )
@@ -342,7 +342,7 @@ def _out_of_time() -> EmbeddingError:
 
 def _too_slow() -> EmbeddingError:
     return EmbeddingError(
-        "the embedding backend is slow and as many calls wait for it as may; try again later",
+        "the embedding backend is slow and too many calls already wait for it; try again later",
         retryable=True,
         retry_after_s=_RETRY_AFTER_S,
     )

@@ -266,7 +266,7 @@ def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> No
         differing.append("timestamp")
     if differing:
         raise AlreadyExists(
-            f"event {event.id} is recorded with other content"
+            f"event {event.id} is already recorded with different content"
             f" ({', '.join(name.removesuffix('_json') for name in differing)}); events never"
             " change, choose a new id",
             field="id",

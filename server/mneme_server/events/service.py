@@ -220,7 +220,7 @@ def _cursor(text: str) -> int | None:
         return None
     cursor = int(text)
     if cursor > _LAST_CURSOR:
-        raise InvalidArgument(f"after_cursor: {text} is no cursor", field="after_cursor")
+        raise InvalidArgument(f"after_cursor: {text} is not a cursor", field="after_cursor")
     return cursor
 
 

@@ -41,7 +41,7 @@ class StartSession:
         """Start the session, or complete one that its events opened.
 
         Raises:
-            AlreadyExists: it was started with other content.
+            AlreadyExists: it was started with different content.
         """
         new = replace(new, user_id=new.user_id or user_in(new.metadata or {}))
         session_id = new.id or new_id()
@@ -163,6 +163,6 @@ def _require_same(known: Session, new: NewSession) -> None:
         differing.append("started_at")
     if differing:
         raise AlreadyExists(
-            f"session {known.id} was started with other content ({', '.join(differing)})",
+            f"session {known.id} was started with different content ({', '.join(differing)})",
             field="session_id",
         )

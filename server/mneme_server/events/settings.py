@@ -11,6 +11,6 @@ class SessionSettings(BaseModel):
     session_idle_seconds: float = Field(
         1800.0,
         ge=1,
-        description="after this long without an event a session that was not ended is summarised"
+        description="a session that was not ended is summarised after this long without an event"
         " as it is",
     )

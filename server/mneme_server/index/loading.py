@@ -34,7 +34,7 @@ def mismatch(found: str, wanted: str) -> FailedPrecondition:
     """Return the error for vectors that the running model cannot be compared with."""
     return FailedPrecondition(
         f"The index holds vectors of {found}, but the server runs {wanted}. Start it with the "
-        "former embedder, or embed everything again with: mneme-server reindex",
+        "previous embedder, or embed everything again with: mneme-server reindex",
         reason=Reason.DIMENSION_MISMATCH,
         metadata={"found": found, "wanted": wanted},
     )

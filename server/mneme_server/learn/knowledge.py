@@ -108,7 +108,9 @@ class Knowledge:
 def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
     known = unit.knowledge.get_many([entry.id]).get(entry.id)
     if known is not None and not known.same_content(entry):
-        raise AlreadyExists(f"knowledge entry {entry.id!r} exists with other content", field="id")
+        raise AlreadyExists(
+            f"knowledge entry {entry.id!r} already exists with different content", field="id"
+        )
     return known
 
 

@@ -43,7 +43,7 @@ class SuccessRate:
             return None
         successes, tries = (int(part) for part in text.split("/"))
         if not 0 <= successes <= tries or tries < 1:
-            raise ValueError(f"{text!r} is no success rate")
+            raise ValueError(f"{text!r} is not a success rate")
         return cls(successes, tries)
 
     def __str__(self) -> str:

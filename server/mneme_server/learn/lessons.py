@@ -207,7 +207,7 @@ class Lessons:
                     continue
                 elif on_conflict == OnConflict.FAIL:
                     raise AlreadyExists(
-                        f"lesson {lesson.id!r} exists with other content",
+                        f"lesson {lesson.id!r} already exists with different content",
                         field="id",
                         item=row,
                     )
@@ -252,7 +252,7 @@ def _existing(unit: LessonsUnit, lesson_id: str, etag: str = "") -> Lesson:
         raise NotFound(f"there is no lesson {lesson_id!r}", field="id")
     if etag and etag != lesson.etag:
         raise Aborted(
-            f"lesson {lesson_id!r} has changed: {etag!r} is not its etag any more; read the lesson"
+            f"lesson {lesson_id!r} has changed: {etag!r} is no longer its etag; read the lesson"
             " again before you change it"
         )
     return lesson

@@ -9,8 +9,8 @@ class ReflectionSettings(BaseModel):
     """How many reflections are kept."""
 
     reflections_per_session: int = Field(
-        20, ge=1, description="reflections kept of a session; beyond it the oldest leave"
+        20, ge=1, description="reflections kept per session; beyond that the oldest are removed"
     )
     reflections_per_project: int = Field(
-        100, ge=1, description="reflections kept of a project; beyond it the oldest leave"
+        100, ge=1, description="reflections kept per project; beyond that the oldest are removed"
     )

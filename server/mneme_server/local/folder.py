@@ -170,8 +170,8 @@ def _require_local_disk(folder: Path) -> None:
     kind = _file_system(folder.resolve())
     if kind.startswith(_REMOTE):
         raise FailedPrecondition(
-            f"{folder} lies on a network file system ({kind}), where two machines could serve it"
-            " at once: choose a folder on this machine's disk",
+            f"{folder} is on a network file system ({kind}), which two machines could serve"
+            " at once; choose a folder on this machine's disk",
             reason=Reason.INITIALIZATION_FAILED,
         )
 

@@ -64,7 +64,7 @@ def _kinds(request: pb.RecallRequest, known: Mapping[str, MemoryKind]) -> frozen
     for place, name in enumerate(request.scopes):
         if name not in known:
             raise InvalidArgument(
-                f"{name!r} is no kind of memory; there are {', '.join(known)}",
+                f"{name!r} is not a kind of memory; known kinds: {', '.join(known)}",
                 field=f"scopes[{place}]",
             )
     return frozenset(known[name] for name in request.scopes)

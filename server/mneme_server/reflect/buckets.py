@@ -82,8 +82,8 @@ def buckets_over(first_us: int, last_us: int, asked: Bucket) -> Buckets:
         found = _aligned(first_us, last_us, _SPANS[asked])
         if found.count > MAX_BUCKETS:
             raise InvalidArgument(
-                f"buckets of a {asked.name.lower()} cut the range into {found.count:,} spans, at"
-                f" most {MAX_BUCKETS:,} are shown: choose a longer one, or a shorter range",
+                f"buckets of one {asked.name.lower()} cut the range into {found.count:,} spans, but"
+                f" at most {MAX_BUCKETS:,} are shown: choose a longer one, or a shorter range",
                 reason=Reason.OUT_OF_RANGE,
                 field="bucket",
             )

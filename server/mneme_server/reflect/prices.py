@@ -61,16 +61,16 @@ def _loaded(setting: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise ValueError(f"is neither JSON nor the path of a JSON or TOML file: {error}") from None
     if not isinstance(loaded, dict):
-        raise ValueError('is no table; give {"MODEL": {"input": 2.5, "output": 10}}')
+        raise ValueError('is not a table; give {"MODEL": {"input": 2.5, "output": 10}}')
     return loaded
 
 
 def _price(model: str, value: Any) -> Price:
     if not isinstance(value, dict) or not {"input", "output"} >= value.keys() or not value:
-        raise ValueError(f"{model}: give input and output, in US dollars a million tokens")
+        raise ValueError(f"{model}: give input and output, in US dollars per million tokens")
     amounts = [value.get(name, 0) for name in ("input", "output")]
     for amount in amounts:
         is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
         if not is_number or not math.isfinite(amount) or amount < 0:
-            raise ValueError(f"{model}: {amount!r} is no price in US dollars a million tokens")
+            raise ValueError(f"{model}: {amount!r} is not a price in US dollars per million tokens")
     return Price(amounts[0] / _PER, amounts[1] / _PER)

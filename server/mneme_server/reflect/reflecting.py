@@ -99,8 +99,8 @@ class _Turns:
                 deadline.check()
                 if self._asked[tenant_id] > 1:
                     raise ResourceExhausted(
-                        f"{AT_ONCE} analyses may run at once, and others of the tenant's are under"
-                        " way; try again later",
+                        f"{AT_ONCE} analyses may run at once, and others of this tenant are already"
+                        " running; try again later",
                         reason=Reason.RATE_LIMITED,
                         retry_after_s=_RETRY_S,
                     ) from None

@@ -22,7 +22,7 @@ class AnalysisSettings(BaseModel):
         str | None, BeforeValidator(none_if_empty), AfterValidator(_check_prices)
     ] = Field(
         None,
-        description="what tokens cost, for events that carry no cost: the path of a TOML or JSON"
-        ' file, or JSON itself, {"MODEL": {"input": 2.5, "output": 10}} in US dollars a million'
+        description="what tokens cost, for events without a cost: the path of a TOML or JSON"
+        ' file, or JSON itself, {"MODEL": {"input": 2.5, "output": 10}} in US dollars per million'
         " tokens",
     )

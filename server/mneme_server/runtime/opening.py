@@ -113,7 +113,7 @@ def require_model(database: SqlTenantDatabase, model: EmbeddingModel, tenant_id:
         raise FailedPrecondition(
             f"the memories of tenant {tenant_id} were embedded with {stored.model_id}"
             f" ({stored.dimensions} dimensions), the server runs {model.model_id}"
-            f" ({model.dimensions}): start it with the former MNEME_EMBEDDER, or stop it and run"
+            f" ({model.dimensions}): start it with the previous MNEME_EMBEDDER, or stop it and run"
             f" `mneme-server reindex --tenant {tenant_id}`",
             reason=Reason.DIMENSION_MISMATCH,
         )

@@ -47,7 +47,7 @@ class ServerSettings(BaseSettings):
         description="Prometheus metrics over HTTP at /metrics, host:port; empty turns them off",
     )
     data_dir: Path = Field(
-        Path("mneme-data"), description="folder of the catalog and of the tenants' folders"
+        Path("mneme-data"), description="folder for the catalog and the tenants' folders"
     )
     auth: Literal["required", "disabled"] = Field(
         "required",
@@ -56,32 +56,32 @@ class ServerSettings(BaseSettings):
     )
     admin_key: OptionalSecret = Field(
         None,
-        description="the bootstrap admin key, at least 16 characters; without it one is made at"
+        description="the bootstrap admin key, at least 16 characters; without it one is made on"
         " the first start and printed once (a flag is visible to other users: prefer the variable)",
     )
 
     tls_cert: OptionalPath = Field(None, description="certificate chain, PEM; turns TLS on")
     tls_key: OptionalPath = Field(None, description="the certificate's private key, PEM")
     tls_client_ca: OptionalPath = Field(
-        None, description="certificate authority, PEM; clients must show a certificate of it"
+        None, description="certificate authority, PEM; clients must show a certificate issued by it"
     )
 
     workers: int = Field(
         32,
         ge=6,
         le=1024,
-        description="threads; each serves one call at a time, and a tenant's calls get no more than"
-        " they leave free",
+        description="threads; each serves one call at a time, and a tenant's calls get at most as many"
+        " as they leave free for others",
     )
     max_streams: int = Field(
         8,
         ge=1,
-        description="streams that stay open (WatchEvents) served at once; one tenant gets half",
+        description="long-lived streams (WatchEvents) served at once; one tenant gets at most half",
     )
     max_uploads: int = Field(
         8,
         ge=1,
-        description="streams of requests (StreamEvents) served at once; one tenant gets half",
+        description="uploads (StreamEvents) served at once; one tenant gets at most half",
     )
     max_message_bytes: int = Field(
         16 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1, description="largest message, in and out"
@@ -90,7 +90,7 @@ class ServerSettings(BaseSettings):
         32,
         ge=1,
         le=65_536,
-        description="calls in flight on one connection; its client keeps the next ones back",
+        description="calls in flight per connection; gRPC clients hold back any more",
     )
     drain_seconds: float = Field(
         10.0, ge=0, description="how long a shutdown waits for calls in flight"
@@ -98,8 +98,8 @@ class ServerSettings(BaseSettings):
     linger_seconds: float = Field(
         5.0,
         ge=1,
-        description="how long the server of a local folder runs on after its last participant has"
-        " gone",
+        description="how long a local folder's server keeps running after its last participant has"
+        " left",
     )
 
     log_level: Literal["debug", "info", "warning", "error"] = Field(
@@ -116,15 +116,17 @@ class ServerSettings(BaseSettings):
     )
     model_dir: OptionalPath = Field(
         None,
-        description="folder of exported local models; default: the package mneme-minilm, which the"
-        " server is installed with",
+        description="folder of exported local models; default: the package mneme-minilm, which is"
+        " installed with the server",
     )
-    embed_threads: int = Field(2, ge=1, description="threads that one embedding batch computes on")
-    embed_batch: int = Field(64, ge=1, le=1024, description="most texts embedded in one batch")
+    embed_threads: int = Field(2, ge=1, description="threads that compute one embedding batch")
+    embed_batch: int = Field(
+        64, ge=1, le=1024, description="maximum number of texts embedded in one batch"
+    )
     embed_queue_limit: int = Field(
         500_000,
         ge=1,
-        description="texts of a tenant that may wait for embedding; beyond it writes are refused"
+        description="texts per tenant that may wait for embedding; beyond that writes are refused"
         " with a retry delay. The queue is a table on disk, so a long one costs no memory",
     )
     openai_api_key: OptionalSecret = Field(
@@ -142,12 +144,12 @@ class ServerSettings(BaseSettings):
         64, ge=1, description="tenants whose files and indexes stay open while idle"
     )
     tenant_idle_seconds: float = Field(
-        300.0, gt=0, description="after this long without a call a tenant is closed"
+        300.0, gt=0, description="a tenant is closed after this long without a call"
     )
     exact_search_limit: int = Field(
         20_000,
         ge=0,
-        description="vectors of a tenant that are searched exactly; beyond it a graph (HNSW) is"
+        description="vectors per tenant that are searched exactly; beyond that a graph (HNSW) is"
         " built",
     )
 
@@ -163,7 +165,7 @@ class ServerSettings(BaseSettings):
     def _check_together(self) -> Self:
         if self.auth == "disabled" and not is_loopback(self.listen):
             raise ValueError(
-                f"MNEME_AUTH=disabled lets everyone in and MNEME_LISTEN={self.listen} is not"
+                f"MNEME_AUTH=disabled lets everyone in, and MNEME_LISTEN={self.listen} is not"
                 " loopback: listen on 127.0.0.1, ::1, localhost or unix:, or leave MNEME_AUTH at"
                 " required"
             )
@@ -174,8 +176,8 @@ class ServerSettings(BaseSettings):
         if self.max_streams + self.max_uploads + _OTHER_WORKERS > self.workers:
             raise ValueError(
                 f"MNEME_MAX_STREAMS={self.max_streams} and MNEME_MAX_UPLOADS={self.max_uploads}"
-                f" would leave less than {_OTHER_WORKERS} of MNEME_WORKERS={self.workers}: exports,"
-                " reflection, calls that wait for the embedder and other calls need one each"
+                f" would leave fewer than {_OTHER_WORKERS} of MNEME_WORKERS={self.workers}:"
+                " exports, reflection, calls that wait for the embedder and other calls need one each"
             )
         return self
 

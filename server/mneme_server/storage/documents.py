@@ -448,7 +448,7 @@ def document_reader(kinds: Mapping[str, MemoryKind]) -> Callable[[Sequence[Any]]
     def document_of(row: Sequence[Any]) -> Document:
         values: list[Any] = [*row]
         if (*map(type, values),) != _STORED_TYPES or not 0 <= values[11] <= _LARGEST_IMPORTANCE:
-            raise TypeError("a column holds what was never written there")
+            raise TypeError("a column holds something that was never written there")
         require_times(values[4])
         values[1] = kinds[values[1]]
         values[-1] = decode_tags(values[-1])

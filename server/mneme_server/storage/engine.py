@@ -234,7 +234,7 @@ def unspeakable(path: Path) -> DataLoss:
     """Return the error for a database of which SQLite quotes what is no UTF-8, e.g. of its schema:
     Python cannot even make an exception of that."""
     return DataLoss(
-        f"the database file {_short(path)} is damaged (what SQLite says of it is not UTF-8);"
+        f"the database file {_short(path)} is damaged (SQLite's message is not UTF-8);"
         " restore it from a backup"
     )
 

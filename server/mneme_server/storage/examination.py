@@ -81,7 +81,7 @@ def _check(column: Column[Any]) -> Check:
         if value is None and column.nullable:
             return
         if not isinstance(value, wanted) or isinstance(value, bytes) != (wanted is bytes):
-            raise TypeError(f"{column.name} holds what was never written there")
+            raise TypeError(f"{column.name} holds something that was never written there")
         if enum is not None:
             require_enum(frozenset(map(int, enum)), value, column.name)
         elif column.info.get("time"):

@@ -30,7 +30,7 @@ def named_fields(request: Message) -> Sequence[str]:
     for path in paths:
         if path not in changeable:
             raise InvalidArgument(
-                f"update_mask names {path!r}; it may name {', '.join(changeable)}",
+                f"update_mask names {path!r}; it can only name {', '.join(changeable)}",
                 field="update_mask",
             )
     return paths

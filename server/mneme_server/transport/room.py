@@ -67,7 +67,7 @@ class Room:
         self.max_message_bytes = spare // (_COPIES * threads)
         """The largest message that all threads may be receiving at once."""
         _log.info(
-            "memory is limited; larger requests are refused, and others wait for room",
+            "memory is limited; larger requests are refused, and others wait for memory",
             limit=limit.name,
             limit_mib=limit.bytes // MIB,
             requests_mib=spare // MIB,

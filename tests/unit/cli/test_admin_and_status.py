@@ -49,7 +49,7 @@ def test_a_new_key_s_secret_is_all_that_standard_output_holds(served: ScriptedSe
         *["--scope", "Learn", "--rate-limit", "60"],
     )
     assert result.out == "mn_secret\n"
-    assert "shown only now" in result.err
+    assert "shown only this once" in result.err
     request = served.last("CreateApiKey")
     assert list(request.scopes) == [KeyScope.KEY_SCOPE_READ, KeyScope.KEY_SCOPE_LEARN]
     assert request.rate_limit == 60

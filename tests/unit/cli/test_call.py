@@ -163,10 +163,10 @@ def test_a_stream_is_shown_as_it_comes_and_its_error_after_it(served: ScriptedSe
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["Recall", "limit=many"], "limit: 'many' is no whole number"),
+        (["Recall", "limit=many"], "limit: 'many' is not a whole number"),
         (["Recall", "limit=99999999999"], "limit"),
         (["Recall", "explain=perhaps"], "explain: 'perhaps' is neither true nor false"),
-        (["Recall", "min_score=nan"], "min_score: 'nan' is no number"),
+        (["Recall", "min_score=nan"], "min_score: 'nan' is not a number"),
         (["Recall", "mode=fast"], "mode: 'fast' is none of hybrid, dense, lexical"),
         (["Recall", "start_time=soon"], "start_time: 'soon' is no time"),
         (["Recall", "querry=x"], "querry: RecallRequest has no field querry; did you mean query?"),

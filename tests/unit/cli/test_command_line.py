@@ -184,7 +184,7 @@ def test_wrong_usage_ends_with_2_before_anything_is_sent(
     ("line", "said"),
     [
         (["recall", "q", "--limit", "1000"], "--limit: must be at most 100"),
-        (["recall", "q", "--limit", "many"], "--limit: is no whole number"),
+        (["recall", "q", "--limit", "many"], "--limit: is not a whole number"),
         (["recall"], "QUERY: is required"),
         (["lessons", "create", "--title", "t"], "--content: is required"),
         (["recall", "q", "--mode", "nonsense"], "--mode: 'nonsense' is not one of"),

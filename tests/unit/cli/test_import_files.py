@@ -85,7 +85,7 @@ def test_nothing_to_import_and_a_folder_that_is_not_there_say_so(
 def test_an_unknown_format_names_the_known_ones(memory: Memory) -> None:
     result = mneme("import", "-", "--format", "xml")
     assert result.code == 2
-    assert "known: agentlens, anthropic, claude-code, codex, events, mem0" in result.err
+    assert "known formats: agentlens, anthropic, claude-code, codex, events, mem0" in result.err
 
 
 def test_a_dry_run_tells_what_each_file_would_make_and_sends_nothing(

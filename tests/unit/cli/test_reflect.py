@@ -80,8 +80,8 @@ def test_a_parameter_that_is_a_number_is_sent_as_one(served: ScriptedServer) -> 
     ("params", "said"),
     [
         (["windw=2"], "windw: error_patterns has tool, min_count, window, examples, baseline"),
-        (["window=two"], "window: 'two' is no whole number"),
-        (["window=2.5"], "window: '2.5' is no whole number"),
+        (["window=two"], "window: 'two' is not a whole number"),
+        (["window=2.5"], "window: '2.5' is not a whole number"),
         (["min_count=99999999999"], "min_count"),
         (["baseline=none"], "baseline: 'none' is none of all_calls, same_tool"),
     ],

@@ -78,7 +78,7 @@ def test_an_update_with_an_etag_is_refused_and_changes_nothing(
     lessons: Lessons, embedder: Interrupted
 ) -> None:
     embedder.meanwhile = lambda: lessons.update("t", "l", {"title": "theirs"})
-    with pytest.raises(Aborted, match=r"lesson 'l' has changed: '\w+' is not its etag any more"):
+    with pytest.raises(Aborted, match=r"lesson 'l' has changed: '\w+' is no longer its etag"):
         lessons.update("t", "l", {"content": "mine"}, etag=_now(lessons).etag)
     assert (_now(lessons).title, _now(lessons).content) == ("theirs", "C")
 

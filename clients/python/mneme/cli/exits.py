@@ -21,8 +21,8 @@ NOT_FOUND = 5
 INTERRUPTED = 130
 
 HELP = (
-    "Exit codes: 0 done; 1 the server refused, or a part failed; 2 wrong usage; "
-    "3 no server, or none that is ready; 4 the key is missing or does not allow it; 5 not found."
+    "Exit codes: 0 done; 1 the server refused, or part of it failed; 2 wrong usage; "
+    "3 no server, or not ready; 4 key missing or not allowed to do this; 5 not found."
 )
 
 
@@ -87,7 +87,7 @@ def _refusal(error: Exception) -> str:
     if isinstance(error, errors.UnauthenticatedError):
         return f"{error}\nGive an API key with --api-key or MNEME_API_KEY."
     if isinstance(error, errors.UnimplementedError):
-        return f"{error}\nThe server does not know this call: it is older than this client."
+        return f"{error}\nThe server does not know this call; it is older than this client."
     return str(error)
 
 

@@ -44,8 +44,8 @@ def install(cli: Cli, *, host: HostName, project: Project = None) -> None:
     """Add the hooks to a host's settings.
 
     With --local FOLDER (default ~/.mneme) they use the memory in that folder, whose server starts
-    by itself; with --address a server that runs, whose key the host's environment has to hold in
-    MNEME_API_KEY.
+    by itself. With --address they use a running server; put its key in MNEME_API_KEY in the
+    host's environment.
     """
     from mneme.hooks.installing import install as add
 

@@ -68,11 +68,10 @@ def import_(
 ) -> None:
     """Import what agents did elsewhere: transcripts, session files, exports.
 
-    It reads chats in OpenAI's and Anthropic's form, session files of Claude Code and Codex,
-    trajectories of SWE-agent and mini-SWE-agent, exports of mem0 and AgentLens, and what Mneme
-    wrote, and tells them apart by their content. Importing twice changes nothing, and a file that
-    grew adds what is new. Broken records are reported, and the rest goes in; the exit code is
-    then 1.
+    It reads OpenAI and Anthropic chats, session files of Claude Code and Codex, trajectories of
+    SWE-agent and mini-SWE-agent, exports of mem0 and AgentLens, and Mneme's own output, and
+    recognises them by their content. Importing twice changes nothing, and a file that grew adds
+    only what is new. Broken records are reported and the rest goes in; the exit code is then 1.
     """
     from mneme.importing.plan import Defaults
     from mneme.importing.run import Importer

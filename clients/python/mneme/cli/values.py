@@ -79,9 +79,9 @@ def seconds(text: str) -> timedelta:
     """A duration in seconds.
 
     Raises:
-        typer.BadParameter: the text is no number.
+        typer.BadParameter: the text is not a number.
     """
     try:
         return timedelta(seconds=float(text.removesuffix("s")))
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"{text!r} is no number of seconds") from error
+        raise typer.BadParameter(f"{text!r} is not a number of seconds") from error

@@ -114,7 +114,7 @@ class SqlTenants:
                 connection.execute(insert(tenants), row)
         except IntegrityError as error:
             raise AlreadyExists(
-                f"the tenant {tenant.id} exists already", field="tenant_id"
+                f"the tenant {tenant.id} already exists", field="tenant_id"
             ) from error
 
     def get(self, tenant_id: str) -> Tenant:
@@ -204,7 +204,7 @@ class SqlKeys:
             try:
                 connection.execute(insert(api_keys), row)
             except IntegrityError as error:
-                raise AlreadyExists("an API key with this secret exists already") from error
+                raise AlreadyExists("an API key with this secret already exists") from error
 
     def get(self, key_id: str) -> ApiKey:
         """Return a key, revoked or not, or raise NotFound."""

@@ -143,7 +143,7 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no whole number") from error
+        raise typer.BadParameter(f"{text!r} is not a whole number") from error
 
 
 def _number(text: str) -> float:
@@ -152,7 +152,7 @@ def _number(text: str) -> float:
             raise ValueError
         return float(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no number") from error
+        raise typer.BadParameter(f"{text!r} is not a number") from error
 
 
 def _since(text: str) -> str:
