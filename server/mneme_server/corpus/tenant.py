@@ -255,8 +255,8 @@ class OpenTenant(Generic[U_co]):
         excess = self._pending + documents - self._queue_limit
         if excess > 0:
             raise ResourceExhausted(
-                f"{self._pending} texts are waiting for embedding, the limit is {self._queue_limit};"
-                " nothing was recorded, try again later",
+                f"{self._pending} texts are waiting for embedding, the limit is"
+                f" {self._queue_limit}; nothing was recorded, try again later",
                 reason=Reason.QUEUE_FULL,
                 retry_after_s=max(1.0, excess / ASSUMED_TEXTS_PER_SECOND),
             )

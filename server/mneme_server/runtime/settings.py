@@ -70,8 +70,8 @@ class ServerSettings(BaseSettings):
         32,
         ge=6,
         le=1024,
-        description="threads; each serves one call at a time, and a tenant's calls get at most as many"
-        " as they leave free for others",
+        description="threads; each serves one call at a time, and a tenant's calls get at most"
+        " as many as they leave free for others",
     )
     max_streams: int = Field(
         8,
@@ -177,7 +177,7 @@ class ServerSettings(BaseSettings):
             raise ValueError(
                 f"MNEME_MAX_STREAMS={self.max_streams} and MNEME_MAX_UPLOADS={self.max_uploads}"
                 f" would leave fewer than {_OTHER_WORKERS} of MNEME_WORKERS={self.workers}:"
-                " exports, reflection, calls that wait for the embedder and other calls need one each"
+                " exports, reflection, calls waiting for the embedder and others need one each"
             )
         return self
 

@@ -51,7 +51,7 @@ class Admission:
 def too_many_calls() -> ResourceExhausted:
     """Return what the calls beyond a tenant's places are refused with."""
     return ResourceExhausted(
-        "too many of this tenant's calls are waiting; send fewer at once, and try again in a second",
+        "too many of this tenant's calls are waiting; send fewer at once, try again in a second",
         reason=Reason.TOO_MANY_CALLS,
         retry_after_s=_RETRY_S,
     )
