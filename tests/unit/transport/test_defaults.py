@@ -118,8 +118,16 @@ def test_a_mask_may_name_what_the_api_lets_it_change() -> None:
     ("paths", "reason", "said"),
     [
         ([], Reason.MISSING_REQUIRED_FIELD, "update_mask names no field to change"),
-        (["title", "id"], Reason.INVALID_PARAMETER, "names 'id'; it may name title, content, cat"),
-        (["context.topic"], Reason.INVALID_PARAMETER, "names 'context.topic'; it may name title"),
+        (
+            ["title", "id"],
+            Reason.INVALID_PARAMETER,
+            "names 'id'; it can only name title, content, cat",
+        ),
+        (
+            ["context.topic"],
+            Reason.INVALID_PARAMETER,
+            "names 'context.topic'; it can only name title",
+        ),
     ],
 )
 def test_a_mask_that_names_nothing_or_something_else_is_refused(
