@@ -172,7 +172,7 @@ def problem_of(entry: Any) -> str:
     if entry["event_type"] not in TYPES:
         return f"event_type is {entry['event_type']!r}, not one of {', '.join(TYPES)}"
     if not _REPO.fullmatch(entry["repo"]):
-        return f"repo {entry['repo']!r} is no name: letters, digits, '.', '_' and '-'"
+        return f"repo {entry['repo']!r} is not a name: letters, digits, '.', '_' and '-'"
     return _rate_problem(entry.get("success_rate", "")) or _rest_problem(entry)
 
 
@@ -192,7 +192,7 @@ def _rest_problem(entry: dict[str, Any]) -> str:
     try:
         moment = datetime.fromisoformat(entry.get("timestamp", "1970-01-01T00:00:00Z"))
     except (TypeError, ValueError):
-        return f"timestamp {entry['timestamp']!r} is no ISO time"
+        return f"timestamp {entry['timestamp']!r} is not an ISO time"
     return "" if moment.tzinfo else "timestamp has no time zone"
 
 

@@ -215,7 +215,7 @@ def test_wrong_usage_is_json_where_json_is_wanted(served: ScriptedServer) -> Non
     ("options", "said"),
     [
         (["--success-rate", "11/10"], "success_rate '11/10' is not X/Y"),
-        (["--repo", "my app"], "repo 'my app' is no name"),
+        (["--repo", "my app"], "repo 'my app' is not a name"),
         (["--context", ""], "context is missing"),
     ],
 )

@@ -91,7 +91,7 @@ def test_content_may_come_from_standard_input(served: ScriptedServer) -> None:
 def test_json_that_is_no_object_is_wrong_usage(served: ScriptedServer) -> None:
     result = mneme("lessons", "create", "--title", "T", "--content", "C", "--context", "[1]")
     assert result.code == 2
-    assert "is no JSON object" in result.err
+    assert "is not a JSON object" in result.err
     assert served.seen == []
 
 

@@ -105,7 +105,7 @@ def test_of_two_parameters_that_exclude_each_other_one_is_refused(served: Script
 def test_a_parameter_without_a_name_or_value_is_refused(text: str, served: ScriptedServer) -> None:
     result = mneme("reflect", "error_patterns", "--param", text)
     assert (result.code, served.seen) == (2, [])
-    assert "is no KEY=VALUE" in result.err
+    assert "is not KEY=VALUE" in result.err
 
 
 def test_an_unknown_analysis_is_answered_with_the_ones_there_are(served: ScriptedServer) -> None:

@@ -64,7 +64,7 @@ def test_today_and_yesterday_are_days() -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "7x", "2026-13-01", "2026-02-30", "99999999999999d"])
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="is no time; give an ISO time, a day"):
+    with pytest.raises(typer.BadParameter, match="is not a time; give an ISO time, a day"):
         parse_start(text)
 
 

@@ -28,7 +28,7 @@ def parameter(text: str) -> tuple[str, str]:
     """
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise typer.BadParameter(f"{text!r} is no KEY=VALUE")
+        raise typer.BadParameter(f"{text!r} is not KEY=VALUE")
     return key, value
 
 
@@ -131,7 +131,7 @@ def _number(key: str, text: str, kind: Callable[[str], float], name: str) -> flo
     try:
         return kind(text)
     except ValueError:
-        raise InputError(f"--param {key}: {text!r} is no {name}") from None
+        raise InputError(f"--param {key}: {text!r} is not a {name}") from None
 
 
 def _looked_at(answer: ReflectResponse) -> str:

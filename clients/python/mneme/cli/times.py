@@ -46,7 +46,7 @@ def _parse(text: str, *, end_of_day: bool) -> datetime:
         time = datetime.fromisoformat(text)
         return time if time.tzinfo else time.astimezone()
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"{text!r} is no time; give {HELP}") from error
+        raise typer.BadParameter(f"{text!r} is not a time; give {HELP}") from error
 
 
 From = Annotated[

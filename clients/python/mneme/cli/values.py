@@ -28,7 +28,7 @@ def json_object(text: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise typer.BadParameter(not_json(error)) from error
     if not isinstance(value, dict):
-        raise typer.BadParameter('is no JSON object; give {"key": "value", …}')
+        raise typer.BadParameter('is not a JSON object; give {"key": "value", …}')
     return value
 
 

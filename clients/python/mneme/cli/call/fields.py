@@ -166,7 +166,7 @@ def _until(text: str) -> str:
 def _duration(text: str) -> str:
     found = _DURATION.fullmatch(text.strip())
     if not found:
-        raise typer.BadParameter(f"{text!r} is no duration; give seconds, or 90s, 5m, 12h, 7d")
+        raise typer.BadParameter(f"{text!r} is not a duration; give seconds, or 90s, 5m, 12h, 7d")
     length = Duration()
     try:
         unit = _SECONDS[(found[2] or "s").lower()]

@@ -100,7 +100,7 @@ def _document(text: str, source: str) -> dict[str, Any]:
     name = "standard input" if source == _STDIN else source.removeprefix("@")
     document = json_of(text, name)
     if not isinstance(document, dict):
-        raise InputError(f'{name} is no JSON object; give {{"field": "value", …}}')
+        raise InputError(f'{name} is not a JSON object; give {{"field": "value", …}}')
     return document
 
 
