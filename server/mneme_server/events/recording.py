@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 
 from mneme_server.common.clock import now_us
@@ -247,11 +247,20 @@ def count_event(session: Session, event: Event) -> None:
         session.ended_us = event.timestamp_us
 
 
-_CONTENT = (
-    "session_id", "event_type", "severity", "text", "name", "call_id", "error", "model",
-    "input_tokens", "output_tokens", "cost_usd", "duration_us", "payload_json", "metadata_json",
-    "searchable",
+_OF_THE_RECORD = frozenset(
+    {
+        "id", "cursor", "sequence", "recorded_us",
+        "prev_hash", "hash", "hash_version", "salt", "commitment",
+    }
 )  # fmt: skip
+"""What the server gives an event. All else is what its caller sent, a new field too."""
+
+_MAY_BE_THE_SERVERS = frozenset({"agent_id", "timestamp_us"})
+"""What the server gives an event that came without; see `_require_same`."""
+
+_CONTENT = tuple(
+    known.name for known in fields(Event) if known.name not in _OF_THE_RECORD | _MAY_BE_THE_SERVERS
+)
 
 
 def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> None:
@@ -263,12 +272,17 @@ def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> No
     if new.agent_id and new.agent_id != earlier.agent_id:
         differing.append("agent_id")
     if new.timestamp_us is not None and new.timestamp_us != earlier.timestamp_us:
-        differing.append("timestamp")
+        differing.append("timestamp_us")
     if differing:
         raise AlreadyExists(
             f"event {event.id} is already recorded with different content"
-            f" ({', '.join(name.removesuffix('_json') for name in differing)}); events never"
+            f" ({', '.join(_named(name) for name in differing)}); events never"
             " change, choose a new id",
             field="id",
             item=index,
         )
+
+
+def _named(name: str) -> str:
+    """Return the name that a caller knows a field by."""
+    return name.removesuffix("_json").removesuffix("_us")
