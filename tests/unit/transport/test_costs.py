@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
-from google.protobuf.json_format import ParseDict
 from google.protobuf.message_factory import GetMessageClass
 from mneme_server.common import errors
 from mneme_server.common.identity import ALL_SCOPES, Caller
@@ -23,7 +22,7 @@ from mneme_server.events.model import NewEvent
 from mneme_server.events.normalize import normalize
 from mneme_server.transport.call import Call
 from mneme_server.transport.interceptors.validation import check_rules
-from unit.transport.test_servicers import EXAMPLES, METHODS, UNARY, failing
+from unit.transport.test_servicers import METHODS, UNARY, example, failing
 
 TIMES = 32
 ALLOWED = 96
@@ -87,8 +86,7 @@ def test_a_longer_field_costs_in_proportion(method: MethodDescriptor, path: Path
     serve = getattr(failing(service, errors.NotFound("there is none")), method.name)
 
     def request_of(times: int) -> bytes:
-        message = kind()
-        ParseDict(EXAMPLES[f"{service}.{method.name}"], message)
+        message = example(method)
         grow(message, path, times)
         raw: bytes = message.SerializeToString()
         return raw
