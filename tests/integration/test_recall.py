@@ -280,6 +280,11 @@ def test_a_kind_that_nobody_brings_is_refused_with_those_there_are(
     )
 
 
+def test_a_kind_of_memory_is_known_in_upper_case_too(api: Api) -> None:
+    record(api, event("the ferry leaves at noon", id="ferry"))
+    assert ids_of(recall(api, "ferry", scopes=["EVENT", "lesson"])) == ["ferry"]
+
+
 def test_what_was_recorded_is_found_by_its_words_as_soon_as_the_call_returns(api: Api) -> None:
     for n in range(30):
         (receipt,) = record(api, event(f"the zebra number{n} crossed"))

@@ -62,12 +62,12 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
 
 def _kinds(request: pb.RecallRequest, known: Mapping[str, MemoryKind]) -> frozenset[MemoryKind]:
     for place, name in enumerate(request.scopes):
-        if name not in known:
+        if name.lower() not in known:
             raise InvalidArgument(
                 f"{name!r} is not a kind of memory; known kinds: {', '.join(known)}",
                 field=f"scopes[{place}]",
             )
-    return frozenset(known[name] for name in request.scopes)
+    return frozenset(known[name.lower()] for name in request.scopes)
 
 
 def _weights(message: pb.RankingWeights) -> Weights:

@@ -67,9 +67,10 @@ class RecallMethods(SyncCaller):
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty means everywhere. A kind of memory the server does not
-                know is refused. Kinds: "event", "lesson", "reflection", "knowledge", "session".
-                Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
+            scopes: Where to look, by kinds of memory, in upper or lower case; empty means
+                everywhere. A kind the server does not know is refused. Kinds: "event",
+                "lesson", "reflection", "knowledge", "session". Up to 16 entries, each of the
+                form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
             user_id: Of sessions serving this user. Up to 200 characters, on one line.
@@ -152,9 +153,10 @@ class AsyncRecallMethods(AsyncCaller):
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
-            scopes: Where to look; empty means everywhere. A kind of memory the server does not
-                know is refused. Kinds: "event", "lesson", "reflection", "knowledge", "session".
-                Up to 16 entries, each of the form `^[a-z][a-z_]{0,31}$`.
+            scopes: Where to look, by kinds of memory, in upper or lower case; empty means
+                everywhere. A kind the server does not know is refused. Kinds: "event",
+                "lesson", "reflection", "knowledge", "session". Up to 16 entries, each of the
+                form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
             user_id: Of sessions serving this user. Up to 200 characters, on one line.
