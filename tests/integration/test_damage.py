@@ -170,7 +170,9 @@ def test_a_schema_of_which_sqlite_quotes_no_utf8_is_a_clear_error_too(server: Lo
     victim = server.keys.tenant()
     fill(victim)
     server.close_tenant(victim.tenant_id)
-    with closing(sqlite3.connect(folder_of(server, victim) / "mneme.db")) as database:
+    file = folder_of(server, victim) / "mneme.db"
+    kept = file.read_bytes()
+    with closing(sqlite3.connect(file)) as database:
         database.execute("PRAGMA writable_schema = ON")
         database.execute(
             "UPDATE sqlite_master SET name = CAST(x'6167658974' AS TEXT), sql = 'CREATE TABLE ('"
@@ -182,6 +184,8 @@ def test_a_schema_of_which_sqlite_quotes_no_utf8_is_a_clear_error_too(server: Lo
             ask(victim)
         assert failure.code is grpc.StatusCode.DATA_LOSS
         assert "restore it from a backup" in failure.message
+    _put(file, kept)
+    assert_everything_is_found(victim)
 
 
 def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
