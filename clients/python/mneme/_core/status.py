@@ -14,7 +14,11 @@ from mneme.errors import BY_CODE, FieldViolation, MnemeError, UnknownError
 
 DETAILS_KEY = "grpc-status-details-bin"
 # The states of a channel without a connection that it is trying to make.
-DOWN = frozenset({ChannelConnectivity.CONNECTING, ChannelConnectivity.TRANSIENT_FAILURE})
+DOWN = frozenset({
+    ChannelConnectivity.IDLE, ChannelConnectivity.CONNECTING, ChannelConnectivity.TRANSIENT_FAILURE
+})  # fmt: skip
+"""States of a channel when a call's time is up and no server is there; it is idle when the time was
+too short to begin connecting."""
 _NO_SERVER = "no Mneme server answers at {address}"
 
 
