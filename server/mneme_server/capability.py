@@ -1,8 +1,7 @@
 """What a capability brings to the server, and what the server gives it.
 
 A capability is one folder: its domain, `store.py`, `service.py` (folders where they are long), and
-`capability.py`, which declares a `Capability`. `capabilities.py` lists them; nothing else in the
-server knows their names.
+`capability.py`, which declares a `Capability`. `capabilities.py` lists them.
 """
 
 from __future__ import annotations

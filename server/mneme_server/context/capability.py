@@ -5,7 +5,6 @@ from __future__ import annotations
 from mneme.v1 import context_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
-from mneme_server.common.clock import MICROSECONDS
 from mneme_server.context.kinds import SESSION
 from mneme_server.context.learned import Learned
 from mneme_server.context.retrieval import GetContext, SearchSessions
@@ -17,7 +16,6 @@ from mneme_server.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.context.summaries import SummaryWorker
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
-from mneme_server.events.settings import SessionSettings
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.learn.reflections import Reflections
 from mneme_server.recall.search import Recall
@@ -26,10 +24,11 @@ from mneme_server.transport.service import Service
 
 def _build(host: Host) -> Parts:
     runtime, tenants, recall = host.runtime, host.tenants, host.get(Recall)
+    schedule = host.get(SummarySchedule)
     learned = Learned(tenants, recall, host.get(Reflections))
     servicer = ContextServicer(
         get_context=GetContext(tenants, runtime.asking, recall, learned),
-        sleep=Sleep(tenants, runtime.writing, host.get(SummarySchedule)),
+        sleep=Sleep(tenants, runtime.writing, schedule),
         wake_up=WakeUp(tenants, runtime.asking, learned),
         search_sessions=SearchSessions(tenants, recall),
         get_timeline=GetTimeline(tenants, runtime.asking),
@@ -38,7 +37,7 @@ def _build(host: Host) -> Parts:
         tenants.open,
         runtime.background_embedder,
         foreground=runtime.foreground,
-        idle_us=int(host.settings(SessionSettings).session_idle_seconds * MICROSECONDS),
+        idle_us=schedule.idle_us,
     )
     return Parts(
         services=[

@@ -1,11 +1,12 @@
 """The kind of memory that events bring."""
 
 from mneme_server.corpus.kinds import MemoryKind
+from mneme_server.events.event_types import ERROR_TYPES, Part, playing
 
 EVENT = MemoryKind(
     "event",
     # A tool's call, answer or error stands for itself.
-    spoken=frozenset({"message", "llm_call", "llm_response", "custom", ""}),
-    failed=frozenset({"tool_error", "error"}),
+    spoken=playing(Part.TALK, Part.MODEL_CALL, Part.REPLY, Part.NOTE) | {""},
+    failed=ERROR_TYPES,
 )
 """Recorded events. The category of one is its type in lower case."""

@@ -12,7 +12,7 @@ from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, 
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import DataLoss
-from mneme_server.common.stored import UNREADABLE, damaged, reads
+from mneme_server.common.stored import reads
 from mneme_server.corpus.document import Document, Memory
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.documents import document_reader, select_documents
@@ -64,11 +64,9 @@ class SqlMemories:
             return {}
         decode = details.decode
 
+        @reads(kind.name)
         def decoded(row: Row[Any]) -> tuple[str, JsonObject]:
-            try:
-                return row[0], decode(*row[1:])
-            except UNREADABLE as error:
-                raise damaged(kind.name, row[0], error) from error
+            return row.id, decode(*row[1:])
 
         wanted = {"tenant": self._tenant_id, "ids": json.dumps(source_ids)}
         return dict(
@@ -103,6 +101,7 @@ def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memo
     if kinds.joined is None:
         return query, lambda row: Memory(document_of(row), {})
     kind, details = kinds.joined
+    decode = details.decode
     width = len(query.selected_columns)
     query = query.add_columns(*details.columns).outerjoin(
         details.key.table,
@@ -120,5 +119,4 @@ def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memo
         gone = all(value is None for value in values)
         return Memory(document_of(row[:width]), {} if gone else decode(*values))
 
-    decode = details.decode
     return query, memory_of

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from mneme.v1 import options_pb2
+
+from mneme_server.transport.extensions import extension
 
 _WHOLE = frozenset(
     {
@@ -43,8 +44,7 @@ def default_of(field: FieldDescriptor) -> int | float | str | None:
     Raises:
         LookupError, ValueError: the schema states one that does not fit the field's type.
     """
-    # The stubs type an extension as a plain field.
-    text: str = field.GetOptions().Extensions[cast(Any, options_pb2.default_value)]
+    text: str = extension(field, options_pb2.default_value)
     if not text:
         return None
     if field.enum_type is not None:

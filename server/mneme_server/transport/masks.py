@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
 
 from google.protobuf.message import Message
 from mneme.v1 import options_pb2
 
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.transport.extensions import extension
 
 
 def named_fields(request: Message) -> Sequence[str]:
@@ -18,8 +18,7 @@ def named_fields(request: Message) -> Sequence[str]:
         InvalidArgument: the mask is empty or names something that cannot be changed.
     """
     mask = request.DESCRIPTOR.fields_by_name["update_mask"]
-    # The stubs type an extension as a plain field.
-    changeable = mask.GetOptions().Extensions[cast(Any, options_pb2.changeable)].paths
+    changeable: Sequence[str] = extension(mask, options_pb2.changeable).paths
     paths: Sequence[str] = getattr(request, "update_mask").paths  # noqa: B009
     if not paths:
         raise InvalidArgument(

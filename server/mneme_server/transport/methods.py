@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from google.protobuf.descriptor import (
     Descriptor,
-    FieldDescriptor,
     MethodDescriptor,
     ServiceDescriptor,
 )
 from mneme.v1 import auth_pb2, options_pb2
 
 from mneme_server.common.identity import KeyScope
+from mneme_server.transport.extensions import extension
 
 
 class StreamKind(Enum):
@@ -36,8 +35,7 @@ class Method:
 
     `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
     `scope` of None lets everyone in, without a key. `stream` is None for calls with one request
-    and one answer. What serves it takes a `Call` with the request; a library's own service, gRPC's
-    context.
+    and one answer.
     """
 
     path: str
@@ -46,7 +44,12 @@ class Method:
     scope: KeyScope | None
     stream: StreamKind | None
     request_type: Descriptor
-    takes_call: bool = True
+
+    @property
+    def takes_call(self) -> bool:
+        """Whether it is the API's own, and so takes a `Call` with the request; a library's takes
+        gRPC's context."""
+        return self.scope is not None
 
 
 def methods_of(
@@ -64,9 +67,7 @@ def methods_of(
 
 def kinds_brought_by(service: ServiceDescriptor) -> frozenset[str]:
     """Return the names of the kinds of memory that a service says it brings."""
-    # The generated stubs type an extension as a plain field, not as what it extends.
-    options: Any = service.GetOptions()
-    return frozenset(kind.name for kind in options.Extensions[options_pb2.brings_kinds])
+    return frozenset(kind.name for kind in extension(service, options_pb2.brings_kinds))
 
 
 def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:
@@ -78,7 +79,6 @@ def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:
         scope=scope,
         stream=_stream(method, public=scope is None),
         request_type=method.input_type,
-        takes_call=scope is not None,
     )
 
 
@@ -87,21 +87,16 @@ def _stream(method: MethodDescriptor, *, public: bool) -> StreamKind | None:
         return None
     if public:
         return StreamKind.PUBLIC
-    if _option(method, options_pb2.long_lived):
+    if extension(method, options_pb2.long_lived):
         return StreamKind.WATCH
     return StreamKind.UPLOAD if method.client_streaming else StreamKind.DOWNLOAD
 
 
 def _scope(method: MethodDescriptor) -> KeyScope:
-    scope = _option(method, options_pb2.required_scope)
+    scope = extension(method, options_pb2.required_scope)
     if scope == auth_pb2.KEY_SCOPE_UNSPECIFIED:
         raise LookupError(
             f"{method.full_name} does not say which scope it needs: give it the option"
             " (mneme.v1.required_scope)"
         )
     return KeyScope(scope)
-
-
-def _option(method: MethodDescriptor, option: FieldDescriptor) -> int:
-    # The generated stubs type an extension as a plain field, not as what it extends.
-    return method.GetOptions().Extensions[option]  # type: ignore[index]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, cast
 
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -15,6 +14,7 @@ from protovalidate import FieldPathElementPb, Validator, Violation, ViolationPb
 from mneme_server.common.errors import Reason
 from mneme_server.transport.errors import InvalidRequest
 from mneme_server.transport.errors import Violation as FieldViolation
+from mneme_server.transport.extensions import extension
 
 _BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
 """Words of rule ids, such as `int32.gte_lte`, that bound a number, a size or a time."""
@@ -61,9 +61,8 @@ def _too_long(message: Message, prefix: str) -> Iterator[tuple[str, int]]:
 @cache
 def _lists(descriptor: Descriptor) -> list[tuple[FieldDescriptor, int]]:
     """Return a message's lists and how many items each may have; 0 where that is not said."""
-    rules = cast(Any, validate_pb2.field)  # The stubs type an extension as a plain field.
     return [
-        (field, field.GetOptions().Extensions[rules].repeated.max_items)
+        (field, extension(field, validate_pb2.field).repeated.max_items)
         for field in descriptor.fields
         if field.is_repeated
         and not (field.message_type is not None and field.message_type.GetOptions().map_entry)

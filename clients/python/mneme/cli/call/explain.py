@@ -1,4 +1,7 @@
-"""What an RPC takes, in words: its documentation, its fields, their types and their rules."""
+"""What an RPC takes, in words: its documentation, its fields and their types.
+
+The documentation of a field tells its rules, which are put into it where it is generated.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import Message
 
 from mneme._core.convert import single_message_field
 from mneme._core.enums import short_names
@@ -34,28 +35,7 @@ _SCALARS = {
     FieldDescriptor.CPPTYPE_FLOAT: "number",
     FieldDescriptor.CPPTYPE_STRING: "text",
 }
-# How protovalidate's rules read; those that are missing here read as they are called.
-_RULES = {
-    "min_len": "at least {} characters",
-    "max_len": "at most {} characters",
-    "min_bytes": "at least {} bytes",
-    "max_bytes": "at most {} bytes",
-    "min_items": "at least {} items",
-    "max_items": "at most {} items",
-    "min_pairs": "at least {} keys",
-    "max_pairs": "at most {} keys",
-    "gte": "at least {}",
-    "gt": "more than {}",
-    "lte": "at most {}",
-    "lt": "less than {}",
-    "in": "one of {}",
-    "not_in": "none of {}",
-    "pattern": "matching {}",
-}
 _PARAGRAPH = re.compile(r"\n\n|\n(?=[A-Z][a-z]+: )")
-_UNTOLD = frozenset({"defined_only", "ignore", "finite"})
-# Patterns that keep control characters out, as those of nearly all texts do.
-_NO_CONTROLS = "^[^\\x00"
 
 
 def explain(rpc: Rpc[Any, Any]) -> Iterator[str]:
@@ -96,9 +76,9 @@ def _inner(field: FieldDescriptor) -> Descriptor | None:
 def _message(message: Descriptor) -> Iterator[str]:
     yield f"{message.name}{'' if message.fields else ': no fields'}"
     for field in message.fields:
-        facts = [_type(field), *dict.fromkeys(_rules(field))]
+        facts = [_type(field)]
         if changeable(field):
-            facts = [_type(field), "default those that are given"]
+            facts.append("default those that are given")
         group = field.containing_oneof
         if group is not None and len(group.fields) > 1:
             facts.append(f"only one of {', '.join(one.name for one in group.fields)}")
@@ -123,48 +103,6 @@ def _single(field: FieldDescriptor) -> str:
     if field.type == FieldDescriptor.TYPE_BYTES:
         return "bytes in base64"
     return _SCALARS.get(field.cpp_type, "whole number")
-
-
-def _rules(field: FieldDescriptor) -> Iterator[str]:
-    # The generated types call an extension a field's descriptor, and not what it extends.
-    rules: Message = field.GetOptions().Extensions[validate_pb2.field]  # type: ignore[index]
-    yield from _read(rules)
-
-
-def _read(rules: Message) -> Iterator[str]:
-    given = {rule.name: value for rule, value in rules.ListFields()}
-    for rule, value in rules.ListFields():
-        if rule.name in _UNTOLD or (rule.name == "pattern" and value.startswith(_NO_CONTROLS)):
-            continue
-        if rule.name in ("gte", "lte") and given.keys() >= {"gte", "lte"}:
-            if rule.name == "gte":
-                yield f"{_plain(rule, value)} to {_plain(rule, given['lte'])}"
-        elif rule.name == "cel":
-            yield from (one.message for one in value if one.message)
-        elif rule.name == "items":
-            yield from (f"each {words}" for words in _read(value) if words != "required")
-        elif rule.message_type and rule.message_type.full_name.startswith("buf.validate."):
-            yield from _read(value)
-        elif value is True or _is_required(rule.name, value):
-            yield "required" if rule.name != "unique" else "without repeats"
-        else:
-            yield _RULES.get(rule.name, f"{rule.name} {{}}").format(_plain(rule, value))
-
-
-def _is_required(name: str, value: Any) -> bool:
-    return (name in ("min_len", "min_items") and value == 1) or (
-        name == "not_in" and list(value) in ([0], [""])
-    )
-
-
-def _plain(rule: FieldDescriptor, value: Any) -> str:
-    if rule.is_repeated:
-        return ", ".join(map(str, value))
-    if rule.message_type:
-        return str(value.ToJsonString())
-    if isinstance(value, float):
-        return f"{value:g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _wrapped(text: str, indent: str, hanging: str | None = None) -> Iterator[str]:
