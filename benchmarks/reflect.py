@@ -24,7 +24,7 @@ from mneme import MnemeClient
 from mneme_server.capabilities import tenant_schema
 from mneme_server.events.store.tables import agents, events, sessions
 from mneme_server.storage.rows import insert_rows
-from mneme_server.storage.tenant_database import FILE_NAME, SqlTenantDatabase
+from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
 from rich.console import Console
 from rich.table import Table
 
@@ -98,7 +98,7 @@ def measure(event_count: int, folder: Path) -> tuple[list[Measured], float]:
 def fill(folder: Path, event_count: int, seed: int = 1) -> None:
     """Write a tenant's database with so many events, in sessions of `EVENTS_PER_SESSION`."""
     folder.mkdir(parents=True)
-    database = SqlTenantDatabase(folder, TENANT, tenant_schema())
+    database = SqliteTenantStore(folder, TENANT, tenant_schema())
     database.close()
     from mneme_server.storage.engine import Database
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.turns import TenantWorker
@@ -75,7 +75,7 @@ class Host:
         return self._settings
 
     @property
-    def tenants(self) -> Tenants[Any]:
+    def tenants(self) -> OpenTenants[Any]:
         """Where use cases get a tenant from. Which repositories they need, they say themselves."""
         return self.runtime.tenants
 

@@ -23,7 +23,7 @@ from mneme_server.context.kinds import SESSION
 from mneme_server.corpus.document import Document
 from mneme_server.events.kinds import EVENT
 from mneme_server.learn.kinds import KNOWLEDGE, LESSON
-from mneme_server.storage import tables, tenant_database
+from mneme_server.storage import sqlite_store, tables
 from mneme_server.storage.engine import Database
 from mneme_server.storage.migrate import schema_versions
 from mneme_server.storage.unit import CORE_MIGRATIONS
@@ -129,8 +129,8 @@ def test_the_knowledge_log_of_a_released_version_has_projects_and_fractions(
 
 
 def test_the_tenants_tables_are_those_that_the_migrations_make(tmp_path: Path) -> None:
-    tenant_database.SqlTenantDatabase(tmp_path, "acme", tenant_schema()).close()
-    database = Database(tmp_path / tenant_database.FILE_NAME)
+    sqlite_store.SqliteTenantStore(tmp_path, "acme", tenant_schema()).close()
+    database = Database(tmp_path / sqlite_store.FILE_NAME)
     with database.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         differences = compare_metadata(context, tables.metadata)
@@ -158,9 +158,9 @@ def test_a_new_database_equals_one_that_was_upgraded_from_the_first_release(
 ) -> None:
     fresh = tmp_path / "fresh"
     fresh.mkdir()
-    tenant_database.SqlTenantDatabase(fresh, "default", tenant_schema()).close()
+    sqlite_store.SqliteTenantStore(fresh, "default", tenant_schema()).close()
     upgraded = released / "tenants/default"
-    tenant_database.SqlTenantDatabase(upgraded, "default", tenant_schema()).close()
+    sqlite_store.SqliteTenantStore(upgraded, "default", tenant_schema()).close()
     assert _schema(upgraded / "mneme.db") == _schema(fresh / "mneme.db")
 
 
@@ -172,7 +172,7 @@ def test_documents_keep_their_kinds_and_never_get_an_id_again(tmp_path: Path) ->
         before = connection.execute(
             "SELECT doc_id, source_id, text, position, category, tags FROM documents"
         ).fetchall()
-    database = tenant_database.SqlTenantDatabase(tmp_path, "default", tenant_schema())
+    database = sqlite_store.SqliteTenantStore(tmp_path, "default", tenant_schema())
     stored = database.source.documents_after(0, 100)
     assert [(d.doc_id, d.kind) for d in stored] == [
         (1, EVENT), (2, EVENT), (3, EVENT), (4, LESSON), (5, LESSON), (6, KNOWLEDGE),

@@ -10,7 +10,7 @@ from mneme_server.context.ports import ContextUnit, ReflectionSearch
 from mneme_server.context.words import coverage
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.activity import ActivityFilter
 from mneme_server.learn.kinds import LESSON, REFLECTION
 from mneme_server.learn.lesson_model import FoundLesson, Lesson
@@ -40,12 +40,12 @@ class Advice:
 class Learned:
     """Finds lessons and reflections."""
 
-    tenants: Tenants[ContextUnit]
+    tenants: OpenTenants[ContextUnit]
     recall: Recall
     reflections: ReflectionSearch
 
     def lessons_on(
-        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
     ) -> list[FoundLesson]:
         """Return the lessons that bear on a topic, the best first, and count the accesses.
 
@@ -53,7 +53,7 @@ class Learned:
         """
         answer = self.recall(tenant_id, _query(topic, LESSON))
         near = [found for found in answer.results if bears_on(topic, found)]
-        near = [found for found in near if _is_for(found, scope)][:limit]
+        near = [found for found in near if _is_for(found, filter_)][:limit]
         if not near:
             return []
         ids = [found.document.source_id for found in near]
@@ -67,17 +67,22 @@ class Learned:
         ]
 
     def reflections_on(
-        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
     ) -> Sequence[FoundReflection]:
         """Return the reflections on the project and of the agent that bear on a topic."""
         stored = DocumentFilter(
-            kinds=frozenset({REFLECTION}), project=scope.project, agent_id=scope.agent_id
+            kinds=frozenset({REFLECTION}), project=filter_.project, agent_id=filter_.agent_id
         )
         with self.tenants.open(tenant_id) as memory:
             if not memory.index.select(stored).count:
                 return ()  # A search is counted, which costs a write to the disk.
-        filter_ = ReflectionFilter(project=scope.project, agent_id=scope.agent_id)
-        found, _ = self.reflections.search(tenant_id, topic, filter_, limit=limit, min_score=0.0)
+        found, _ = self.reflections.search(
+            tenant_id,
+            topic,
+            ReflectionFilter(project=filter_.project, agent_id=filter_.agent_id),
+            limit=limit,
+            min_score=0.0,
+        )
         return [one for one in found if _is_near(topic, one)]
 
     def advice_on(self, tenant_id: str, error: str) -> Advice | None:
@@ -119,10 +124,10 @@ def _query(topic: str, kind: MemoryKind, limit: int = _LOOKED_AT) -> RecallQuery
     return RecallQuery(text=topic, filter=filter_, limit=limit)
 
 
-def _is_for(found: Recalled, scope: ActivityFilter) -> bool:
+def _is_for(found: Recalled, filter_: ActivityFilter) -> bool:
     project, agent = found.document.project, found.document.agent_id
-    return (not scope.project or project in ("", scope.project)) and (
-        not scope.agent_id or agent in ("", scope.agent_id)
+    return (not filter_.project or project in ("", filter_.project)) and (
+        not filter_.agent_id or agent in ("", filter_.agent_id)
     )
 
 

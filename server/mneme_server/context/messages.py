@@ -40,7 +40,7 @@ _LISTS = {
 }
 
 
-def session_scope(request: Any) -> ActivityFilter:
+def activity_filter(request: Any) -> ActivityFilter:
     """Return the filter of a request that has these fields; those that it lacks do not filter."""
     start_us, end_us = time_range(request)
     return ActivityFilter(

@@ -19,7 +19,7 @@ from mneme_server.context.words import cut, telling, without_tokens
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
-from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.activity import ActivityFilter, active_us
 from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.kinds import EVENT
@@ -87,13 +87,13 @@ class _Candidate:
 class GetContext:
     """Finds the sessions, lessons and reflections that bear on a topic."""
 
-    tenants: Tenants[ContextUnit]
+    tenants: OpenTenants[ContextUnit]
     embedder: TextEmbedder
     recall: Recall
     learned: Learned
 
     def __call__(
-        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
     ) -> FoundContext:
         """Return what bears on the topic; sessions by 0.7 relevance and 0.3 recency.
 
@@ -104,30 +104,30 @@ class GetContext:
         """
         now = now_us()
         candidates, words_only = self._candidates(
-            tenant_id, topic, scope, max(_SESSIONS, 2 * limit)
+            tenant_id, topic, filter_, max(_SESSIONS, 2 * limit)
         )
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
-                sessions = _best(unit, candidates, scope, limit, now)
-                total = unit.activity.count(scope)
+                sessions = _best(unit, candidates, filter_, limit, now)
+                total = unit.activity.count(filter_)
             sessions = self._with_events(memory, topic, sessions, candidates)
-        lessons = self.learned.lessons_on(tenant_id, topic, scope, limit)
-        reflections = self.learned.reflections_on(tenant_id, topic, scope, limit)
+        lessons = self.learned.lessons_on(tenant_id, topic, filter_, limit)
+        reflections = self.learned.reflections_on(tenant_id, topic, filter_, limit)
         prompt = prompt_of(topic, sessions, lessons, reflections, now)
         return FoundContext(sessions, lessons, reflections, total, prompt, words_only)
 
     def _candidates(
-        self, tenant_id: str, topic: str, scope: ActivityFilter, limit: int
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
     ) -> tuple[dict[str, _Candidate], bool]:
         """Return what recall finds, by session, and whether by words only.
 
         What does not bear on the topic is left out.
         """
         candidates: dict[str, _Candidate] = {}
-        sessions = self._recalled(tenant_id, topic, scope, SESSION, limit)
+        sessions = self._recalled(tenant_id, topic, filter_, SESSION, limit)
         for found in _bearing_on(topic, sessions):
             candidates[found.document.source_id] = _Candidate(found.score, found.similarity)
-        events = self._recalled(tenant_id, topic, scope, EVENT, _EVENTS)
+        events = self._recalled(tenant_id, topic, filter_, EVENT, _EVENTS)
         for found in _bearing_on(topic, events):
             candidate = candidates.setdefault(found.document.session_id, _Candidate(0.0))
             candidate.relevance = max(candidate.relevance, found.score)
@@ -135,13 +135,13 @@ class GetContext:
         return candidates, sessions.words_only or events.words_only
 
     def _recalled(
-        self, tenant_id: str, topic: str, scope: ActivityFilter, kind: MemoryKind, limit: int
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, kind: MemoryKind, limit: int
     ) -> Answer:
-        filter_ = document_filter(scope, kind)
+        documents = document_filter(filter_, kind)
         if kind == EVENT:
             # An event may be older than the end of its session, by which sessions are filtered.
-            filter_ = replace(filter_, start_us=None)
-        return self.recall(tenant_id, RecallQuery(text=topic, filter=filter_, limit=limit))
+            documents = replace(documents, start_us=None)
+        return self.recall(tenant_id, RecallQuery(text=topic, filter=documents, limit=limit))
 
     def _with_events(
         self,
@@ -164,17 +164,17 @@ class GetContext:
 class SearchSessions:
     """Searches sessions by their summaries and handovers."""
 
-    tenants: Tenants[ContextUnit]
+    tenants: OpenTenants[ContextUnit]
     recall: Recall
 
     def __call__(
-        self, tenant_id: str, query: str, scope: ActivityFilter, *, limit: int, min_score: float
+        self, tenant_id: str, query: str, filter_: ActivityFilter, *, limit: int, min_score: float
     ) -> tuple[list[FoundSession], Answer]:
         """Return the sessions that fit best, and what recall said."""
         answer = self.recall(
             tenant_id,
             RecallQuery(
-                text=query, filter=document_filter(scope), limit=limit, min_score=min_score
+                text=query, filter=document_filter(filter_), limit=limit, min_score=min_score
             ),
         )
         ids = [result.document.source_id for result in answer.results]
@@ -191,7 +191,7 @@ class SearchSessions:
 def _best(
     unit: ContextUnit,
     candidates: Mapping[str, _Candidate],
-    scope: ActivityFilter,
+    filter_: ActivityFilter,
     limit: int,
     now: int,
 ) -> list[ContextSession]:
@@ -204,7 +204,7 @@ def _best(
             key,
         )
         for key, session in sessions.items()
-        if scope.lets_through(session)
+        if filter_.lets_through(session)
     ]
     ranked.sort(key=lambda item: (-item[0], item[1]))
     best = ranked[:limit]

@@ -37,7 +37,7 @@ class ContextServicer:
         found = self._get_context(
             call.tenant,
             request.topic,
-            convert.session_scope(request),
+            convert.activity_filter(request),
             request.limit,
         )
         return convert.context(found)
@@ -71,7 +71,7 @@ class ContextServicer:
         found, answer = self._search_sessions(
             call.tenant,
             request.query,
-            convert.session_scope(request),
+            convert.activity_filter(request),
             limit=request.limit,
             min_score=request.min_score,
         )
@@ -86,7 +86,7 @@ class ContextServicer:
         pages = Pages(request)
         entries = self._get_timeline(
             call.tenant,
-            convert.session_scope(request),
+            convert.activity_filter(request),
             pages.after(int, str),
             pages.size + 1,
             request.links,

@@ -32,15 +32,15 @@ DECAY_DAYS = 30.0
 _GATHERED = 5_000
 
 
-def document_filter(scope: ActivityFilter, kind: MemoryKind = SESSION) -> DocumentFilter:
+def document_filter(filter_: ActivityFilter, kind: MemoryKind = SESSION) -> DocumentFilter:
     """Return the filter for the documents of these sessions."""
     return DocumentFilter(
         kinds=frozenset({kind}),
-        agent_id=scope.agent_id,
-        user_id=scope.user_id,
-        project=scope.project,
-        start_us=scope.start_us,
-        end_us=scope.end_us,
+        agent_id=filter_.agent_id,
+        user_id=filter_.user_id,
+        project=filter_.project,
+        start_us=filter_.start_us,
+        end_us=filter_.end_us,
     )
 
 
@@ -62,9 +62,9 @@ def source_ids(unit: ContextUnit, index: CorpusIndex, rows: Rows) -> list[str]:
     return [known.get(doc_id, "") for doc_id in doc_ids]
 
 
-def latest(unit: ContextUnit, index: CorpusIndex, scope: ActivityFilter, limit: int) -> list[str]:
+def latest(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter, limit: int) -> list[str]:
     """Return the sessions with a summary that were active last, the latest first."""
-    rows = np.flatnonzero(index.select(document_filter(scope)).mask)
+    rows = np.flatnonzero(index.select(document_filter(filter_)).mask)
     times, doc_ids = index.columns.timestamp_us[rows], index.columns.doc_id[rows]
     newest = rows[np.lexsort((-doc_ids, -times))[:limit]]
     return [key for key in source_ids(unit, index, newest) if key]
@@ -108,7 +108,7 @@ def related_to(
     unit: ContextUnit,
     index: CorpusIndex,
     vector: Matrix,
-    scope: ActivityFilter,
+    filter_: ActivityFilter,
     *,
     without: str,
     min_similarity: float,
@@ -121,7 +121,7 @@ def related_to(
     importance is looked up in the order of the other two terms, until none of the rest can reach
     the last one wanted.
     """
-    selection = index.select(document_filter(scope))
+    selection = index.select(document_filter(filter_))
     rows, similarity = _measured(index, vector, selection)
     enough = similarity >= min_similarity
     rows, similarity = rows[enough], similarity[enough]

@@ -21,7 +21,7 @@ from mneme_server.context.notes import SessionNotes, duration_s, event_pages
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.summaries import session_document, summarize
 from mneme_server.corpus.ports import TextEmbedder
-from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
@@ -43,7 +43,7 @@ class Slept:
 class Sleep:
     """Stores handovers."""
 
-    tenants: Tenants[ContextUnit]
+    tenants: OpenTenants[ContextUnit]
     embedder: TextEmbedder
     summaries: SummarySchedule
 

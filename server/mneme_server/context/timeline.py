@@ -19,7 +19,7 @@ from mneme_server.context.sessions import (
     vectors_of,
 )
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, TextEmbedder
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.model import Session
 
@@ -46,13 +46,13 @@ class TimelineEntry:
 class GetTimeline:
     """Lists sessions with their links to earlier ones."""
 
-    tenants: Tenants[ContextUnit]
+    tenants: OpenTenants[ContextUnit]
     embedder: TextEmbedder
 
     def __call__(
         self,
         tenant_id: str,
-        scope: ActivityFilter,
+        filter_: ActivityFilter,
         after: tuple[int, str] | None,
         limit: int,
         links: int,
@@ -64,7 +64,7 @@ class GetTimeline:
         summary: the cost grows with the page, not with the project's past.
         """
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            sessions = unit.activity.page(scope, after, limit)
+            sessions = unit.activity.page(filter_, after, limit)
             known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
             index = memory.index
@@ -97,8 +97,8 @@ def _earlier(
     index: CorpusIndex, session: Session, vector: Matrix, links: int
 ) -> tuple[Rows, Scores]:
     """Return the rows of the sessions that one goes back to, with their cosines."""
-    scope = ActivityFilter(project=session.project)
-    earlier = before(index.select(document_filter(scope)), index, session.started_us)
+    filter_ = ActivityFilter(project=session.project)
+    earlier = before(index.select(document_filter(filter_)), index, session.started_us)
     rows, cosines = nearest(index, vector, earlier, links)
     near = cosines >= MIN_SIMILARITY
     return rows[near], cosines[near]

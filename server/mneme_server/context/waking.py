@@ -24,7 +24,7 @@ from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import MIN_SIMILARITY, latest, load, related_to, vectors_of
 from mneme_server.context.words import cut
 from mneme_server.corpus.ports import CorpusIndex, TextEmbedder
-from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.activity import ActivityFilter
 
 _EVIDENCE = 20
@@ -50,7 +50,7 @@ _TEST = re.compile(r"(^|[/\\_.-])(tests?|specs?|__tests__|testing)([/\\_.-]|$)|T
 class WakeUp:
     """Tells what an agent needs at the start of a session."""
 
-    tenants: Tenants[ContextUnit]
+    tenants: OpenTenants[ContextUnit]
     embedder: TextEmbedder
     learned: Learned
 
@@ -71,14 +71,14 @@ class WakeUp:
         compared with it.
         """
         now = now_us()
-        scope = ActivityFilter(project=project, agent_id=agent_id)
+        filter_ = ActivityFilter(project=project, agent_id=agent_id)
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
-                last = _last(unit, memory.index, scope)
+                last = _last(unit, memory.index, filter_)
                 if last is None or last.summary is None:
                     return _narrated(Awakening(None), now)
-                scope = replace(scope, project=project or last.session.project)
-                later = _later(unit, memory.index, scope, last)
+                filter_ = replace(filter_, project=project or last.session.project)
+                later = _later(unit, memory.index, filter_, last)
                 vectors = vectors_of(unit, self.embedder, [last.summary.text])
                 vector = vectors.get(last.summary.text)
                 related: list[Related] = []
@@ -88,14 +88,14 @@ class WakeUp:
                         unit,
                         memory.index,
                         vector,
-                        scope,
+                        filter_,
                         without=last.session.id,
                         min_similarity=min_similarity,
                         limit=max(limit, _EVIDENCE),
                         now_us=now,
                     )
             compared = [last, *(one.past for one in related)]
-            patterns = patterns_of(compared, _topics(memory, scope.project, len(compared)))
+            patterns = patterns_of(compared, _topics(memory, filter_.project, len(compared)))
             suggestions = suggestions_of(
                 last, patterns, lambda error: self.learned.advice_on(tenant_id, error)
             )
@@ -111,12 +111,12 @@ class WakeUp:
         return _narrated(woken, now)
 
 
-def _last(unit: ContextUnit, index: CorpusIndex, scope: ActivityFilter) -> PastSession | None:
+def _last(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter) -> PastSession | None:
     """Return the session that was handed over last; else the one with a summary that ended last."""
-    handover = unit.handovers.last(scope.project, scope.agent_id)
+    handover = unit.handovers.last(filter_.project, filter_.agent_id)
     if handover is not None:
         return load(unit, [handover.session_id]).get(handover.session_id)
-    ids = latest(unit, index, scope, _LATEST)
+    ids = latest(unit, index, filter_, _LATEST)
     known = load(unit, ids)
     past = [known[key] for key in ids if key in known]
     # A session in which nothing happened does not hide one in which something did.
@@ -124,12 +124,12 @@ def _last(unit: ContextUnit, index: CorpusIndex, scope: ActivityFilter) -> PastS
 
 
 def _later(
-    unit: ContextUnit, index: CorpusIndex, scope: ActivityFilter, last: PastSession
+    unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter, last: PastSession
 ) -> list[PastSession]:
     """Return sessions that were active after the last handover and left none."""
     if last.handover is None:
         return []
-    since = replace(scope, start_us=last.handover.created_us)
+    since = replace(filter_, start_us=last.handover.created_us)
     ids = [key for key in latest(unit, index, since, _LATER) if key != last.session.id]
     known = load(unit, ids)
     return [known[key] for key in ids if key in known and known[key].handover is None]

@@ -1,18 +1,17 @@
-"""One tenant's memory: its database and its index, kept in step.
+"""One tenant's memory: its store and its index, kept in step.
 
-Writers change the database in a transaction; when it is committed, the same change is applied to
+Writers change the store in a transaction; when it is committed, the same change is applied to
 the index, in the order of the commits. A crash between the two loses nothing, because the index is
-caught up from the database when it is opened.
+caught up from the store when it is opened.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 import structlog
 
@@ -23,10 +22,9 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from mneme_server.corpus.document import Document
-from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.live_index import CorpusChange, LiveIndex, ManagedIndex, Steps, do_at_once
-from mneme_server.corpus.ports import CorpusIndex, Matrix
+from mneme_server.corpus.live_index import LiveIndex, ManagedIndex, Steps, do_at_once
+from mneme_server.corpus.ports import CorpusIndex
+from mneme_server.corpus.tenant_store import TenantStore, U_co
 
 _log = structlog.get_logger(__name__)
 
@@ -36,133 +34,13 @@ ASSUMED_TEXTS_PER_SECOND = 500
 """How fast a queue drains, to tell a refused caller when to come back; measured on two cores."""
 
 
-class DocumentWriter(Protocol):
-    """The documents of one transaction."""
-
-    @property
-    def changes(self) -> CorpusChange:
-        """What this transaction has changed so far."""
-        ...
-
-    def add(
-        self,
-        documents: Sequence[Document],
-        vectors: Matrix | None = None,
-    ) -> list[Document]:
-        """Add documents and return them with their `doc_id` and `context` filled in.
-
-        With `vectors` (n, d) they are embedded already; without, they are queued for embedding.
-        """
-        ...
-
-    def remove(self, kind: MemoryKind, source_ids: Sequence[str]) -> None:
-        """Remove the documents of these sources. Unknown ones are ignored."""
-        ...
-
-    def set_archived(self, kind: MemoryKind, source_id: str, *, archived: bool) -> None:
-        """Mark a source's document as archived or not."""
-        ...
-
-    def set_session(
-        self,
-        kind: MemoryKind,
-        session_id: str,
-        *,
-        user_id: str,
-        project: str,
-        tags: tuple[str, ...],
-    ) -> None:
-        """Give a session's documents of that kind the attributes of their session.
-
-        Those that have a user keep it: their sources name it.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedText:
-    """A document that waits for its embedding."""
-
-    doc_id: int
-    attempts: int
-    text: str
-
-
-class EmbeddingQueue(Protocol):
-    """The durable queue of documents to embed."""
-
-    def due(self, now_us: int, limit: int) -> Sequence[QueuedText]:
-        """Return up to `limit` documents whose turn has come, the oldest first."""
-        ...
-
-    def next_due_us(self) -> int | None:
-        """Return when the next document's turn comes; None when the queue is empty."""
-        ...
-
-    def depth(self) -> int:
-        """Return how many documents wait."""
-        ...
-
-    def waiting_of(self, doc_ids: Sequence[int]) -> int:
-        """Return how many of these documents wait."""
-        ...
-
-    def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
-        """Return the vectors (d,) of texts that this tenant has embedded before."""
-        ...
-
-    def finish(self, embedded: Sequence[QueuedText], vectors: Matrix) -> None:
-        """Store the vectors (n, d), row by row, and take their documents off the queue.
-
-        Documents that were removed meanwhile are left out.
-        """
-        ...
-
-    def defer(self, doc_ids: Sequence[int], *, until_us: int, error: str) -> None:
-        """Put documents off that could not be embedded, and keep the reason."""
-        ...
-
-
-class CorpusUnit(Protocol):
-    """One transaction, as far as the corpus is concerned."""
-
-    @property
-    def documents(self) -> DocumentWriter:
-        """What can be recalled."""
-        ...
-
-    @property
-    def queue(self) -> EmbeddingQueue:
-        """What waits for its embedding."""
-        ...
-
-
-U_co = TypeVar("U_co", bound=CorpusUnit, covariant=True)
-
-
-class TenantDatabase(Protocol[U_co]):
-    """One tenant's database."""
-
-    def read(self) -> AbstractContextManager[U_co]:
-        """Open a read transaction: one consistent snapshot."""
-        ...
-
-    def write(self) -> AbstractContextManager[U_co]:
-        """Open a write transaction; durable when the block ends, undone when it raises."""
-        ...
-
-    def close(self) -> None:
-        """Close the files."""
-        ...
-
-
 class OpenTenant(Generic[U_co]):
     """An open tenant.
 
     Args:
         tenant_id: the tenant.
-        database: its database.
-        index: its index, caught up with the database.
+        store: what keeps it.
+        index: its index, caught up with the store.
         queue_limit: how many documents may wait for embedding.
         wake: called with the tenant when documents were queued.
         by_turns: see `LiveIndex`.
@@ -171,7 +49,7 @@ class OpenTenant(Generic[U_co]):
     def __init__(
         self,
         tenant_id: str,
-        database: TenantDatabase[U_co],
+        store: TenantStore[U_co],
         index: ManagedIndex,
         *,
         queue_limit: int,
@@ -179,7 +57,7 @@ class OpenTenant(Generic[U_co]):
         by_turns: Callable[[Steps], None] = do_at_once,
     ) -> None:
         self.tenant_id = tenant_id
-        self._database = database
+        self._store = store
         self._index = LiveIndex(tenant_id, index, by_turns)
         self._queue_limit = queue_limit
         self._wake = wake
@@ -187,7 +65,7 @@ class OpenTenant(Generic[U_co]):
         self._committed = threading.Condition()
         self._commits = 0
         self._leaving = self._replaced = False
-        with database.read() as unit:
+        with store.read() as unit:
             self._pending = unit.queue.depth()
 
     @property
@@ -217,13 +95,13 @@ class OpenTenant(Generic[U_co]):
 
     def read(self) -> AbstractContextManager[U_co]:
         """Open a read transaction: one consistent snapshot."""
-        return self._database.read()
+        return self._store.read()
 
     @contextmanager
     def write(self) -> Iterator[U_co]:
         """Open a write transaction; durable and indexed when the block ends."""
         with self._write_lock:
-            with self._database.write() as unit:
+            with self._store.write() as unit:
                 yield unit
             changes = unit.documents.changes
             self._pending += changes.queued
@@ -332,13 +210,13 @@ class OpenTenant(Generic[U_co]):
             self.wait_for_commit(seen, min(1.0, left))
 
     def close(self) -> None:
-        """Close the index and the database. Nobody may use the memory any more."""
+        """Close the index and the store. Nobody may use the memory any more."""
         with self._write_lock:
             self._index.close()
-            self._database.close()
+            self._store.close()
 
 
-class Tenants(Protocol[U_co]):
+class OpenTenants(Protocol[U_co]):
     """Where use cases get a tenant's memory from."""
 
     def open(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:

@@ -77,16 +77,16 @@ class ActivityReader(Protocol):
         """Return the latest errors of each session, up to `limit`, the latest first."""
         ...
 
-    def latest(self, scope: ActivityFilter) -> Session | None:
+    def latest(self, filter_: ActivityFilter) -> Session | None:
         """Return the session that was active last."""
         ...
 
-    def count(self, scope: ActivityFilter) -> int:
+    def count(self, filter_: ActivityFilter) -> int:
         """Return how many sessions there are."""
         ...
 
     def page(
-        self, scope: ActivityFilter, after: tuple[int, str] | None, limit: int
+        self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:
         """Return sessions, latest start first, that come after the key (started_us, id)."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from mneme_server.corpus.tenant import CorpusUnit
+from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.sessions import session_not_found
@@ -18,7 +18,7 @@ _HEARTBEAT_S = 1.0
 class ReadEvents:
     """Answers questions about what was recorded."""
 
-    tenants: Tenants[EventsUnit]
+    tenants: OpenTenants[EventsUnit]
 
     def session(self, tenant_id: str, session_id: str) -> Session:
         """Return the session.
@@ -62,7 +62,7 @@ class ReadEvents:
 class WatchEvents:
     """Follows events as they are recorded."""
 
-    tenants: Tenants[EventsUnit]
+    tenants: OpenTenants[EventsUnit]
 
     def __call__(
         self,

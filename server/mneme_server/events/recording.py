@@ -11,7 +11,7 @@ from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document
-from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.chain import chain
 from mneme_server.events.event_types import KNOWN, EventType, Part, traits_of
 from mneme_server.events.kinds import EVENT
@@ -37,7 +37,7 @@ _STORED = 256
 class RecordEvents:
     """Records batches of events."""
 
-    tenants: Tenants[EventsUnit]
+    tenants: OpenTenants[EventsUnit]
     summaries: SummarySchedule = field(default_factory=SummarySchedule)
     foreground: Foreground = field(default_factory=Foreground)
 

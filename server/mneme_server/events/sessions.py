@@ -8,7 +8,7 @@ from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound, Reason
 from mneme_server.common.ids import new_id
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
@@ -34,7 +34,7 @@ class NewSession:
 class StartSession:
     """Starts sessions."""
 
-    tenants: Tenants[EventsUnit]
+    tenants: OpenTenants[EventsUnit]
     summaries: SummarySchedule = field(default_factory=SummarySchedule)
 
     def __call__(self, tenant_id: str, new: NewSession) -> Session:
@@ -72,7 +72,7 @@ class StartSession:
 class EndSession:
     """Ends sessions."""
 
-    tenants: Tenants[EventsUnit]
+    tenants: OpenTenants[EventsUnit]
     summaries: SummarySchedule = field(default_factory=SummarySchedule)
 
     def __call__(

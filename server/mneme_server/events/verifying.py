@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mneme_server.common.errors import DataLoss
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.chain import BrokenLink, ChainWalk
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.sessions import session_not_found
@@ -30,7 +30,7 @@ class Verification:
 class VerifyEvents:
     """Walks hash chains."""
 
-    tenants: Tenants[EventsUnit]
+    tenants: OpenTenants[EventsUnit]
 
     def __call__(
         self, tenant_id: str, session_id: str = "", is_open: Callable[[], bool] = lambda: True

@@ -8,7 +8,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import TextEmbedder
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learn.kinds import KNOWLEDGE
 from mneme_server.learn.knowledge_model import (
     FoundKnowledge,
@@ -36,7 +36,7 @@ _DAY_US = 86_400 * MICROSECONDS
 class Knowledge:
     """The use cases of the knowledge log."""
 
-    tenants: Tenants[KnowledgeUnit]
+    tenants: OpenTenants[KnowledgeUnit]
     embedder: TextEmbedder
     recall: Recall
 

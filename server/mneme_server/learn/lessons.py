@@ -12,7 +12,7 @@ from mneme_server.common.errors import Aborted, AlreadyExists, FailedPreconditio
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import Matrix, TextEmbedder
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learn.kinds import LESSON
 from mneme_server.learn.lesson_model import (
     FoundLesson,
@@ -31,7 +31,7 @@ _EXPORT_PAGE = 200
 class Lessons:
     """The use cases of lessons."""
 
-    tenants: Tenants[LessonsUnit]
+    tenants: OpenTenants[LessonsUnit]
     embedder: TextEmbedder
     recall: Recall
 

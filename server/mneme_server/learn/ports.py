@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.corpus.ports import Matrix
-from mneme_server.corpus.tenant import CorpusUnit
+from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.knowledge_model import KnowledgeEntry
 from mneme_server.learn.lesson_model import Lesson, LessonFilter

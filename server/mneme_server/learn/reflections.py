@@ -12,7 +12,7 @@ from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import Matrix, TextEmbedder
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.kinds import REFLECTION
 from mneme_server.learn.ports import ReflectionsUnit
@@ -37,7 +37,7 @@ _RECENT = 5
 class Reflections:
     """The use cases of reflections."""
 
-    tenants: Tenants[ReflectionsUnit]
+    tenants: OpenTenants[ReflectionsUnit]
     embedder: TextEmbedder
     recall: Recall
     limits: ReflectionLimits

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mneme_server.corpus.document import Memory
 from mneme_server.corpus.ports import Matrix
-from mneme_server.corpus.tenant import CorpusUnit
+from mneme_server.corpus.tenant_store import CorpusUnit
 
 
 class MemoryReader(Protocol):

@@ -13,7 +13,7 @@ import numpy as np
 from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
-from mneme_server.corpus.tenant import OpenTenant, Tenants
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
 from mneme_server.recall.ranking import TERMS, Floats, Weights, ranked
@@ -103,7 +103,7 @@ class Recall:
     With `soon`, a HYBRID query that cannot be embedded soon is answered by its words alone.
     """
 
-    tenants: Tenants[RecallUnit]
+    tenants: OpenTenants[RecallUnit]
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
     soon: SoonEmbedder | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mneme_server.corpus.tenant import CorpusUnit
+from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.history import HistoryReader
 
 

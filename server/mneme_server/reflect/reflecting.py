@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mneme_server.common import deadline
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.fairness import FairGate
-from mneme_server.corpus.tenant import Tenants
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.history import Column, HistoryFilter, HistoryReader
 from mneme_server.reflect import (
     cost_analysis,
@@ -117,7 +117,7 @@ class Reflect:
         foreground: the calls that reading the record takes turns with.
     """
 
-    tenants: Tenants[ReflectUnit]
+    tenants: OpenTenants[ReflectUnit]
     prices: PriceTable = field(default_factory=PriceTable)
     patience_s: float = _PATIENCE_S
     foreground: Foreground = field(default_factory=Foreground)

@@ -11,7 +11,8 @@ import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.corpus.ports import Matrix
-from mneme_server.corpus.tenant import CorpusUnit, OpenTenant, QueuedText
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.corpus.tenant_store import CorpusUnit, QueuedText
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.turns import TenantWorker, retry_delay_s
 

@@ -13,7 +13,7 @@ from mneme_server.corpus.live_index import Steps
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.tenant_index import TenantIndex
-from mneme_server.storage.tenant_database import SqlTenantDatabase
+from mneme_server.storage.sqlite_store import SqliteTenantStore
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
 INDEX_FOLDERS = ("index", "lexical")
@@ -71,7 +71,7 @@ class TenantOpener:
         folder = self._root / tenant_id
         folder.mkdir(parents=True, exist_ok=True)
         self._opened(tenant_id)
-        database = SqlTenantDatabase(folder, tenant_id, self._schema)
+        database = SqliteTenantStore(folder, tenant_id, self._schema)
         try:
             require_model(database, self._model, tenant_id)
             index = TenantIndex(
@@ -98,7 +98,7 @@ class TenantOpener:
         return memory
 
 
-def require_model(database: SqlTenantDatabase, model: EmbeddingModel, tenant_id: str) -> None:
+def require_model(database: SqliteTenantStore, model: EmbeddingModel, tenant_id: str) -> None:
     """Check that the tenant's vectors are of this model; a new tenant takes it.
 
     Raises:

@@ -16,7 +16,8 @@ from typing import Generic, TypeVar
 import structlog
 
 from mneme_server.common.errors import NotFound, Reason, Unavailable
-from mneme_server.corpus.tenant import CorpusUnit, OpenTenant
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.corpus.tenant_store import CorpusUnit
 
 U = TypeVar("U", bound=CorpusUnit)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.opening import INDEX_FOLDERS
 from mneme_server.runtime.registry import TenantRegistry
-from mneme_server.storage.tenant_database import FILE_NAME, SqlTenantDatabase
+from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
 _REPORT_S = 1.0
@@ -52,7 +52,7 @@ def _queue_everything(
     # they can be built again from the database at any time.
     for name in INDEX_FOLDERS:
         shutil.rmtree(folder / name, ignore_errors=True)
-    database = SqlTenantDatabase(folder, tenant_id, schema)
+    database = SqliteTenantStore(folder, tenant_id, schema)
     try:
         with database.write() as unit:
             if unit.embedding_model() == model and unit.queue.depth():

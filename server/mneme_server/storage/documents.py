@@ -29,7 +29,7 @@ from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.live_index import CorpusChange
 from mneme_server.corpus.ports import Matrix, VectorBatch
-from mneme_server.corpus.tenant import QueuedText
+from mneme_server.corpus.tenant_store import QueuedText
 from mneme_server.storage.engine import Database
 from mneme_server.storage.reading import all_rows, read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, unindexed

@@ -11,13 +11,13 @@ from mneme_server.storage import tables
 from mneme_server.storage.documents import select_documents
 from mneme_server.storage.engine import Database
 from mneme_server.storage.migrate import migrate
-from mneme_server.storage.tenant_database import FILE_NAME, SqlTenantDatabase
+from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.storage.unit import CORE_MIGRATIONS
 from sqlalchemy import text
 
 
 def test_a_tenants_tables_are_those_that_its_migrations_make(tmp_path: Path) -> None:
-    SqlTenantDatabase(tmp_path, "t", tenant_schema()).close()
+    SqliteTenantStore(tmp_path, "t", tenant_schema()).close()
     database = Database(tmp_path / FILE_NAME)
     with database.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
@@ -46,14 +46,14 @@ def test_sessions_of_before_are_queued_for_their_summaries(tmp_path: Path) -> No
             )
         )
     database.close()
-    upgraded = SqlTenantDatabase(tmp_path, "t", tenant_schema())
+    upgraded = SqliteTenantStore(tmp_path, "t", tenant_schema())
     with upgraded.read() as unit:
         assert [item.session_id for item in unit.summary_queue.due(1, 10)] == ["old"]
     upgraded.close()
 
 
 def test_a_handful_of_documents_is_looked_up_not_searched_for(tmp_path: Path) -> None:
-    SqlTenantDatabase(tmp_path, "t", tenant_schema()).close()
+    SqliteTenantStore(tmp_path, "t", tenant_schema()).close()
     database = Database(tmp_path / FILE_NAME)
     with database.read() as connection:
         query = select_documents("t").where(tables.documents.c.doc_id.in_(list(range(1, 9))))

@@ -9,7 +9,7 @@ import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.context.model import Collected, Decision, Handover, LockedContext, Todo
 from mneme_server.events.model import Session
-from mneme_server.storage.tenant_database import SqlTenantDatabase
+from mneme_server.storage.sqlite_store import SqliteTenantStore
 
 FULL = Handover(
     "full", project="p", agent_id="a", progress=("x",), completed_todos=("y",),
@@ -21,15 +21,15 @@ FULL = Handover(
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[SqlTenantDatabase]:
-    made = SqlTenantDatabase(tmp_path, "t", tenant_schema())
+def database(tmp_path: Path) -> Iterator[SqliteTenantStore]:
+    made = SqliteTenantStore(tmp_path, "t", tenant_schema())
     with made.write() as unit:
         unit.sessions.save([Session(id=name) for name in ("full", "todo", "empty")])
     yield made
     made.close()
 
 
-def test_everything_that_a_handover_holds_comes_back(database: SqlTenantDatabase) -> None:
+def test_everything_that_a_handover_holds_comes_back(database: SqliteTenantStore) -> None:
     with database.write() as unit:
         unit.handovers.save(FULL)
     with database.read() as unit:
@@ -38,7 +38,7 @@ def test_everything_that_a_handover_holds_comes_back(database: SqlTenantDatabase
 
 
 def test_an_empty_handover_of_an_earlier_version_is_passed_over(
-    database: SqlTenantDatabase,
+    database: SqliteTenantStore,
 ) -> None:
     todo = Handover("todo", project="p", open_todos=(Todo("z"),), created_us=2)
     with database.write() as unit:

@@ -10,7 +10,7 @@ from mneme_server.corpus.document import Document
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.events.store.tables import agents
 from mneme_server.storage.kinds import Details
-from mneme_server.storage.tenant_database import SqlTenantDatabase
+from mneme_server.storage.sqlite_store import SqliteTenantStore
 from mneme_server.storage.unit import TenantSchema
 from sqlalchemy import Table, insert, update
 
@@ -23,14 +23,14 @@ def _shown(name: str, calls: int) -> JsonObject:
     return {"name": name, "calls": calls}
 
 
-def _opened(folder: Path, *, joined: bool = False) -> SqlTenantDatabase:
+def _opened(folder: Path, *, joined: bool = False) -> SqliteTenantStore:
     details = Details(
         key=agents.c.id,
         columns=(agents.c.name, agents.c.tool_call_count),
         decode=_shown,
         joined=joined,
     )
-    return SqlTenantDatabase(
+    return SqliteTenantStore(
         folder, "t", TenantSchema.of([], kinds=[{NOTE: details}, {MARK: None}])
     )
 
@@ -91,7 +91,7 @@ def test_a_memory_of_a_kind_that_nobody_brings_is_left_alone(tmp_path: Path) -> 
     with database.write() as unit:
         unit.documents.add([Document(0, NOTE, "n", "a note", 1), Document(0, MARK, "m", "mark", 1)])
     database.close()
-    fewer = SqlTenantDatabase(tmp_path, "t", TenantSchema.of([], kinds=[{MARK: None}]))
+    fewer = SqliteTenantStore(tmp_path, "t", TenantSchema.of([], kinds=[{MARK: None}]))
     assert [document.kind for document in fewer.source.documents_after(0, 10)] == [MARK]
     fewer.close()
     again = _opened(tmp_path)

@@ -19,7 +19,7 @@ from mneme_server.index.files import sync_folder
 from mneme_server.runtime.opening import INDEX_FOLDERS, require_model
 from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.storage.examination import first_damage
-from mneme_server.storage.tenant_database import FILE_NAME, SqlTenantDatabase, file_sha256
+from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore, file_sha256
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
 _EXAMINED_FOR_S = 30.0
@@ -82,7 +82,7 @@ class TenantFiles:
         target = self._backups / tenant_id / f"{new_id()}.db"
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_suffix(".part")  # A crash must not leave half a file that looks whole.
-        database = SqlTenantDatabase(self._root / tenant_id, tenant_id, self._schema)
+        database = SqliteTenantStore(self._root / tenant_id, tenant_id, self._schema)
         try:
             _require_space(target.parent, database.path)
             database.copy_to(part)
@@ -115,7 +115,7 @@ class TenantFiles:
         """Check that what would take the place is whole, and of the model that runs."""
         damaged = DataLoss(f"the backup {name} of tenant {tenant_id} is damaged")
         try:
-            database = SqlTenantDatabase(
+            database = SqliteTenantStore(
                 staged, tenant_id, self._schema
             )  # Migrates what an older version wrote.
         except DataLoss as error:

@@ -86,32 +86,32 @@ class SqlActivity:
             found[session_id] = read_rows(self._connection, query, event_of, kind="event")
         return found
 
-    def latest(self, scope: ActivityFilter) -> Session | None:
-        query = self._scoped(select(sessions), scope)
+    def latest(self, filter_: ActivityFilter) -> Session | None:
+        query = self._filtered(select(sessions), filter_)
         query = query.order_by(_active_at().desc(), sessions.c.id.desc()).limit(1)
         row = self._connection.execute(query).first()
         return None if row is None else session_of(row)
 
-    def count(self, scope: ActivityFilter) -> int:
-        query = self._scoped(select(func.count()).select_from(sessions), scope)
+    def count(self, filter_: ActivityFilter) -> int:
+        query = self._filtered(select(func.count()).select_from(sessions), filter_)
         return int(self._connection.execute(query).scalar_one())
 
     def page(
-        self, scope: ActivityFilter, after: tuple[int, str] | None, limit: int
+        self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:
-        query = self._scoped(select(sessions), scope)
+        query = self._filtered(select(sessions), filter_)
         if after is not None:
             query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
         query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
         return read_rows(self._connection, query, session_of, kind="session")
 
-    def _scoped(self, query: Select[Any], scope: ActivityFilter) -> Select[Any]:
+    def _filtered(self, query: Select[Any], filter_: ActivityFilter) -> Select[Any]:
         conditions: list[ColumnElement[bool]] = [sessions.c.tenant_id == self._tenant_id]
-        conditions += equal_where_given(sessions.c, scope, ("user_id", "agent_id", "project"))
-        if scope.start_us is not None:
-            conditions.append(_active_at() >= scope.start_us)
-        if scope.end_us is not None:
-            conditions.append(_active_at() < scope.end_us)
+        conditions += equal_where_given(sessions.c, filter_, ("user_id", "agent_id", "project"))
+        if filter_.start_us is not None:
+            conditions.append(_active_at() >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(_active_at() < filter_.end_us)
         return query.where(*conditions)
 
 

@@ -1,4 +1,4 @@
-"""One tenant's database: a file in the tenant's folder, opened, migrated, and read in units."""
+"""What keeps a tenant on SQLite: a file in its folder, opened, migrated, and read in units."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mneme_server.storage.unit import TenantSchema, Unit
 FILE_NAME = "mneme.db"
 
 
-class SqlTenantDatabase:
-    """Implements `corpus.tenant.TenantDatabase[Unit]`.
+class SqliteTenantStore:
+    """Implements `corpus.tenant_store.TenantStore[Unit]`.
 
     Args:
         folder: the tenant's folder; it must exist.

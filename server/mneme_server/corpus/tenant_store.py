@@ -1,0 +1,137 @@
+"""What keeps a tenant's memory: the port that a store implements.
+
+It says nothing of files or of SQL. What an implementation must do beyond its types stands in the
+contract's tests, which run against each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from mneme_server.corpus.document import Document
+from mneme_server.corpus.kinds import MemoryKind
+from mneme_server.corpus.live_index import CorpusChange
+from mneme_server.corpus.ports import Matrix
+
+
+class DocumentWriter(Protocol):
+    """The documents of one transaction."""
+
+    @property
+    def changes(self) -> CorpusChange:
+        """What this transaction has changed so far."""
+        ...
+
+    def add(
+        self,
+        documents: Sequence[Document],
+        vectors: Matrix | None = None,
+    ) -> list[Document]:
+        """Add documents and return them with their `doc_id` and `context` filled in.
+
+        With `vectors` (n, d) they are embedded already; without, they are queued for embedding.
+        """
+        ...
+
+    def remove(self, kind: MemoryKind, source_ids: Sequence[str]) -> None:
+        """Remove the documents of these sources. Unknown ones are ignored."""
+        ...
+
+    def set_archived(self, kind: MemoryKind, source_id: str, *, archived: bool) -> None:
+        """Mark a source's document as archived or not."""
+        ...
+
+    def set_session(
+        self,
+        kind: MemoryKind,
+        session_id: str,
+        *,
+        user_id: str,
+        project: str,
+        tags: tuple[str, ...],
+    ) -> None:
+        """Give a session's documents of that kind the attributes of their session.
+
+        Those that have a user keep it: their sources name it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedText:
+    """A document that waits for its embedding."""
+
+    doc_id: int
+    attempts: int
+    text: str
+
+
+class EmbeddingQueue(Protocol):
+    """The durable queue of documents to embed."""
+
+    def due(self, now_us: int, limit: int) -> Sequence[QueuedText]:
+        """Return up to `limit` documents whose turn has come, the oldest first."""
+        ...
+
+    def next_due_us(self) -> int | None:
+        """Return when the next document's turn comes; None when the queue is empty."""
+        ...
+
+    def depth(self) -> int:
+        """Return how many documents wait."""
+        ...
+
+    def waiting_of(self, doc_ids: Sequence[int]) -> int:
+        """Return how many of these documents wait."""
+        ...
+
+    def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
+        """Return the vectors (d,) of texts that this tenant has embedded before."""
+        ...
+
+    def finish(self, embedded: Sequence[QueuedText], vectors: Matrix) -> None:
+        """Store the vectors (n, d), row by row, and take their documents off the queue.
+
+        Documents that were removed meanwhile are left out.
+        """
+        ...
+
+    def defer(self, doc_ids: Sequence[int], *, until_us: int, error: str) -> None:
+        """Put documents off that could not be embedded, and keep the reason."""
+        ...
+
+
+class CorpusUnit(Protocol):
+    """One transaction, as far as the corpus is concerned."""
+
+    @property
+    def documents(self) -> DocumentWriter:
+        """What can be recalled."""
+        ...
+
+    @property
+    def queue(self) -> EmbeddingQueue:
+        """What waits for its embedding."""
+        ...
+
+
+U_co = TypeVar("U_co", bound=CorpusUnit, covariant=True)
+
+
+class TenantStore(Protocol[U_co]):
+    """What one tenant keeps: the truth, from which indexes are built."""
+
+    def read(self) -> AbstractContextManager[U_co]:
+        """Open a read transaction: one consistent snapshot."""
+        ...
+
+    def write(self) -> AbstractContextManager[U_co]:
+        """Open a write transaction; durable when the block ends, undone when it raises."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it. Nobody may use it any more."""
+        ...
