@@ -29,6 +29,8 @@ def limits(field: FieldDescriptor, options: Mapping[str, Any], required: bool) -
     parts = ["required"] if required else []
     if rules := options.get("field"):
         parts += _parts(field, rules, from_one=bool(default) and not field.has_presence)
+    if size := options.get("json_limits"):
+        parts.append(f"up to {_bytes(size.max_bytes)} encoded and {size.max_depth} levels deep")
     text = "; ".join(parts)
     sentences = [text[0].upper() + text[1:] + "."] if text else []
     return " ".join([*sentences, *([f"Default: {default}."] if default else [])])
@@ -80,6 +82,11 @@ def _entries(field: FieldDescriptor, rules: Any) -> Iterator[str]:
         yield f"{text}, each {each}" if each else text
     if rules.unique:
         yield "none twice"
+
+
+def _bytes(size: int) -> str:
+    mebibytes, rest = divmod(size, 1024 * 1024)
+    return f"{_number(size // 1024)} KiB" if rest else f"{_number(mebibytes)} MiB"
 
 
 def _number(value: float) -> str:

@@ -13,6 +13,7 @@ from clientgen.telling import tell
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.struct_pb2 import Struct
 from google.rpc import code_pb2
 from grpc_tools import protoc
 from mneme.v1 import auth_pb2, errors_pb2, options_pb2
@@ -225,6 +226,13 @@ IDS = sorted(name for name in GIVEN if re.search(r"(\.|_)ids?$", name))
 TOKENS = sorted(name for name in GIVEN if name.endswith(".page_token"))
 
 
+def _holds_json(field: FieldDescriptor) -> bool:
+    return (
+        field.message_type is not None
+        and field.message_type.full_name == Struct.DESCRIPTOR.full_name
+    )
+
+
 def _rules(field: FieldDescriptor) -> validate_pb2.FieldRules:
     rules: validate_pb2.FieldRules = field.GetOptions().Extensions[cast(Any, validate_pb2.field)]
     return rules
@@ -268,6 +276,16 @@ def test_there_are_ids_and_page_tokens_to_look_at() -> None:
 )
 def test_an_id_that_is_made_when_it_is_empty_may_be_empty(name: str) -> None:
     assert not _rules(GIVEN[name]).string.min_len
+
+
+FREE_JSON = sorted(name for name, field in GIVEN.items() if _holds_json(field))
+
+
+@pytest.mark.parametrize("name", FREE_JSON)
+def test_free_json_says_how_large_it_may_be(name: str) -> None:
+    limits = GIVEN[name].GetOptions().Extensions[cast(Any, options_pb2.json_limits)]
+    assert 0 < limits.max_bytes <= 2**20
+    assert limits.max_depth == 32
 
 
 NAMES: dict[str, dict[str, str]] = {

@@ -21,12 +21,7 @@ from mneme_server.events.model import (
     Severity,
 )
 from mneme_server.events.sessions import NewSession
-from mneme_server.transport.convert.json import (
-    METADATA_BYTES,
-    PAYLOAD_BYTES,
-    json_of,
-    struct_of,
-)
+from mneme_server.transport.convert.json import json_of, struct_of
 from mneme_server.transport.convert.time import (
     stored_duration,
     stored_time,
@@ -47,16 +42,8 @@ def new_event(message: pb.NewEvent, field: str) -> NewEvent:
         severity=_SEVERITIES.get(message.severity),
         timestamp_us=stored_time(message, "timestamp", field),
         text=message.text,
-        payload=(
-            json_of(message.payload, f"{field}.payload", PAYLOAD_BYTES)
-            if message.HasField("payload")
-            else {}
-        ),
-        metadata=(
-            json_of(message.metadata, f"{field}.metadata", METADATA_BYTES)
-            if message.HasField("metadata")
-            else {}
-        ),
+        payload=json_of(message, "payload", field),
+        metadata=json_of(message, "metadata", field),
         name=message.name,
         call_id=message.call_id,
         error=message.error,
@@ -112,7 +99,7 @@ def new_session(request: pb.StartSessionRequest) -> NewSession:
         user_id=request.user_id,
         project=request.project,
         tags=tuple(request.tags),
-        metadata=json_of(request.metadata, "metadata", METADATA_BYTES),
+        metadata=json_of(request, "metadata"),
         started_us=stored_time(request, "started_at"),
     )
 

@@ -959,8 +959,8 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
     context: dict[str, Any]
-    """Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
-    deep.
+    """Free JSON: topics, trigger conditions.
+    Up to 64 KiB encoded and 32 levels deep.
     """
 
     source_session_id: str

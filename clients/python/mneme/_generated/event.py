@@ -158,7 +158,7 @@ class EventMethods(SyncCaller):
                 line.
             project: The project it works on; may be empty. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
-            metadata: Free JSON, up to 64 KiB encoded and 32 levels deep.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             started_at: When it started; unset: now, or the time of its first event when events
                 opened it. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.
@@ -719,7 +719,7 @@ class AsyncEventMethods(AsyncCaller):
                 line.
             project: The project it works on; may be empty. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
-            metadata: Free JSON, up to 64 KiB encoded and 32 levels deep.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             started_at: When it started; unset: now, or the time of its first event when events
                 opened it. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.

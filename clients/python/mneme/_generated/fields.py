@@ -104,8 +104,8 @@ class LessonFields(TypedDict, total=False):
     Up to 64 entries, each up to 100 characters, on one line.
     """
     context: Mapping[str, Any]
-    """Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
-    deep.
+    """Free JSON: topics, trigger conditions.
+    Up to 64 KiB encoded and 32 levels deep.
     """
     source_session_id: str
     """The session that taught it; may be empty. It need not be stored here.
@@ -221,14 +221,15 @@ class NewEventFields(TypedDict, total=False):
     Up to 65,536 characters.
     """
     payload: Mapping[str, Any]
-    """Free JSON: arguments, results. Up to 1 MiB encoded and 32 levels deep. If a
-    typed field below is unset, the key of the same name in payload (or its
-    camelCase form, or under "usage" for tokens) is used instead.
+    """Free JSON: arguments, results. If a typed field below is unset, the key of
+    the same name in payload (or its camelCase form, or under "usage" for
+    tokens) is used instead.
+    Up to 1 MiB encoded and 32 levels deep.
     """
     metadata: Mapping[str, Any]
-    """Additional free JSON: versions, hosts. Up to 64 KiB encoded and 32 levels
-    deep. Its "userId" (or "user_id") is the user the event is about, and its
-    session's user if that has none.
+    """Additional free JSON: versions, hosts. Its "userId" (or "user_id") is the
+    user the event is about, and its session's user if that has none.
+    Up to 64 KiB encoded and 32 levels deep.
     """
     name: str
     """The tool's name (tool_*), or what happened (custom).
@@ -239,7 +240,7 @@ class NewEventFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     error: str
-    """The error's message (tool_error, error). Up to 65,536 characters.
+    """The error's message (tool_error, error).
     Up to 65,536 characters.
     """
     model: str

@@ -119,7 +119,7 @@ from mneme.v1.learn_service_pb2 import (
     UpdateLessonRequest,
     UpdateLessonResponse,
 )
-from mneme.v1.options_pb2 import BroughtKind, CallError, KnownName, KnownNames
+from mneme.v1.options_pb2 import BroughtKind, CallError, JsonLimits, KnownName, KnownNames
 from mneme.v1.recall_service_pb2 import (
     RankingWeights,
     RecallMode,
@@ -248,6 +248,7 @@ __all__ = [
     "Importance",
     "Insight",
     "Interval",
+    "JsonLimits",
     "KeyEvent",
     "KeyScope",
     "KnowledgeEntry",

@@ -28,6 +28,8 @@ KNOWN_FIELD_NUMBER: _ClassVar[int]
 known: _descriptor.FieldDescriptor
 NAMES_KIND_FIELD_NUMBER: _ClassVar[int]
 names_kind: _descriptor.FieldDescriptor
+JSON_LIMITS_FIELD_NUMBER: _ClassVar[int]
+json_limits: _descriptor.FieldDescriptor
 
 class CallError(_message.Message):
     __slots__ = ("code", "reason", "when")
@@ -54,6 +56,14 @@ class KnownNames(_message.Message):
     set: str
     names: _containers.RepeatedCompositeFieldContainer[KnownName]
     def __init__(self, set: _Optional[str] = ..., names: _Optional[_Iterable[_Union[KnownName, _Mapping]]] = ...) -> None: ...
+
+class JsonLimits(_message.Message):
+    __slots__ = ("max_bytes", "max_depth")
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_DEPTH_FIELD_NUMBER: _ClassVar[int]
+    max_bytes: int
+    max_depth: int
+    def __init__(self, max_bytes: _Optional[int] = ..., max_depth: _Optional[int] = ...) -> None: ...
 
 class BroughtKind(_message.Message):
     __slots__ = ("name", "meaning")

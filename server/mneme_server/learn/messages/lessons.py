@@ -17,7 +17,7 @@ from mneme_server.learn.lesson_model import (
     Lesson,
     LessonFilter,
 )
-from mneme_server.transport.convert.json import METADATA_BYTES, json_of, struct_of
+from mneme_server.transport.convert.json import json_of, struct_of
 from mneme_server.transport.convert.time import stored_time, to_timestamp
 
 
@@ -32,7 +32,7 @@ def new_lesson(request: pb.CreateLessonRequest) -> Lesson:
         agent_id=request.agent_id,
         project=request.project,
         tags=tuple(sorted(set(request.tags))),
-        context_json=canonical_json(json_of(request.context, "context", METADATA_BYTES)),
+        context_json=canonical_json(json_of(request, "context")),
         source_session_id=request.source_session_id,
         source_event_id=request.source_event_id,
     )
@@ -52,7 +52,7 @@ def imported_lesson(message: pb.Lesson, field: str) -> Lesson:
         agent_id=message.agent_id,
         project=message.project,
         tags=tuple(sorted(set(message.tags))),
-        context_json=canonical_json(json_of(message.context, f"{field}.context", METADATA_BYTES)),
+        context_json=canonical_json(json_of(message, "context", field)),
         source_session_id=message.source_session_id,
         source_event_id=message.source_event_id,
         access_count=message.access_count,
@@ -114,7 +114,7 @@ _CONVERTED: dict[str, tuple[str, Callable[[pb.Lesson], Any]]] = {
     "tags": ("tags", lambda message: tuple(sorted(set(message.tags)))),
     "context": (
         "context_json",
-        lambda message: canonical_json(json_of(message.context, "lesson.context", METADATA_BYTES)),
+        lambda message: canonical_json(json_of(message, "context", "lesson")),
     ),
 }
 

@@ -5,52 +5,68 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+from mneme.v1.options_pb2 import JsonLimits, json_limits
 
 from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.common.errors import InvalidArgument, Reason
-
-MAX_DEPTH = 32
-PAYLOAD_BYTES = 1024 * 1024
-METADATA_BYTES = 64 * 1024
+from mneme_server.transport.extensions import extension
 
 _EXACT = 2**53  # Beyond it a double no longer holds every whole number.
 
 
-def json_of(struct: Struct, field: str, max_bytes: int) -> JsonObject:
-    """Return the object that a Struct holds; whole numbers become ints, as JSON writes them.
+def json_of(message: Message, field: str, parent: str = "") -> JsonObject:
+    """Return the object in a message's Struct; whole numbers become ints, as JSON writes them.
+
+    Args:
+        message: the message.
+        field: its field, whose option `json_limits` says how large the object may be.
+        parent: the message's path in the request, for errors; "" for the request itself.
 
     Raises:
-        InvalidArgument: it is larger than `max_bytes` encoded, deeper than `MAX_DEPTH`, holds a
-            number that JSON cannot write, or a NUL character.
+        InvalidArgument: it is larger or deeper than that, holds a number that JSON cannot write, or
+            a NUL character.
     """
-    if not struct.fields:
+    if not message.HasField(field):
         return {}
+    struct: Struct = getattr(message, field)
+    limits = _limits(message.DESCRIPTOR, field)
+    path = f"{parent}.{field}" if parent else field
     size = struct.ByteSize()
-    if size > max_bytes:
+    if size > limits.max_bytes:
         raise InvalidArgument(
-            f"{field} takes {size} bytes encoded, at most {max_bytes} are allowed",
+            f"{path} takes {size} bytes encoded, at most {limits.max_bytes} are allowed",
             reason=Reason.OUT_OF_RANGE,
-            field=field,
+            field=path,
         )
-    return _object(struct, field, 1)
+    return _object(struct, path, limits.max_depth, limits.max_depth)
 
 
-def _object(struct: Struct, field: str, depth: int) -> dict[str, Json]:
-    _require_depth(field, depth)
+@cache
+def _limits(message: Descriptor, field: str) -> JsonLimits:
+    limits: JsonLimits = extension(message.fields_by_name[field], json_limits)
+    return limits
+
+
+def _object(struct: Struct, field: str, left: int, allowed: int) -> dict[str, Json]:
+    if not left:
+        raise _too_deep(field, allowed)
     result: dict[str, Json] = {}
     # A map on the wire has no order of its own; texts are derived from this one, and must be the
     # same when the same event is sent again.
     for key in sorted(struct.fields):
         if "\0" in key:
             raise _holds_nul(field)
-        result[key] = _value(struct.fields[key], field, depth)
+        result[key] = _value(struct.fields[key], field, left - 1, allowed)
     return result
 
 
-def _value(value: Value, field: str, depth: int) -> Json:
+def _value(value: Value, field: str, left: int, allowed: int) -> Json:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         text = value.string_value
@@ -62,10 +78,11 @@ def _value(value: Value, field: str, depth: int) -> Json:
     if kind == "bool_value":
         return value.bool_value
     if kind == "struct_value":
-        return _object(value.struct_value, field, depth + 1)
+        return _object(value.struct_value, field, left, allowed)
     if kind == "list_value":
-        _require_depth(field, depth + 1)
-        return [_value(item, field, depth + 1) for item in value.list_value.values]
+        if not left:
+            raise _too_deep(field, allowed)
+        return [_value(item, field, left - 1, allowed) for item in value.list_value.values]
     return None
 
 
@@ -76,13 +93,12 @@ def _number(number: float, field: str) -> int | float:
     return int(number) if whole else number
 
 
-def _require_depth(field: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise InvalidArgument(
-            f"{field} is nested more than {MAX_DEPTH} levels deep",
-            reason=Reason.OUT_OF_RANGE,
-            field=field,
-        )
+def _too_deep(field: str, allowed: int) -> InvalidArgument:
+    return InvalidArgument(
+        f"{field} is nested more than {allowed} levels deep",
+        reason=Reason.OUT_OF_RANGE,
+        field=field,
+    )
 
 
 def _holds_nul(field: str) -> InvalidArgument:

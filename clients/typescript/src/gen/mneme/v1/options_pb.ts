@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/options.proto.
  */
 export const file_mneme_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiLAoLQnJvdWdodEtpbmQSDAoEbmFtZRgBIAEoCRIPCgdtZWFuaW5nGAIgASgJOlsKDGJyaW5nc19raW5kcxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxi97AQgAygLMhUubW5lbWUudjEuQnJvdWdodEtpbmRSC2JyaW5nc0tpbmRzOlsKDnJlcXVpcmVkX3Njb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYx+wEIAEoDjISLm1uZW1lLnYxLktleVNjb3BlUg1yZXF1aXJlZFNjb3BlOj8KCmxvbmdfbGl2ZWQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjI7AQgASgIUglsb25nTGl2ZWQ6TQoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyewEIAMoCzITLm1uZW1lLnYxLkNhbGxFcnJvclIGZXJyb3JzOkQKDWRlZmF1bHRfdmFsdWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNHsBCABKAlSDGRlZmF1bHRWYWx1ZTpbCgpjaGFuZ2VhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjS7AQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza1IKY2hhbmdlYWJsZTpHCg9tYWRlX3doZW5fZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNPsBCABKAhSDW1hZGVXaGVuRW1wdHk6SwoFa25vd24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNrsBCABKAsyFC5tbmVtZS52MS5Lbm93bk5hbWVzUgVrbm93bjo+CgpuYW1lc19raW5kEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjU7AQgASgIUgluYW1lc0tpbmRiBnByb3RvMw", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
+  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo/Cgpsb25nX2xpdmVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyOwEIAEoCFIJbG9uZ0xpdmVkOk0KBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMnsBCADKAsyEy5tbmVtZS52MS5DYWxsRXJyb3JSBmVycm9yczpECg1kZWZhdWx0X3ZhbHVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjR7AQgASgJUgxkZWZhdWx0VmFsdWU6WwoKY2hhbmdlYWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0uwEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tSCmNoYW5nZWFibGU6RwoPbWFkZV93aGVuX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjT7AQgASgIUg1tYWRlV2hlbkVtcHR5OksKBWtub3duEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxja7AQgASgLMhQubW5lbWUudjEuS25vd25OYW1lc1IFa25vd246PgoKbmFtZXNfa2luZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1OwEIAEoCFIJbmFtZXNLaW5kOlYKC2pzb25fbGltaXRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjV7AQgASgLMhQubW5lbWUudjEuSnNvbkxpbWl0c1IKanNvbkxpbWl0c2IGcHJvdG8z", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
 
 /**
  * CallError is a way in which an RPC fails.
@@ -119,6 +119,34 @@ export const KnownNamesSchema: GenMessage<KnownNames> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 2);
 
 /**
+ * JsonLimits is how large a free JSON object may be.
+ *
+ * @generated from message mneme.v1.JsonLimits
+ */
+export type JsonLimits = Message<"mneme.v1.JsonLimits"> & {
+  /**
+   * Its size on the wire, in bytes.
+   *
+   * @generated from field: int32 max_bytes = 1;
+   */
+  maxBytes: number;
+
+  /**
+   * How deep objects and lists may be nested in it, itself counted.
+   *
+   * @generated from field: int32 max_depth = 2;
+   */
+  maxDepth: number;
+};
+
+/**
+ * Describes the message mneme.v1.JsonLimits.
+ * Use `create(JsonLimitsSchema)` to create a new message.
+ */
+export const JsonLimitsSchema: GenMessage<JsonLimits> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_options, 3);
+
+/**
  * BroughtKind is a kind of memory that a service adds.
  *
  * @generated from message mneme.v1.BroughtKind
@@ -146,7 +174,7 @@ export type BroughtKind = Message<"mneme.v1.BroughtKind"> & {
  * Use `create(BroughtKindSchema)` to create a new message.
  */
 export const BroughtKindSchema: GenMessage<BroughtKind> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_options, 3);
+  messageDesc(file_mneme_v1_options, 4);
 
 /**
  * The kinds of memory it adds, which Recall can find, filter by and show. The
@@ -229,4 +257,12 @@ export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
  */
 export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 8);
+
+/**
+ * How large a `google.protobuf.Struct` may be. Every one in a request says it.
+ *
+ * @generated from extension: mneme.v1.JsonLimits json_limits = 79445;
+ */
+export const json_limits: GenExtension<FieldOptions, JsonLimits> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 9);
 
