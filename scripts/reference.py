@@ -14,9 +14,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from google.rpc.code_pb2 import Code
+from mneme.v1.errors_pb2 import ErrorReason, codes
 from mneme_server.common.errors import Reason
 from mneme_server.settings import Settings, flag_of, variable_of
 from mneme_server.transport.errors import INTERNAL_REASON
+from mneme_server.transport.extensions import extension
 from pages import ROOT, write_or_check
 
 ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
@@ -27,8 +30,8 @@ FIRST_SETTINGS = ("listen", "metrics_listen", "data_dir", "auth", "admin_key", "
 # What a server of this version can answer: the reasons of its domain, and that of a bug.
 RAISED = {reason.name for reason in Reason} | {INTERNAL_REASON}
 
-_REASON = re.compile(r"((?:^  //.*\n)+)^  ERROR_REASON_(\w+) = (\d+);", re.MULTILINE)
-_CODES = re.compile(r"\b[A-Z][A-Z_]{5,}\b")
+_COMMENT = re.compile(r"((?:^  //.*\n)+)^  (\w+) = \d+", re.MULTILINE)
+_PREFIX = "ERROR_REASON_"
 
 
 def settings_table(names: Iterable[str]) -> str:
@@ -48,14 +51,15 @@ def settings_table(names: Iterable[str]) -> str:
 
 def reasons() -> Iterator[tuple[str, str, str]]:
     """The error reasons of errors.proto: name, gRPC status codes, meaning."""
-    for comment, name, number in _REASON.findall(ERRORS_PROTO.read_text()):
-        text = " ".join(line.strip().removeprefix("//").strip() for line in comment.splitlines())
-        if number == "0":
-            continue
-        meaning, codes = re.fullmatch(r"(.*?) \(([^()]*)\)\.?", text).groups()  # type: ignore[union-attr]
+    meanings = {
+        name: " ".join(line.strip().removeprefix("//").strip() for line in comment.splitlines())
+        for comment, name in _COMMENT.findall(ERRORS_PROTO.read_text())
+    }
+    for value in ErrorReason.DESCRIPTOR.values[1:]:
+        name, meaning = value.name.removeprefix(_PREFIX), meanings[value.name]
         if name not in RAISED:
             meaning = f"Reserved, not sent yet: {meaning[0].lower()}{meaning[1:]}"
-        yield name, " or ".join(f"`{code}`" for code in _CODES.findall(codes)), f"{meaning}."
+        yield name, " or ".join(f"`{Code.Name(code)}`" for code in extension(value, codes)), meaning
 
 
 def errors_table() -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import (
     Descriptor,
+    EnumValueDescriptor,
     FieldDescriptor,
     MethodDescriptor,
 )
@@ -143,7 +144,8 @@ class Api:
 
     `known` are the known names, by what they are names of; `kinds` the kinds of memory, in the
     order of the services that bring them. `given` are the messages inside of requests, `answered`
-    those of answers, each once; `comments` are those of every element, by its full name.
+    those of answers, each once; `reasons` those of errors; `comments` are those of every element,
+    by its full name.
     """
 
     services: tuple[Service, ...]
@@ -154,6 +156,7 @@ class Api:
     known: Mapping[str, tuple[KnownName, ...]]
     comments: Mapping[str, str]
     kinds: tuple[Kind, ...]
+    reasons: tuple[EnumValueDescriptor, ...]
 
 
 def snake_case(name: str) -> str:
@@ -185,6 +188,7 @@ def describe(image: bytes) -> Api:
         known=known_names(reader.messages(own)),
         kinds=kinds_of(s.rpcs[0].descriptor.containing_service for s in services),
         comments={name: text for file in own for name, text in comments_of(file)},
+        reasons=reader.values("ErrorReason"),
     )
 
 
@@ -288,6 +292,10 @@ class _Reader:
                 f"{qualified}: say with idempotency_level whether the request may be sent twice"
             )
         return int(options.idempotency_level)
+
+    def values(self, enum: str) -> tuple[EnumValueDescriptor, ...]:
+        """The values of an enum of the API's package."""
+        return tuple(self._pool.FindEnumTypeByName(f"{PACKAGE}.{enum}").values)
 
     def _field(self, field: FieldDescriptor) -> Field:
         comment = self._comment(field.full_name)

@@ -9,6 +9,7 @@ from typing import Any
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor import (
     Descriptor,
+    EnumValueDescriptor,
     FieldDescriptor,
     MethodDescriptor,
     ServiceDescriptor,
@@ -54,11 +55,17 @@ def names_kind(field: FieldDescriptor) -> bool:
     return bool(options_of(field).get("names_kind"))
 
 
-def options_of(element: ServiceDescriptor | MethodDescriptor | FieldDescriptor) -> dict[str, Any]:
+def options_of(
+    element: ServiceDescriptor | MethodDescriptor | FieldDescriptor | EnumValueDescriptor,
+) -> dict[str, Any]:
     """Options by their short names, with the image's own extensions understood."""
     plain = element.GetOptions()
-    owner = element.containing_service if isinstance(element, MethodDescriptor) else element
-    pool: descriptor_pool.DescriptorPool = owner.file.pool  # type: ignore[union-attr]
+    owner: Any = element
+    if isinstance(element, MethodDescriptor):
+        owner = element.containing_service
+    elif isinstance(element, EnumValueDescriptor):
+        owner = element.type
+    pool: descriptor_pool.DescriptorPool = owner.file.pool
     parsed = message_factory.GetMessageClass(
         pool.FindMessageTypeByName(plain.DESCRIPTOR.full_name)
     ).FromString(plain.SerializeToString())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import textwrap
 
 from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor import EnumValueDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
+from google.rpc.code_pb2 import Code
 
 from clientgen.description import PACKAGE, Rpc, describe, name_at
-from clientgen.options import known_set, names_kind
+from clientgen.options import known_set, names_kind, options_of
 
 _WIDTH = 78
 
@@ -37,6 +39,11 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
         if known := api.known.get(known_set(field.descriptor)):
             listed = ", ".join(one.name for one in known)
             said.setdefault(field.descriptor.full_name, []).append(f"Known: {listed}.")
+    said |= {
+        f"{PACKAGE}.ErrorReason.{one.name}": [status]
+        for one in api.reasons
+        if (status := _status(one))
+    }
     files = descriptor_pb2.FileDescriptorSet.FromString(image)
     for file in files.file:
         if file.package != PACKAGE:
@@ -49,6 +56,11 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
                 ]
                 location.leading_comments += "".join(f" {line}\n" for line in lines)
     return files.SerializeToString()
+
+
+def _status(reason: EnumValueDescriptor) -> str:
+    codes = options_of(reason).get("codes", ())
+    return f"Status: {' or '.join(map(Code.Name, codes))}." if codes else ""
 
 
 def errors(rpc: Rpc) -> str:

@@ -22,15 +22,77 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
+from google.rpc import code_pb2 as google_dot_rpc_dot_code__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15mneme/v1/errors.proto\x12\x08mneme.v1*\xaf\x08\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x45RROR_REASON_INVALID_PARAMETER\x10\x01\x12\'\n#ERROR_REASON_MISSING_REQUIRED_FIELD\x10\x02\x12\x1d\n\x19\x45RROR_REASON_INVALID_TYPE\x10\x03\x12\x1d\n\x19\x45RROR_REASON_OUT_OF_RANGE\x10\x04\x12\x1f\n\x1b\x45RROR_REASON_INVALID_FILTER\x10\x05\x12 \n\x1c\x45RROR_REASON_API_KEY_MISSING\x10\n\x12 \n\x1c\x45RROR_REASON_API_KEY_INVALID\x10\x0b\x12\x1e\n\x1a\x45RROR_REASON_SCOPE_MISSING\x10\x0c\x12\x1a\n\x16\x45RROR_REASON_NOT_FOUND\x10\x14\x12\x1f\n\x1b\x45RROR_REASON_ALREADY_EXISTS\x10\x15\x12\"\n\x1e\x45RROR_REASON_SESSION_NOT_FOUND\x10\x16\x12%\n!ERROR_REASON_CONSTRAINT_VIOLATION\x10\x17\x12\x1e\n\x1a\x45RROR_REASON_ETAG_MISMATCH\x10\x18\x12\x1d\n\x19\x45RROR_REASON_RATE_LIMITED\x10\x1e\x12\x1b\n\x17\x45RROR_REASON_QUEUE_FULL\x10\x1f\x12!\n\x1d\x45RROR_REASON_TOO_MANY_STREAMS\x10 \x12\x1f\n\x1b\x45RROR_REASON_QUOTA_EXCEEDED\x10!\x12\x1f\n\x1b\x45RROR_REASON_TOO_MANY_CALLS\x10\"\x12\x1f\n\x1b\x45RROR_REASON_DATABASE_ERROR\x10(\x12\x1d\n\x19\x45RROR_REASON_SCHEMA_ERROR\x10)\x12#\n\x1f\x45RROR_REASON_TRANSACTION_FAILED\x10*\x12\x1d\n\x19\x45RROR_REASON_DATA_DAMAGED\x10+\x12!\n\x1d\x45RROR_REASON_EMBEDDING_FAILED\x10\x32\x12!\n\x1d\x45RROR_REASON_MODEL_NOT_LOADED\x10\x33\x12#\n\x1f\x45RROR_REASON_DIMENSION_MISMATCH\x10\x34\x12(\n$ERROR_REASON_ALGORITHM_NOT_SUPPORTED\x10<\x12\"\n\x1e\x45RROR_REASON_MODEL_NOT_TRAINED\x10=\x12#\n\x1f\x45RROR_REASON_CONVERGENCE_FAILED\x10>\x12&\n\"ERROR_REASON_INITIALIZATION_FAILED\x10\x46\x12\x1f\n\x1b\x45RROR_REASON_INTERNAL_ERROR\x10Gb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15mneme/v1/errors.proto\x12\x08mneme.v1\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto*\x84\n\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12)\n\x1e\x45RROR_REASON_INVALID_PARAMETER\x10\x01\x1a\x05\xda\xe5&\x01\x03\x12.\n#ERROR_REASON_MISSING_REQUIRED_FIELD\x10\x02\x1a\x05\xda\xe5&\x01\x03\x12$\n\x19\x45RROR_REASON_INVALID_TYPE\x10\x03\x1a\x05\xda\xe5&\x01\x03\x12$\n\x19\x45RROR_REASON_OUT_OF_RANGE\x10\x04\x1a\x05\xda\xe5&\x01\x03\x12&\n\x1b\x45RROR_REASON_INVALID_FILTER\x10\x05\x1a\x05\xda\xe5&\x01\x03\x12\'\n\x1c\x45RROR_REASON_API_KEY_MISSING\x10\n\x1a\x05\xda\xe5&\x01\x10\x12\'\n\x1c\x45RROR_REASON_API_KEY_INVALID\x10\x0b\x1a\x05\xda\xe5&\x01\x10\x12%\n\x1a\x45RROR_REASON_SCOPE_MISSING\x10\x0c\x1a\x05\xda\xe5&\x01\x07\x12!\n\x16\x45RROR_REASON_NOT_FOUND\x10\x14\x1a\x05\xda\xe5&\x01\x05\x12&\n\x1b\x45RROR_REASON_ALREADY_EXISTS\x10\x15\x1a\x05\xda\xe5&\x01\x06\x12)\n\x1e\x45RROR_REASON_SESSION_NOT_FOUND\x10\x16\x1a\x05\xda\xe5&\x01\x05\x12,\n!ERROR_REASON_CONSTRAINT_VIOLATION\x10\x17\x1a\x05\xda\xe5&\x01\t\x12%\n\x1a\x45RROR_REASON_ETAG_MISMATCH\x10\x18\x1a\x05\xda\xe5&\x01\n\x12$\n\x19\x45RROR_REASON_RATE_LIMITED\x10\x1e\x1a\x05\xda\xe5&\x01\x08\x12#\n\x17\x45RROR_REASON_QUEUE_FULL\x10\x1f\x1a\x06\xda\xe5&\x02\x08\t\x12(\n\x1d\x45RROR_REASON_TOO_MANY_STREAMS\x10 \x1a\x05\xda\xe5&\x01\x08\x12&\n\x1b\x45RROR_REASON_QUOTA_EXCEEDED\x10!\x1a\x05\xda\xe5&\x01\x08\x12&\n\x1b\x45RROR_REASON_TOO_MANY_CALLS\x10\"\x1a\x05\xda\xe5&\x01\x08\x12\'\n\x1b\x45RROR_REASON_DATABASE_ERROR\x10(\x1a\x06\xda\xe5&\x02\x0e\t\x12$\n\x19\x45RROR_REASON_SCHEMA_ERROR\x10)\x1a\x05\xda\xe5&\x01\t\x12*\n\x1f\x45RROR_REASON_TRANSACTION_FAILED\x10*\x1a\x05\xda\xe5&\x01\x0e\x12$\n\x19\x45RROR_REASON_DATA_DAMAGED\x10+\x1a\x05\xda\xe5&\x01\x0f\x12)\n\x1d\x45RROR_REASON_EMBEDDING_FAILED\x10\x32\x1a\x06\xda\xe5&\x02\x0e\r\x12(\n\x1d\x45RROR_REASON_MODEL_NOT_LOADED\x10\x33\x1a\x05\xda\xe5&\x01\t\x12*\n\x1f\x45RROR_REASON_DIMENSION_MISMATCH\x10\x34\x1a\x05\xda\xe5&\x01\t\x12/\n$ERROR_REASON_ALGORITHM_NOT_SUPPORTED\x10<\x1a\x05\xda\xe5&\x01\x03\x12)\n\x1e\x45RROR_REASON_MODEL_NOT_TRAINED\x10=\x1a\x05\xda\xe5&\x01\t\x12*\n\x1f\x45RROR_REASON_CONVERGENCE_FAILED\x10>\x1a\x05\xda\xe5&\x01\r\x12-\n\"ERROR_REASON_INITIALIZATION_FAILED\x10\x46\x1a\x05\xda\xe5&\x01\x0e\x12&\n\x1b\x45RROR_REASON_INTERNAL_ERROR\x10G\x1a\x05\xda\xe5&\x01\r:K\n\x05\x63odes\x12!.google.protobuf.EnumValueOptions\x18\xdb\xec\x04 \x03(\x0e\x32\x10.google.rpc.CodeR\x05\x63odesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mneme.v1.errors_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ERRORREASON']._serialized_start=36
-  _globals['_ERRORREASON']._serialized_end=1107
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INVALID_PARAMETER"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INVALID_PARAMETER"]._serialized_options = b'\332\345&\001\003'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_MISSING_REQUIRED_FIELD"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_MISSING_REQUIRED_FIELD"]._serialized_options = b'\332\345&\001\003'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INVALID_TYPE"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INVALID_TYPE"]._serialized_options = b'\332\345&\001\003'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_OUT_OF_RANGE"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_OUT_OF_RANGE"]._serialized_options = b'\332\345&\001\003'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INVALID_FILTER"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INVALID_FILTER"]._serialized_options = b'\332\345&\001\003'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_API_KEY_MISSING"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_API_KEY_MISSING"]._serialized_options = b'\332\345&\001\020'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_API_KEY_INVALID"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_API_KEY_INVALID"]._serialized_options = b'\332\345&\001\020'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_SCOPE_MISSING"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_SCOPE_MISSING"]._serialized_options = b'\332\345&\001\007'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_NOT_FOUND"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_NOT_FOUND"]._serialized_options = b'\332\345&\001\005'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_ALREADY_EXISTS"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_ALREADY_EXISTS"]._serialized_options = b'\332\345&\001\006'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_SESSION_NOT_FOUND"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_SESSION_NOT_FOUND"]._serialized_options = b'\332\345&\001\005'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_CONSTRAINT_VIOLATION"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_CONSTRAINT_VIOLATION"]._serialized_options = b'\332\345&\001\t'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_ETAG_MISMATCH"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_ETAG_MISMATCH"]._serialized_options = b'\332\345&\001\n'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_RATE_LIMITED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_RATE_LIMITED"]._serialized_options = b'\332\345&\001\010'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_QUEUE_FULL"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_QUEUE_FULL"]._serialized_options = b'\332\345&\002\010\t'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_TOO_MANY_STREAMS"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_TOO_MANY_STREAMS"]._serialized_options = b'\332\345&\001\010'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_QUOTA_EXCEEDED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_QUOTA_EXCEEDED"]._serialized_options = b'\332\345&\001\010'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_TOO_MANY_CALLS"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_TOO_MANY_CALLS"]._serialized_options = b'\332\345&\001\010'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_DATABASE_ERROR"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_DATABASE_ERROR"]._serialized_options = b'\332\345&\002\016\t'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_SCHEMA_ERROR"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_SCHEMA_ERROR"]._serialized_options = b'\332\345&\001\t'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_TRANSACTION_FAILED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_TRANSACTION_FAILED"]._serialized_options = b'\332\345&\001\016'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_DATA_DAMAGED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_DATA_DAMAGED"]._serialized_options = b'\332\345&\001\017'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_EMBEDDING_FAILED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_EMBEDDING_FAILED"]._serialized_options = b'\332\345&\002\016\r'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_MODEL_NOT_LOADED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_MODEL_NOT_LOADED"]._serialized_options = b'\332\345&\001\t'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_DIMENSION_MISMATCH"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_DIMENSION_MISMATCH"]._serialized_options = b'\332\345&\001\t'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_ALGORITHM_NOT_SUPPORTED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_ALGORITHM_NOT_SUPPORTED"]._serialized_options = b'\332\345&\001\003'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_MODEL_NOT_TRAINED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_MODEL_NOT_TRAINED"]._serialized_options = b'\332\345&\001\t'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_CONVERGENCE_FAILED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_CONVERGENCE_FAILED"]._serialized_options = b'\332\345&\001\r'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INITIALIZATION_FAILED"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INITIALIZATION_FAILED"]._serialized_options = b'\332\345&\001\016'
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INTERNAL_ERROR"]._loaded_options = None
+  _globals['_ERRORREASON'].values_by_name["ERROR_REASON_INTERNAL_ERROR"]._serialized_options = b'\332\345&\001\r'
+  _globals['_ERRORREASON']._serialized_start=93
+  _globals['_ERRORREASON']._serialized_end=1377
 # @@protoc_insertion_point(module_scope)

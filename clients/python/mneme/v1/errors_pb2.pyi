@@ -1,3 +1,5 @@
+from google.protobuf import descriptor_pb2 as _descriptor_pb2
+from google.rpc import code_pb2 as _code_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from typing import ClassVar as _ClassVar
@@ -68,3 +70,5 @@ ERROR_REASON_MODEL_NOT_TRAINED: ErrorReason
 ERROR_REASON_CONVERGENCE_FAILED: ErrorReason
 ERROR_REASON_INITIALIZATION_FAILED: ErrorReason
 ERROR_REASON_INTERNAL_ERROR: ErrorReason
+CODES_FIELD_NUMBER: _ClassVar[int]
+codes: _descriptor.FieldDescriptor

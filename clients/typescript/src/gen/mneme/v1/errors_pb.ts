@@ -4,14 +4,18 @@
 
 // The reasons behind Mneme's errors.
 
-import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
+import type { EnumValueOptions } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
+import type { Code } from "../../google/rpc/code_pb.js";
+import { file_google_rpc_code } from "../../google/rpc/code_pb.js";
 
 /**
  * Describes the file mneme/v1/errors.proto.
  */
 export const file_mneme_v1_errors: GenFile = /*@__PURE__*/
-  fileDesc("ChVtbmVtZS92MS9lcnJvcnMucHJvdG8SCG1uZW1lLnYxKq8ICgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIiCh5FUlJPUl9SRUFTT05fSU5WQUxJRF9QQVJBTUVURVIQARInCiNFUlJPUl9SRUFTT05fTUlTU0lOR19SRVFVSVJFRF9GSUVMRBACEh0KGUVSUk9SX1JFQVNPTl9JTlZBTElEX1RZUEUQAxIdChlFUlJPUl9SRUFTT05fT1VUX09GX1JBTkdFEAQSHwobRVJST1JfUkVBU09OX0lOVkFMSURfRklMVEVSEAUSIAocRVJST1JfUkVBU09OX0FQSV9LRVlfTUlTU0lORxAKEiAKHEVSUk9SX1JFQVNPTl9BUElfS0VZX0lOVkFMSUQQCxIeChpFUlJPUl9SRUFTT05fU0NPUEVfTUlTU0lORxAMEhoKFkVSUk9SX1JFQVNPTl9OT1RfRk9VTkQQFBIfChtFUlJPUl9SRUFTT05fQUxSRUFEWV9FWElTVFMQFRIiCh5FUlJPUl9SRUFTT05fU0VTU0lPTl9OT1RfRk9VTkQQFhIlCiFFUlJPUl9SRUFTT05fQ09OU1RSQUlOVF9WSU9MQVRJT04QFxIeChpFUlJPUl9SRUFTT05fRVRBR19NSVNNQVRDSBAYEh0KGUVSUk9SX1JFQVNPTl9SQVRFX0xJTUlURUQQHhIbChdFUlJPUl9SRUFTT05fUVVFVUVfRlVMTBAfEiEKHUVSUk9SX1JFQVNPTl9UT09fTUFOWV9TVFJFQU1TECASHwobRVJST1JfUkVBU09OX1FVT1RBX0VYQ0VFREVEECESHwobRVJST1JfUkVBU09OX1RPT19NQU5ZX0NBTExTECISHwobRVJST1JfUkVBU09OX0RBVEFCQVNFX0VSUk9SECgSHQoZRVJST1JfUkVBU09OX1NDSEVNQV9FUlJPUhApEiMKH0VSUk9SX1JFQVNPTl9UUkFOU0FDVElPTl9GQUlMRUQQKhIdChlFUlJPUl9SRUFTT05fREFUQV9EQU1BR0VEECsSIQodRVJST1JfUkVBU09OX0VNQkVERElOR19GQUlMRUQQMhIhCh1FUlJPUl9SRUFTT05fTU9ERUxfTk9UX0xPQURFRBAzEiMKH0VSUk9SX1JFQVNPTl9ESU1FTlNJT05fTUlTTUFUQ0gQNBIoCiRFUlJPUl9SRUFTT05fQUxHT1JJVEhNX05PVF9TVVBQT1JURUQQPBIiCh5FUlJPUl9SRUFTT05fTU9ERUxfTk9UX1RSQUlORUQQPRIjCh9FUlJPUl9SRUFTT05fQ09OVkVSR0VOQ0VfRkFJTEVEED4SJgoiRVJST1JfUkVBU09OX0lOSVRJQUxJWkFUSU9OX0ZBSUxFRBBGEh8KG0VSUk9SX1JFQVNPTl9JTlRFUk5BTF9FUlJPUhBHYgZwcm90bzM");
+  fileDesc("ChVtbmVtZS92MS9lcnJvcnMucHJvdG8SCG1uZW1lLnYxKoQKCgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIpCh5FUlJPUl9SRUFTT05fSU5WQUxJRF9QQVJBTUVURVIQARoF2uUmAQMSLgojRVJST1JfUkVBU09OX01JU1NJTkdfUkVRVUlSRURfRklFTEQQAhoF2uUmAQMSJAoZRVJST1JfUkVBU09OX0lOVkFMSURfVFlQRRADGgXa5SYBAxIkChlFUlJPUl9SRUFTT05fT1VUX09GX1JBTkdFEAQaBdrlJgEDEiYKG0VSUk9SX1JFQVNPTl9JTlZBTElEX0ZJTFRFUhAFGgXa5SYBAxInChxFUlJPUl9SRUFTT05fQVBJX0tFWV9NSVNTSU5HEAoaBdrlJgEQEicKHEVSUk9SX1JFQVNPTl9BUElfS0VZX0lOVkFMSUQQCxoF2uUmARASJQoaRVJST1JfUkVBU09OX1NDT1BFX01JU1NJTkcQDBoF2uUmAQcSIQoWRVJST1JfUkVBU09OX05PVF9GT1VORBAUGgXa5SYBBRImChtFUlJPUl9SRUFTT05fQUxSRUFEWV9FWElTVFMQFRoF2uUmAQYSKQoeRVJST1JfUkVBU09OX1NFU1NJT05fTk9UX0ZPVU5EEBYaBdrlJgEFEiwKIUVSUk9SX1JFQVNPTl9DT05TVFJBSU5UX1ZJT0xBVElPThAXGgXa5SYBCRIlChpFUlJPUl9SRUFTT05fRVRBR19NSVNNQVRDSBAYGgXa5SYBChIkChlFUlJPUl9SRUFTT05fUkFURV9MSU1JVEVEEB4aBdrlJgEIEiMKF0VSUk9SX1JFQVNPTl9RVUVVRV9GVUxMEB8aBtrlJgIICRIoCh1FUlJPUl9SRUFTT05fVE9PX01BTllfU1RSRUFNUxAgGgXa5SYBCBImChtFUlJPUl9SRUFTT05fUVVPVEFfRVhDRUVERUQQIRoF2uUmAQgSJgobRVJST1JfUkVBU09OX1RPT19NQU5ZX0NBTExTECIaBdrlJgEIEicKG0VSUk9SX1JFQVNPTl9EQVRBQkFTRV9FUlJPUhAoGgba5SYCDgkSJAoZRVJST1JfUkVBU09OX1NDSEVNQV9FUlJPUhApGgXa5SYBCRIqCh9FUlJPUl9SRUFTT05fVFJBTlNBQ1RJT05fRkFJTEVEECoaBdrlJgEOEiQKGUVSUk9SX1JFQVNPTl9EQVRBX0RBTUFHRUQQKxoF2uUmAQ8SKQodRVJST1JfUkVBU09OX0VNQkVERElOR19GQUlMRUQQMhoG2uUmAg4NEigKHUVSUk9SX1JFQVNPTl9NT0RFTF9OT1RfTE9BREVEEDMaBdrlJgEJEioKH0VSUk9SX1JFQVNPTl9ESU1FTlNJT05fTUlTTUFUQ0gQNBoF2uUmAQkSLwokRVJST1JfUkVBU09OX0FMR09SSVRITV9OT1RfU1VQUE9SVEVEEDwaBdrlJgEDEikKHkVSUk9SX1JFQVNPTl9NT0RFTF9OT1RfVFJBSU5FRBA9GgXa5SYBCRIqCh9FUlJPUl9SRUFTT05fQ09OVkVSR0VOQ0VfRkFJTEVEED4aBdrlJgENEi0KIkVSUk9SX1JFQVNPTl9JTklUSUFMSVpBVElPTl9GQUlMRUQQRhoF2uUmAQ4SJgobRVJST1JfUkVBU09OX0lOVEVSTkFMX0VSUk9SEEcaBdrlJgENOksKBWNvZGVzEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY2+wEIAMoDjIQLmdvb2dsZS5ycGMuQ29kZVIFY29kZXNiBnByb3RvMw", [file_google_protobuf_descriptor, file_google_rpc_code]);
 
 /**
  * ErrorReason says why a call failed, in more detail than the gRPC status code.
@@ -33,14 +37,16 @@ export enum ErrorReason {
   UNSPECIFIED = 0,
 
   /**
-   * A field breaks one of its rules (INVALID_ARGUMENT).
+   * A field breaks one of its rules.
+   * Status: INVALID_ARGUMENT.
    *
    * @generated from enum value: ERROR_REASON_INVALID_PARAMETER = 1;
    */
   INVALID_PARAMETER = 1,
 
   /**
-   * A field that must be set is not (INVALID_ARGUMENT).
+   * A field that must be set is not.
+   * Status: INVALID_ARGUMENT.
    *
    * @generated from enum value: ERROR_REASON_MISSING_REQUIRED_FIELD = 2;
    */
@@ -48,72 +54,82 @@ export enum ErrorReason {
 
   /**
    * The request cannot be parsed: its encoding is broken, or a string field is
-   * not UTF-8 (INVALID_ARGUMENT).
+   * not UTF-8.
+   * Status: INVALID_ARGUMENT.
    *
    * @generated from enum value: ERROR_REASON_INVALID_TYPE = 3;
    */
   INVALID_TYPE = 3,
 
   /**
-   * A number, size or depth is outside its limits (INVALID_ARGUMENT).
+   * A number, size or depth is outside its limits.
+   * Status: INVALID_ARGUMENT.
    *
    * @generated from enum value: ERROR_REASON_OUT_OF_RANGE = 4;
    */
   OUT_OF_RANGE = 4,
 
   /**
-   * Filters contradict each other, or a page token was made for other filters
-   * or is damaged (INVALID_ARGUMENT).
+   * Filters contradict each other, or a page token was made for other filters or
+   * is damaged.
+   * Status: INVALID_ARGUMENT.
    *
    * @generated from enum value: ERROR_REASON_INVALID_FILTER = 5;
    */
   INVALID_FILTER = 5,
 
   /**
-   * The call carries no API key (UNAUTHENTICATED).
+   * The call carries no API key.
+   * Status: UNAUTHENTICATED.
    *
    * @generated from enum value: ERROR_REASON_API_KEY_MISSING = 10;
    */
   API_KEY_MISSING = 10,
 
   /**
-   * The API key is unknown or was revoked (UNAUTHENTICATED).
+   * The API key is unknown or was revoked.
+   * Status: UNAUTHENTICATED.
    *
    * @generated from enum value: ERROR_REASON_API_KEY_INVALID = 11;
    */
   API_KEY_INVALID = 11,
 
   /**
-   * The key lacks the scope that the call needs (PERMISSION_DENIED).
+   * The key lacks the scope that the call needs.
+   * Status: PERMISSION_DENIED.
    *
    * @generated from enum value: ERROR_REASON_SCOPE_MISSING = 12;
    */
   SCOPE_MISSING = 12,
 
   /**
-   * No such resource in the caller's tenant (NOT_FOUND).
+   * No such resource in the caller's tenant.
+   * Status: NOT_FOUND.
    *
    * @generated from enum value: ERROR_REASON_NOT_FOUND = 20;
    */
   NOT_FOUND = 20,
 
   /**
-   * The id is taken by a resource with different content (ALREADY_EXISTS).
+   * The id is taken by a resource with different content.
+   * Status: ALREADY_EXISTS.
    *
    * @generated from enum value: ERROR_REASON_ALREADY_EXISTS = 21;
    */
   ALREADY_EXISTS = 21,
 
   /**
-   * No such session in the caller's tenant (NOT_FOUND).
+   * No such session in the caller's tenant.
+   * Status: NOT_FOUND.
    *
    * @generated from enum value: ERROR_REASON_SESSION_NOT_FOUND = 22;
    */
   SESSION_NOT_FOUND = 22,
 
   /**
-   * The resource's state does not allow the call, e.g. an update of an
-   * archived lesson (FAILED_PRECONDITION).
+   * The resource's state does not allow the call, e.g. an update of an archived
+   * lesson.
+   * Status: FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_CONSTRAINT_VIOLATION = 23;
    */
@@ -121,23 +137,25 @@ export enum ErrorReason {
 
   /**
    * The resource has changed since the caller read it: its etag is not the one
-   * given in the call (ABORTED).
+   * given in the call.
+   * Status: ABORTED.
    *
    * @generated from enum value: ERROR_REASON_ETAG_MISMATCH = 24;
    */
   ETAG_MISMATCH = 24,
 
   /**
-   * The key's calls per minute are used up (RESOURCE_EXHAUSTED).
+   * The key's calls per minute are used up.
+   * Status: RESOURCE_EXHAUSTED.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 30;
    */
   RATE_LIMITED = 30,
 
   /**
-   * The tenant's embedding queue has no room (RESOURCE_EXHAUSTED when a retry
-   * may succeed; FAILED_PRECONDITION when a batch holds more than the queue
-   * may).
+   * The tenant's embedding queue has no room. RESOURCE_EXHAUSTED when a retry
+   * may succeed, FAILED_PRECONDITION when a batch holds more than the queue may.
+   * Status: RESOURCE_EXHAUSTED or FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_QUEUE_FULL = 31;
    */
@@ -146,14 +164,16 @@ export enum ErrorReason {
   /**
    * Too many streams of this kind are open, on the server or for this tenant,
    * which gets half of the server's; or an upload sent nothing for too long and
-   * lost its place (RESOURCE_EXHAUSTED).
+   * lost its place.
+   * Status: RESOURCE_EXHAUSTED.
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_STREAMS = 32;
    */
   TOO_MANY_STREAMS = 32,
 
   /**
-   * The disk is full, or another quota is used up (RESOURCE_EXHAUSTED).
+   * The disk is full, or another quota is used up.
+   * Status: RESOURCE_EXHAUSTED.
    *
    * @generated from enum value: ERROR_REASON_QUOTA_EXCEEDED = 33;
    */
@@ -161,24 +181,25 @@ export enum ErrorReason {
 
   /**
    * The tenant already has as many calls waiting as there are places left free.
-   * Calls are never refused because of other tenants' calls
-   * (RESOURCE_EXHAUSTED).
+   * Calls are never refused because of other tenants' calls.
+   * Status: RESOURCE_EXHAUSTED.
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 34;
    */
   TOO_MANY_CALLS = 34,
 
   /**
-   * The database failed; nothing was written (UNAVAILABLE when a retry may
-   * succeed; FAILED_PRECONDITION when the file is not writable).
+   * The database failed; nothing was written. UNAVAILABLE when a retry may
+   * succeed, FAILED_PRECONDITION when the file is not writable.
+   * Status: UNAVAILABLE or FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_DATABASE_ERROR = 40;
    */
   DATABASE_ERROR = 40,
 
   /**
-   * The tenant's database was written by a newer version of the server
-   * (FAILED_PRECONDITION).
+   * The tenant's database was written by a newer version of the server.
+   * Status: FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_SCHEMA_ERROR = 41;
    */
@@ -186,7 +207,8 @@ export enum ErrorReason {
 
   /**
    * The transaction was rolled back, e.g. because a lock could not be acquired
-   * in time; nothing was written (UNAVAILABLE).
+   * in time; nothing was written.
+   * Status: UNAVAILABLE.
    *
    * @generated from enum value: ERROR_REASON_TRANSACTION_FAILED = 42;
    */
@@ -195,22 +217,25 @@ export enum ErrorReason {
   /**
    * Stored data is damaged and cannot be read back as it was written.
    * ErrorInfo.metadata["kind"] and ["id"] name what is lost, if known ("event"
-   * and its id). The rest of the tenant's data is still served (DATA_LOSS).
+   * and its id). The rest of the tenant's data is still served.
+   * Status: DATA_LOSS.
    *
    * @generated from enum value: ERROR_REASON_DATA_DAMAGED = 43;
    */
   DATA_DAMAGED = 43,
 
   /**
-   * The embedding backend failed (UNAVAILABLE when a retry may succeed, else
-   * INTERNAL).
+   * The embedding backend failed. UNAVAILABLE when a retry may succeed, else
+   * INTERNAL.
+   * Status: UNAVAILABLE or INTERNAL.
    *
    * @generated from enum value: ERROR_REASON_EMBEDDING_FAILED = 50;
    */
   EMBEDDING_FAILED = 50,
 
   /**
-   * The embedding model could not be loaded (FAILED_PRECONDITION).
+   * The embedding model could not be loaded.
+   * Status: FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_MODEL_NOT_LOADED = 51;
    */
@@ -218,44 +243,48 @@ export enum ErrorReason {
 
   /**
    * The tenant's vectors were made with another model; `mneme-server reindex`
-   * rebuilds them (FAILED_PRECONDITION).
+   * rebuilds them.
+   * Status: FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_DIMENSION_MISMATCH = 52;
    */
   DIMENSION_MISMATCH = 52,
 
   /**
-   * The learning algorithm is unknown or does not fit the spaces
-   * (INVALID_ARGUMENT).
+   * The learning algorithm is unknown or does not fit the spaces.
+   * Status: INVALID_ARGUMENT.
    *
    * @generated from enum value: ERROR_REASON_ALGORITHM_NOT_SUPPORTED = 60;
    */
   ALGORITHM_NOT_SUPPORTED = 60,
 
   /**
-   * The policy has not been trained yet (FAILED_PRECONDITION).
+   * The policy has not been trained yet.
+   * Status: FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_MODEL_NOT_TRAINED = 61;
    */
   MODEL_NOT_TRAINED = 61,
 
   /**
-   * Training diverged (INTERNAL).
+   * Training diverged.
+   * Status: INTERNAL.
    *
    * @generated from enum value: ERROR_REASON_CONVERGENCE_FAILED = 62;
    */
   CONVERGENCE_FAILED = 62,
 
   /**
-   * The server is starting or shutting down (UNAVAILABLE).
+   * The server is starting or shutting down.
+   * Status: UNAVAILABLE.
    *
    * @generated from enum value: ERROR_REASON_INITIALIZATION_FAILED = 70;
    */
   INITIALIZATION_FAILED = 70,
 
   /**
-   * A bug. ErrorInfo.metadata["error_id"] is also in the server's log
-   * (INTERNAL).
+   * A bug. ErrorInfo.metadata["error_id"] is also in the server's log.
+   * Status: INTERNAL.
    *
    * @generated from enum value: ERROR_REASON_INTERNAL_ERROR = 71;
    */
@@ -267,4 +296,12 @@ export enum ErrorReason {
  */
 export const ErrorReasonSchema: GenEnum<ErrorReason> = /*@__PURE__*/
   enumDesc(file_mneme_v1_errors, 0);
+
+/**
+ * The statuses that come with it.
+ *
+ * @generated from extension: repeated google.rpc.Code codes = 79451;
+ */
+export const codes: GenExtension<EnumValueOptions, Code[]> = /*@__PURE__*/
+  extDesc(file_mneme_v1_errors, 0);
 
