@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from google.rpc.code_pb2 import Code
+from google.rpc.code_pb2 import Code  # type: ignore[import-untyped]
 from mneme.v1.errors_pb2 import ErrorReason, codes
 from mneme_server.common.errors import Reason
 from mneme_server.settings import Settings, flag_of, variable_of

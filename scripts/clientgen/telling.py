@@ -7,7 +7,7 @@ import textwrap
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import EnumValueDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
-from google.rpc.code_pb2 import Code
+from google.rpc.code_pb2 import Code  # type: ignore[import-untyped]
 
 from clientgen.description import PACKAGE, Rpc, describe, name_at
 from clientgen.options import known_set, names_kind, options_of
