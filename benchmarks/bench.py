@@ -21,6 +21,7 @@ from benchmarks.cases import (
     ceiling,
     embedding,
     footprint,
+    jobs,
     lessons,
     neighbours,
     recall,
@@ -48,6 +49,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "footprint": ("Start-up, memory, disk", footprint.run),
     "tenants": ("Many tenants", tenants.run),
     "neighbours": ("Neighbours", neighbours.run),
+    "jobs": ("Work beside the calls", jobs.run),
     "sessions": ("Context and session memory", sessions.run),
     "reflect": ("Reflect", reflect.run),
 }

@@ -39,6 +39,8 @@ class Reason(Enum):
     MODEL_NOT_LOADED = auto()
     DIMENSION_MISMATCH = auto()
     INITIALIZATION_FAILED = auto()
+    WORK_FAILED = auto()
+    WORK_INTERRUPTED = auto()
 
 
 class MnemeError(Exception):
@@ -136,3 +138,10 @@ class DataLoss(MnemeError):
     """
 
     default_reason = Reason.DATA_DAMAGED
+
+
+class WorkFailed(MnemeError):
+    """Work beside the calls ended without a result, and it is not the caller's fault: its process
+    was killed, or it met a bug, which the log has."""
+
+    default_reason = Reason.WORK_FAILED

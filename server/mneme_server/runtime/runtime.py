@@ -16,6 +16,7 @@ from mneme_server.embedding.soon import SoonEmbedder
 from mneme_server.index.settings import IndexSettings
 from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.jobs.jobs import Jobs
 from mneme_server.runtime.opening import TenantOpener
 from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.runtime.settings import ServerSettings
@@ -26,6 +27,8 @@ _QUERY_PATIENCE_S = 5.0
 """So long a query waits for its vector: without it the answer is worse."""
 _WRITE_PATIENCE_S = 2.0
 """So long a write does: without its vector it is embedded a moment later."""
+_JOB_THREADS = 4
+"""Jobs on threads at once. Most of their time they wait: for a disk, a queue, a process."""
 
 
 class KnownTenants(Protocol):
@@ -80,8 +83,14 @@ class Runtime:
     ) -> None:
         self.schema = schema
         self.foreground = Foreground()
+        self.jobs = Jobs(
+            self.foreground,
+            threads=_JOB_THREADS,
+            processes=settings.job_processes,
+            memory_bytes=settings.job_memory_bytes,
+        )
         self._known = known
-        self._jobs: dict[str, TenantWorker] = {}
+        self._workers: dict[str, TenantWorker] = {}
         with ExitStack() as opened:
             self._embedder = _embedder(settings, progress)
             self._batcher = MicroBatcher(
@@ -129,18 +138,18 @@ class Runtime:
         Raises:
             ValueError: another job has this name.
         """
-        if name in self._jobs:
+        if name in self._workers:
             raise ValueError(f"two jobs are called {name}")
-        self._jobs[name] = job
+        self._workers[name] = job
         self._resources.callback(job.stop)
 
     def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
         """Tell a job that a tenant has work, due at this time; the default is now."""
-        self._jobs[job].wake(tenant_id, due_us)
+        self._workers[job].wake(tenant_id, due_us)
 
     def start(self) -> None:
         """Start the jobs; they go on with what an earlier run left."""
-        jobs = (self.pipeline, *self._jobs.values())
+        jobs = (self.pipeline, *self._workers.values())
         for tenant_id in self._known.dirty_tenants():
             for job in jobs:
                 job.wake(tenant_id)
@@ -152,10 +161,11 @@ class Runtime:
 
         Returns soon whatever hangs; a tenant that is still in use then is left open.
         """
-        for job in (*self._jobs.values(), self.pipeline):
+        for job in (*self._workers.values(), self.pipeline):
             job.begin_stop()
         if isinstance(self._embedder, RemoteEmbedder):  # The steps at hand may wait for it.
             self._embedder.hang_up()
+        self.jobs.close()
         self._resources.close()
 
     def _wake(self, tenant_id: str) -> None:
@@ -163,11 +173,11 @@ class Runtime:
 
     def _opened(self, tenant_id: str) -> None:
         self._known.mark_dirty(tenant_id)
-        for job in self._jobs.values():
+        for job in self._workers.values():
             job.wake(tenant_id)
 
     def _closed(self, tenant_id: str) -> None:
-        if not any(job.is_waiting(tenant_id) for job in self._jobs.values()):
+        if not any(job.is_waiting(tenant_id) for job in self._workers.values()):
             self._known.mark_clean(tenant_id)
 
 

@@ -140,6 +140,20 @@ class ServerSettings(BaseSettings):
         "http://127.0.0.1:11434", description="where ollama:MODEL is served"
     )
 
+    job_processes: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="worker processes that do heavy work at once, each on one processor when nobody"
+        " else wants it",
+    )
+    job_memory_bytes: int = Field(
+        1024**3,
+        ge=64 * 1024**2,
+        description="memory that a worker process may use; one that needs more is ended, and what"
+        " it was to do fails",
+    )
+
     max_open_tenants: int = Field(
         64, ge=1, description="tenants whose files and indexes stay open while idle"
     )

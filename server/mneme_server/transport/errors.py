@@ -29,6 +29,7 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unauthenticated,
     Unavailable,
+    WorkFailed,
 )
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.transport.room import short_of_memory
@@ -50,6 +51,7 @@ CODES: Mapping[type[MnemeError], grpc.StatusCode] = {
     ResourceExhausted: grpc.StatusCode.RESOURCE_EXHAUSTED,
     Unavailable: grpc.StatusCode.UNAVAILABLE,
     DataLoss: grpc.StatusCode.DATA_LOSS,
+    WorkFailed: grpc.StatusCode.INTERNAL,
 }
 
 _RETRYABLE = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)

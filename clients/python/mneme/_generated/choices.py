@@ -53,6 +53,8 @@ ErrorReasonChoice = Literal[
     "convergence_failed",
     "initialization_failed",
     "internal_error",
+    "work_failed",
+    "work_interrupted",
 ]
 
 HandoverListChoice = Literal[

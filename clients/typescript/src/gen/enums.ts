@@ -52,6 +52,8 @@ export interface EnumNames {
     | "convergence_failed"
     | "initialization_failed"
     | "internal_error"
+    | "work_failed"
+    | "work_interrupted"
   ];
   Importance: [
     Importance,

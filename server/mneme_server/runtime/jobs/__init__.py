@@ -1,0 +1,1 @@
+"""Work beside the calls: short work on threads, heavy work in processes of its own."""
