@@ -23,7 +23,9 @@ class Document:
     so a changed text is a new document. `position` is the place in the session, from 1, growing in
     the order of recording; 0 without a session. `importance` is 1 (low) to 4 (critical). `context`
     holds the texts of the spoken documents just before a spoken one in its session, oldest first, a
-    line each. `category` is an event's type in lower case, or a lesson's category.
+    line each. `category` is an event's type in lower case, or a lesson's category. `commitment` is
+    what its source says of its content without telling it, when it is written; empty when it is
+    read, and where a source has none.
     """
 
     doc_id: int
@@ -41,6 +43,7 @@ class Document:
     archived: bool = False
     tags: tuple[str, ...] = ()
     context: str = ""
+    commitment: bytes = b""
 
     @property
     def spoken(self) -> bool:

@@ -19,6 +19,8 @@ class MemoryKind:
         spoken: the categories of its memories that are said, one after another: what is said before
             and after them tells what they are about. Others stand for themselves.
         failed: the categories of its memories that report a failure.
+        lasting: whether its memories are never removed, so that the feed need not say by name what
+            their documents' numbers tell at any time.
 
     Raises:
         ValueError: the name is none.
@@ -27,6 +29,7 @@ class MemoryKind:
     name: str
     spoken: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
+    lasting: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

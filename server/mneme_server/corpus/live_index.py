@@ -9,15 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
 import structlog
 
 from mneme_server.common.panics import is_failure
-from mneme_server.corpus.document import Document
-from mneme_server.corpus.ports import CorpusIndex, VectorBatch
+from mneme_server.corpus.feed import CorpusChange
+from mneme_server.corpus.ports import CorpusIndex
 
 T = TypeVar("T")
 
@@ -40,22 +39,6 @@ def do_at_once(steps: Steps) -> None:
     """Do one step after the other."""
     for step in steps:
         step()
-
-
-@dataclass(slots=True)
-class CorpusChange:
-    """What a transaction changed, for the index."""
-
-    saved: list[Document] = field(default_factory=list)
-    removed: list[int] = field(default_factory=list)
-    vectors: list[VectorBatch] = field(default_factory=list)
-    queued: int = 0
-    """Documents that were put into the embedding queue, less those that left it."""
-
-    @property
-    def is_large(self) -> bool:
-        """Whether to apply it takes more than one step."""
-        return max(len(self.saved), len(self.removed)) > _AT_ONCE
 
 
 class ManagedIndex(CorpusIndex, Protocol):
@@ -147,7 +130,7 @@ class LiveIndex:
             if self._missed is not None:
                 self._missed.append(change)
             try:
-                do = self._by_turns if change.is_large else do_at_once
+                do = self._by_turns if _is_large(change) else do_at_once
                 do(_steps(self._current, change))
                 self._current.keep_up()
             except BaseException as error:
@@ -232,6 +215,11 @@ class LiveIndex:
 
 def _delay_s(failures: int) -> float:
     return 0.0 if not failures else min(_LONGEST_DELAY_S, 2.0 ** (failures - 1))
+
+
+def _is_large(change: CorpusChange) -> bool:
+    """Whether to apply it takes more than one step."""
+    return max(len(change.saved), len(change.removed)) > _AT_ONCE
 
 
 def _steps(index: CorpusIndex, change: CorpusChange) -> Steps:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from mneme_server.corpus.document import Document
+from mneme_server.corpus.feed import CorpusChange, Feed
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.live_index import CorpusChange
 from mneme_server.corpus.ports import Matrix
 
 
@@ -117,6 +117,11 @@ class CorpusUnit(Protocol):
         """What waits for its embedding."""
         ...
 
+    @property
+    def feed(self) -> Feed:
+        """What each commit changed."""
+        ...
+
 
 U_co = TypeVar("U_co", bound=CorpusUnit, covariant=True)
 
@@ -129,7 +134,10 @@ class TenantStore(Protocol[U_co]):
         ...
 
     def write(self) -> AbstractContextManager[U_co]:
-        """Open a write transaction; durable when the block ends, undone when it raises."""
+        """Open a write transaction; durable when the block ends, undone when it raises.
+
+        What it changes of the documents has a row in the feed, by the time the block has ended.
+        """
         ...
 
     def close(self) -> None:

@@ -8,5 +8,6 @@ EVENT = MemoryKind(
     # A tool's call, answer or error stands for itself.
     spoken=playing(Part.TALK, Part.MODEL_CALL, Part.REPLY, Part.NOTE) | {""},
     failed=ERROR_TYPES,
+    lasting=True,
 )
 """Recorded events. The category of one is its type in lower case."""

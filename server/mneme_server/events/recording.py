@@ -224,6 +224,7 @@ class _Recording:
             project=session.project,
             category=event.event_type if event.event_type in KNOWN else EventType.CUSTOM.value,
             tags=session.tags,
+            commitment=event.commitment,
         )
 
 

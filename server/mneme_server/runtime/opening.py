@@ -109,6 +109,7 @@ def require_model(database: SqliteTenantStore, model: EmbeddingModel, tenant_id:
     if stored is None:
         with database.write() as unit:
             unit.set_embedding_model(model)
+            unit.feed.renew_generation()
     elif stored != model:
         raise FailedPrecondition(
             f"the memories of tenant {tenant_id} were embedded with {stored.model_id}"

@@ -26,8 +26,8 @@ from sqlalchemy import (
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads, require_times
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document
+from mneme_server.corpus.feed import CorpusChange
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.live_index import CorpusChange
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant_store import QueuedText
 from mneme_server.storage.engine import Database
@@ -95,15 +95,16 @@ class SqlDocuments:
                 documents.c.kind == kind.name,
                 documents.c.source_id.in_(some),
             )
-            gone = list(
-                self._connection.execute(select(documents.c.doc_id).where(*conditions)).scalars()
-            )
-            if not gone:
+            found = select(documents.c.doc_id, documents.c.source_id).where(*conditions)
+            rows = self._connection.execute(found).all()
+            if not rows:
                 continue
+            gone = [row.doc_id for row in rows]
             unqueued = self._delete(embedding_queue, gone)
             self._delete(vectors, gone)
             self._delete(documents, gone)
             self.changes.removed += gone
+            self.changes.gone.append((kind.name, gone, [row.source_id for row in rows]))
             self.changes.queued -= unqueued
 
     def _delete(self, table: Table, doc_ids: Sequence[int]) -> int:

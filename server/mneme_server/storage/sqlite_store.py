@@ -55,7 +55,9 @@ class SqliteTenantStore:
     def write(self) -> Iterator[Unit]:
         """Open a write transaction; durable when the block ends, undone when it raises."""
         with self._database.write() as connection:
-            yield Unit(connection, self._tenant_id, self._schema)
+            unit = Unit(connection, self._tenant_id, self._schema)
+            yield unit
+            unit.seal()
 
     def copy_to(self, target: Path) -> None:
         """Copy the database as it is now into a new file, while it is in use.

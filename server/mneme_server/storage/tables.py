@@ -80,7 +80,33 @@ embedding_queue = Table(
     sqlite_with_rowid=False,
 )
 
-# What must fit for the vectors to be of use: "embedding_model", "embedding_dimensions".
+# One row for each commit that changes what is searched, numbered in their order without gaps. It
+# names what changed and holds none of it; see `corpus.feed`.
+feed = Table(
+    "feed",
+    metadata,
+    tenant_key(),
+    Column("number", BigInteger, nullable=False, primary_key=True),
+    # Random: where a number's mark is another, the database is not the one that was followed.
+    int64_column("mark"),
+    json_column("changes"),
+    sqlite_with_rowid=False,
+    info=rows_are("row of the feed", "number"),
+)
+
+# How far each durable follower came.
+followers = Table(
+    "followers",
+    metadata,
+    tenant_key(),
+    Column("name", Text, nullable=False, primary_key=True),
+    int64_column("number"),
+    int64_column("mark"),
+    sqlite_with_rowid=False,
+)
+
+# What must fit for the vectors to be of use: "embedding_model", "embedding_dimensions"; and
+# "generation", which names the store: a number of its feed says nothing of another's.
 settings = Table(
     "settings",
     metadata,

@@ -14,6 +14,7 @@ from sqlalchemy.dialects.sqlite import insert
 from mneme_server.common.clock import now_us
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.documents import SqlDocuments, SqlEmbeddingQueue
+from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.kinds import Details, MemoryKinds
 from mneme_server.storage.memories import SqlMemories
 from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
@@ -100,6 +101,17 @@ class Unit:
         """What waits for its embedding."""
         return SqlEmbeddingQueue(self._connection, self._tenant_id, self.documents.changes)
 
+    @cached_property
+    def feed(self) -> SqlFeed:
+        """What each commit changed."""
+        return SqlFeed(self._connection, self._tenant_id)
+
+    def seal(self) -> None:
+        """Write the row of the feed, if anything changed, as the last thing before the commit."""
+        written = self.__dict__.get("documents")
+        if written is not None and written.changes:
+            written.changes.position = self.feed.append(written.changes)
+
     def embedding_model(self) -> EmbeddingModel | None:
         """Return what made the tenant's vectors; None before there were any."""
         query = select(settings.c.key, settings.c.value).where(
@@ -140,4 +152,5 @@ class Unit:
             literal(""),
         ).where(documents.c.tenant_id == mine)
         self._connection.execute(embedding_queue.insert().from_select(columns, everything))
+        self.documents.changes.everything = True
         return self.queue.depth()

@@ -122,6 +122,8 @@ class TenantFiles:
             raise damaged from error
         try:
             require_model(database, self._model, tenant_id)
+            with database.write() as unit:  # What was said of another database is not true of it.
+                unit.feed.renew_generation()
         finally:
             database.close()
         if first_damage(staged / FILE_NAME) is not None:
