@@ -180,6 +180,13 @@ def test_documents_keep_their_kinds_and_never_get_an_id_again(tmp_path: Path) ->
     assert before == [
         (d.doc_id, d.source_id, d.text, d.position, d.category, json.dumps(d.tags)) for d in stored
     ]
+    # What filters and the grouping of copies look at is taken from the events.
+    assert [(d.type, d.name, d.role, d.severity, d.shape != 0) for d in stored[:4]] == [
+        ("message", "", "", 2, False),
+        ("tool_call", "book", "", 2, True),
+        ("tool_error", "", "", 4, True),
+        ("", "", "", 0, False),
+    ]
     with database.write() as unit:
         (added,) = unit.documents.add([Document(0, SESSION, "another", "a text", 0)])
         with pytest.raises(IntegrityError):

@@ -32,7 +32,7 @@ else:
 class RecallArguments(CamelArguments):
     """What to recall."""
 
-    synonyms = {"scopes": "scope"}
+    synonyms = {"scopes": "scope", "tool": "name", "tool_name": "name", "event_type": "event_types"}
 
     query: Annotated[
         str,
@@ -57,6 +57,18 @@ class RecallArguments(CamelArguments):
     tags: Annotated[
         Labels, Field(description='Only with all of these labels, e.g. ["billing"].')
     ] = []
+    event_types: Annotated[
+        Labels, Field(description='Only events of these types, e.g. ["tool_error"].')
+    ] = []
+    min_severity: Annotated[
+        Literal["", "debug", "info", "warn", "error", "critical"],
+        Word,
+        Field(description="Only events this severe or worse."),
+    ] = ""
+    name: Annotated[str, Field(description="Only events of this tool or name.")] = ""
+    author: Annotated[
+        str, Field(description='Only what this author said: "user", "assistant", or a name.')
+    ] = ""
     from_: Annotated[
         Time | None,
         Field(alias="from", description='At or after, e.g. "2026-01-01" or "2026-01-01T08:00Z".'),
@@ -105,6 +117,10 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
             user_id=given.user_id,
             project=given.project,
             tags=given.tags,
+            event_types=given.event_types,
+            min_severity=given.min_severity or None,
+            name=given.name,
+            author=given.author,
             start_time=given.from_,
             end_time=given.to,
             limit=given.limit,

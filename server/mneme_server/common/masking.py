@@ -8,6 +8,7 @@ libraries to versions of 2021. These rules give the same template for the same m
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 MAX_TEMPLATE = 300
@@ -110,3 +111,19 @@ def _word(text: str) -> str:
     if text.isalpha() or not any(letter.isdigit() for letter in text) or _TERM.fullmatch(text):
         return text
     return "<id>"
+
+
+# A word with a digit, with what stands for a number beside it.
+_VARIES = re.compile(_KEPT + r"|[$€£#]?[\w.,:/+-]*\d[\w.,:/%+-]*", re.IGNORECASE)
+
+
+def shape_of(text: str) -> int:
+    """Return a number of 64 bits that texts share which differ in words with digits only.
+
+    For every text that is stored: a twentieth of the time that `template_of` takes, which masks
+    what is quoted and named as well. A number that names the kind of failure is kept here, too.
+    Never 0.
+    """
+    masked = _VARIES.sub(lambda found: found["kept"] or "0", text)
+    digest = hashlib.blake2b(" ".join(masked.lower().split()).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True) or 1

@@ -51,9 +51,8 @@ class Learned:
 
         A lesson of another project or agent is left out; one of none is for all.
         """
-        answer = self.recall(tenant_id, _query(topic, LESSON))
-        near = [found for found in answer.results if bears_on(topic, found)]
-        near = [found for found in near if _is_for(found, filter_)][:limit]
+        answer = self.recall(tenant_id, _query(topic, LESSON, filter_))
+        near = [found for found in answer.results if bears_on(topic, found)][:limit]
         if not near:
             return []
         ids = [found.document.source_id for found in near]
@@ -89,7 +88,8 @@ class Learned:
         """Return what a lesson or a reflection says about an error; None when none addresses it."""
         best: Recalled | None = None
         for kind in (LESSON, REFLECTION):
-            for found in self.recall(tenant_id, _query(error, kind, limit=1)).results:
+            query = _query(error, kind, ActivityFilter(), limit=1)
+            for found in self.recall(tenant_id, query).results:
                 similarity = found.similarity or 0.0
                 if similarity >= ADDRESSES and similarity > (best.similarity or 0.0 if best else 0):
                     best = found
@@ -119,16 +119,17 @@ def _is_near(topic: str, found: FoundReflection) -> bool:
     return found.similarity >= RELEVANT_SIMILARITY
 
 
-def _query(topic: str, kind: MemoryKind, limit: int = _LOOKED_AT) -> RecallQuery:
-    filter_ = DocumentFilter(kinds=frozenset({kind}), include_archived=False)
-    return RecallQuery(text=topic, filter=filter_, limit=limit)
-
-
-def _is_for(found: Recalled, filter_: ActivityFilter) -> bool:
-    project, agent = found.document.project, found.document.agent_id
-    return (not filter_.project or project in ("", filter_.project)) and (
-        not filter_.agent_id or agent in ("", filter_.agent_id)
+def _query(
+    topic: str, kind: MemoryKind, filter_: ActivityFilter, limit: int = _LOOKED_AT
+) -> RecallQuery:
+    documents = DocumentFilter(
+        kinds=frozenset({kind}),
+        project=filter_.project,
+        agent_id=filter_.agent_id,
+        shared=True,
+        include_archived=False,
     )
+    return RecallQuery(text=topic, filter=documents, limit=limit)
 
 
 def _said(lesson: Lesson) -> str:

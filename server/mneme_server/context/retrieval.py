@@ -10,14 +10,12 @@ import numpy as np
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.humanize import ago
-from mneme_server.context.kinds import SESSION
 from mneme_server.context.learned import Learned, bears_on
 from mneme_server.context.model import KeyEvent, PastSession
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.sessions import document_filter, load, nearest, recency, source_ids
 from mneme_server.context.words import cut, telling, without_tokens
 from mneme_server.corpus.document import DocumentFilter
-from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.activity import ActivityFilter, active_us
@@ -35,6 +33,8 @@ RECENCY_WEIGHT = 0.3
 _SESSIONS = 25
 """Summaries that are looked at, at least: recency may lift one that is less relevant."""
 _EVENTS = 40
+_NAMED = 5_000
+"""Sessions that a search for events is restricted to by their ids."""
 MAX_KEY_EVENTS = 5
 _SIMILAR = 3
 _EVENT_CHARS = 300
@@ -124,10 +124,10 @@ class GetContext:
         What does not bear on the topic is left out.
         """
         candidates: dict[str, _Candidate] = {}
-        sessions = self._recalled(tenant_id, topic, filter_, SESSION, limit)
+        sessions = self._recalled(tenant_id, topic, document_filter(filter_), limit)
         for found in _bearing_on(topic, sessions):
             candidates[found.document.source_id] = _Candidate(found.score, found.similarity)
-        events = self._recalled(tenant_id, topic, filter_, EVENT, _EVENTS)
+        events = self._recalled(tenant_id, topic, self._events_of(tenant_id, filter_), _EVENTS)
         for found in _bearing_on(topic, events):
             candidate = candidates.setdefault(found.document.session_id, _Candidate(0.0))
             candidate.relevance = max(candidate.relevance, found.score)
@@ -135,13 +135,25 @@ class GetContext:
         return candidates, sessions.words_only or events.words_only
 
     def _recalled(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, kind: MemoryKind, limit: int
+        self, tenant_id: str, topic: str, documents: DocumentFilter, limit: int
     ) -> Answer:
-        documents = document_filter(filter_, kind)
-        if kind == EVENT:
-            # An event may be older than the end of its session, by which sessions are filtered.
-            documents = replace(documents, start_us=None)
         return self.recall(tenant_id, RecallQuery(text=topic, filter=documents, limit=limit))
+
+    def _events_of(self, tenant_id: str, filter_: ActivityFilter) -> DocumentFilter:
+        """Return the filter for the events of these sessions.
+
+        An event may be older than the end of its session, by which sessions are filtered, and of
+        another agent or user. So the sessions are named, unless they are very many: then most of
+        what is found is theirs.
+        """
+        of_project = DocumentFilter(kinds=frozenset({EVENT}), project=filter_.project)
+        if filter_ == ActivityFilter(project=filter_.project):
+            return of_project
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            ids = unit.activity.ids(filter_, _NAMED + 1)
+        if len(ids) > _NAMED:
+            return replace(document_filter(filter_, EVENT), start_us=None)
+        return replace(of_project, session_ids=frozenset(ids))
 
     def _with_events(
         self,

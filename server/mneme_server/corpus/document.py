@@ -23,9 +23,13 @@ class Document:
     so a changed text is a new document. `position` is the place in the session, from 1, growing in
     the order of recording; 0 without a session. `importance` is 1 (low) to 4 (critical). `context`
     holds the texts of the spoken documents just before a spoken one in its session, oldest first, a
-    line each. `category` is an event's type in lower case, or a lesson's category. `commitment` is
-    what its source says of its content without telling it, when it is written; empty when it is
-    read, and where a source has none.
+    line each. `category` is an event's type in lower case, "custom" for one that is not known, or a
+    lesson's category; `type` is an event's type as it was given, `name` its tool. `role` says who
+    speaks, in lower case: "user", "assistant" or another; "" when nobody said. `severity` is 1
+    (debug) to 5 (critical); 0 for what has none. `shape` (64 bits) is the same for texts that
+    differ in amounts, dates and ids only; 0 for what is said or learned, where those matter.
+    `commitment` is what its source says of its content without telling it, when it is written;
+    empty when it is read, and where a source has none.
     """
 
     doc_id: int
@@ -41,6 +45,11 @@ class Document:
     category: str = ""
     importance: int = NORMAL_IMPORTANCE
     archived: bool = False
+    type: str = ""
+    name: str = ""
+    role: str = ""
+    severity: int = 0
+    shape: int = 0
     tags: tuple[str, ...] = ()
     context: str = ""
     commitment: bytes = b""
@@ -67,8 +76,11 @@ class Memory(NamedTuple):
 class DocumentFilter:
     """Which documents may be found. Empty fields do not filter; given ones must all match.
 
-    `start_us` is inclusive, `end_us` exclusive. `tags` must all be present,
-    `categories` name those that may be.
+    `start_us` is inclusive, `end_us` exclusive. `tags` must all be present; `categories` and
+    `types` name those that may be. `author` is a role, an agent's id, or the label that a spoken
+    text begins with, in any case. With `shared`, what belongs to no project passes a filter on
+    projects, and what is of no agent one on agents. `session_ids` name the sessions of which it may
+    be; None for any.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -82,3 +94,9 @@ class DocumentFilter:
     end_us: int | None = None
     tags: frozenset[str] = field(default_factory=frozenset)
     include_archived: bool = True
+    types: frozenset[str] = frozenset()
+    min_severity: int = 0
+    name: str = ""
+    author: str = ""
+    shared: bool = False
+    session_ids: frozenset[str] | None = None

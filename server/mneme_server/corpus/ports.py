@@ -76,7 +76,8 @@ class CorpusColumns(Protocol):
     `kind` and `session` number kinds of memory and sessions; -1 for no session. `words` is the
     number of words of the text, `asks` whether it holds a question mark; `spoken` and `failed` are
     the documents' own. `author` numbers whoever speaks: the document's agent, else a leading label
-    ("Ann: ...") of what is spoken; -1 for none. Equal texts have equal `fingerprint`s.
+    ("Ann: ...") of what is spoken; -1 for none. `role` numbers who speaks, as `role_number` does;
+    -1 when nobody said. Equal texts have equal `fingerprint`s; `shape` is the documents' own.
     """
 
     size: int
@@ -94,6 +95,12 @@ class CorpusColumns(Protocol):
     failed: NDArray[np.bool_]
     fingerprint: NDArray[np.int64]
     author: NDArray[np.int32]
+    role: NDArray[np.int32]
+    shape: NDArray[np.int64]
+
+    def role_number(self, role: str) -> int:
+        """Return the number of a role in `role`; one that no row has when nobody has it."""
+        ...
 
     def authors_named_by(self, words: Collection[str]) -> Sequence[int]:
         """Return the numbers of the authors whose names have one of these words, in lower case."""

@@ -85,6 +85,10 @@ class ActivityReader(Protocol):
         """Return how many sessions there are."""
         ...
 
+    def ids(self, filter_: ActivityFilter, limit: int) -> Sequence[str]:
+        """Return up to `limit` of the sessions, in no particular order."""
+        ...
+
     def page(
         self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:

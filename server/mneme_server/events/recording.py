@@ -10,6 +10,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
 from mneme_server.common.ids import new_id
+from mneme_server.common.masking import shape_of
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.chain import chain
@@ -25,6 +26,7 @@ from mneme_server.events.model import (
 )
 from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
+from mneme_server.events.roles import role_of
 from mneme_server.events.summary_schedule import SummarySchedule
 from mneme_server.events.users import user_in_json
 from mneme_server.runtime.foreground import Foreground, size_of
@@ -110,6 +112,7 @@ class _Recording:
         self._sessions: dict[str, Session] = {}
         self._agents: dict[str, Agent] = {}
         self._users: dict[str, str] = {}  # Of events that name one.
+        self._roles: dict[str, str] = {}
         self._found_user: set[str] = set()  # Sessions that have one by now, and had none.
 
     def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
@@ -139,6 +142,8 @@ class _Recording:
             return Receipt(earlier.id, earlier.sequence, earlier.hash, True)
         self._append(event)
         self._known[event.id] = event
+        if role := role_of(event.event_type, new.payload):
+            self._roles[event.id] = role
         return Receipt(event.id, event.sequence, event.hash, False)
 
     def _append(self, event: Event) -> None:
@@ -211,6 +216,7 @@ class _Recording:
 
     def _document(self, event: Event) -> Document:
         session = self._sessions[event.session_id]
+        category = event.event_type if event.event_type in KNOWN else EventType.CUSTOM.value
         return Document(
             doc_id=0,
             kind=EVENT,
@@ -222,7 +228,12 @@ class _Recording:
             agent_id=event.agent_id,
             user_id=self._users.get(event.id, session.user_id),
             project=session.project,
-            category=event.event_type if event.event_type in KNOWN else EventType.CUSTOM.value,
+            category=category,
+            type=event.event_type,
+            name=event.name,
+            role=self._roles.get(event.id, ""),
+            severity=event.severity,
+            shape=0 if category in EVENT.spoken else shape_of(event.text),
             tags=session.tags,
             commitment=event.commitment,
         )

@@ -29,9 +29,11 @@ class NameCodes(Codes):
     def __init__(self) -> None:
         super().__init__()
         self._by_word: dict[str, list[int]] = {}
+        self._by_spelling: dict[str, list[int]] = {}
 
     def __missing__(self, value: str) -> int:
         number = super().__missing__(value)
+        self._by_spelling.setdefault(value.casefold(), []).append(number)
         for word in name_words(value):
             self._by_word.setdefault(word, []).append(number)
         return number
@@ -39,3 +41,7 @@ class NameCodes(Codes):
     def named_by(self, words: Collection[str]) -> list[int]:
         """Return the numbers of the names that have one of these words, in lower case."""
         return [number for word in words for number in self._by_word.get(word, ())]
+
+    def spelled(self, name: str) -> list[int]:
+        """Return the numbers of the names that are this one in any case."""
+        return self._by_spelling.get(name.casefold(), [])

@@ -19,6 +19,7 @@ from mneme_server.index.tags import TagPostings
 
 _CACHED_SELECTIONS = 4
 _NOBODY = -2
+_EMPTY = -1
 
 _DTYPES: dict[str, type] = {
     "doc_id": np.int64,
@@ -36,6 +37,11 @@ _DTYPES: dict[str, type] = {
     "user": np.int32,
     "project": np.int32,
     "category": np.int32,
+    "type": np.int32,
+    "name": np.int32,
+    "role": np.int32,
+    "severity": np.uint8,
+    "shape": np.int64,
     "archived": np.bool_,
     "live": np.bool_,
     "fingerprint": np.int64,
@@ -78,6 +84,11 @@ class DocumentTable:
     user: NDArray[np.int32]
     project: NDArray[np.int32]
     category: NDArray[np.int32]
+    type: NDArray[np.int32]
+    name: NDArray[np.int32]
+    role: NDArray[np.int32]
+    severity: NDArray[np.uint8]
+    shape: NDArray[np.int64]
     archived: NDArray[np.bool_]
     live: NDArray[np.bool_]
     fingerprint: NDArray[np.int64]
@@ -97,6 +108,7 @@ class DocumentTable:
         self._kinds, self._sessions = Codes(), Codes()
         self._agents, self._users = Codes(), Codes()
         self._projects, self._categories, self._authors = Codes(), Codes(), NameCodes()
+        self._types, self._names, self._roles = Codes(), Codes(), Codes()
         self._version = 0
         self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
         self._newest = (-1, 0)
@@ -187,6 +199,10 @@ class DocumentTable:
         self._version += 1
         return rows
 
+    def role_number(self, role: str) -> int:
+        """Return the number of a role in `role`; one that no row has when nobody has it."""
+        return self._roles.get(role, _NOBODY)
+
     def authors_named_by(self, words: Collection[str]) -> list[int]:
         """Return the numbers of the authors whose names have one of these words, in lower case."""
         return self._authors.named_by(words)
@@ -213,19 +229,13 @@ class DocumentTable:
             stored = (self._kinds.get(kind.name, _NOBODY) for kind in wanted.kinds)
             allowed[[code for code in stored if code != _NOBODY]] = True
             mask &= allowed[self.kind[:size]]
-        for known, column, value in (
-            (self._sessions, self.session, wanted.session_id),
-            (self._agents, self.agent, wanted.agent_id),
-            (self._users, self.user, wanted.user_id),
-            (self._projects, self.project, wanted.project),
-        ):
-            if value:
-                mask &= column[:size] == known.get(value, _NOBODY)
-        if wanted.categories:
-            codes = [self._categories.get(name, _NOBODY) for name in wanted.categories]
-            mask &= np.isin(self.category[:size], codes)
+        self._by_names(mask, wanted)
+        if wanted.author:
+            mask &= self._said_by(wanted.author, size)
         if wanted.importance:
             mask &= self.importance[:size] == wanted.importance
+        if wanted.min_severity:
+            mask &= self.severity[:size] >= wanted.min_severity
         if wanted.start_us is not None:
             mask &= self.timestamp_us[:size] >= wanted.start_us
         if wanted.end_us is not None:
@@ -238,6 +248,35 @@ class DocumentTable:
             carried[rows[rows < size]] = True
             mask &= carried
         return mask
+
+    def _by_names(self, mask: NDArray[np.bool_], wanted: DocumentFilter) -> None:
+        """Take out of the mask what bears other names than those that are wanted."""
+        size = len(mask)
+        for known, column, value, shared in (
+            (self._sessions, self.session, wanted.session_id, False),
+            (self._agents, self.agent, wanted.agent_id, wanted.shared),
+            (self._users, self.user, wanted.user_id, False),
+            (self._projects, self.project, wanted.project, wanted.shared),
+            (self._names, self.name, wanted.name, False),
+        ):
+            if value:
+                fits: NDArray[np.bool_] = column[:size] == known.get(value, _NOBODY)
+                if shared:
+                    fits |= column[:size] == _EMPTY
+                mask &= fits
+        for known, column, values in (
+            (self._categories, self.category, wanted.categories or None),
+            (self._types, self.type, wanted.types or None),
+            (self._sessions, self.session, wanted.session_ids),
+        ):
+            if values is not None:
+                mask &= np.isin(column[:size], [known.get(name, _NOBODY) for name in values])
+
+    def _said_by(self, author: str, size: int) -> NDArray[np.bool_]:
+        """Return which rows have this author, in any case: by role, or by name."""
+        by_role: NDArray[np.bool_] = self.role[:size] == self._roles.get(author.lower(), _NOBODY)
+        by_name: NDArray[np.bool_] = np.isin(self.author[:size], self._authors.spelled(author))
+        return by_role | by_name
 
     def _append(self, documents: list[Document], *, link: bool) -> None:
         start, end = self.size, self.size + len(documents)
@@ -279,6 +318,11 @@ class DocumentTable:
         self.user[rows] = [self._users[d.user_id] for d in documents]
         self.project[rows] = [self._projects[d.project] for d in documents]
         self.category[rows] = [self._categories[d.category] for d in documents]
+        self.type[rows] = [self._types[d.type] for d in documents]
+        self.name[rows] = [self._names[d.name] for d in documents]
+        self.role[rows] = [self._roles[d.role] for d in documents]
+        self.severity[rows] = [d.severity for d in documents]
+        self.shape[rows] = [d.shape for d in documents]
         self.archived[rows] = [d.archived for d in documents]
         self.fingerprint[rows] = [hash(d.text) for d in documents]
 

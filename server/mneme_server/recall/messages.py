@@ -10,6 +10,7 @@ from mneme.v1 import recall_service_pb2 as pb
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
+from mneme_server.events.event_types import type_named
 from mneme_server.recall.ranking import Weights
 from mneme_server.recall.search import Answer, Mode, Recalled, RecallQuery
 from mneme_server.transport.convert.json import struct_of_object
@@ -37,6 +38,10 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
             start_us=start_us,
             end_us=end_us,
             tags=frozenset(request.tags),
+            types=frozenset(map(type_named, request.event_types)),
+            min_severity=request.min_severity,
+            name=request.name,
+            author=request.author,
         ),
         limit=request.limit,
         min_score=request.min_score,

@@ -427,10 +427,19 @@ _COLUMNS: tuple[Any, ...] = (
     documents.c.category,
     documents.c.importance,
     documents.c.archived,
+    documents.c.type,
+    documents.c.name,
+    documents.c.role,
+    documents.c.severity,
+    documents.c.shape,
     documents.c.tags,
 )
-_STORED_TYPES = (int, str, str, str, int, str, int, str, str, str, str, int, bool, str)
-_LARGEST_IMPORTANCE = 255
+_STORED_TYPES = (
+    *(int, str, str, str, int, str, int, str, str, str, str, int, bool),
+    *(str, str, str, int, int, str),
+)
+_SMALL = range(256)
+"""What an index keeps in a byte."""
 
 
 def select_documents(tenant_id: str | BindParameter[Any]) -> Select[Any]:
@@ -448,7 +457,11 @@ def document_reader(kinds: Mapping[str, MemoryKind]) -> Callable[[Sequence[Any]]
     @reads("memory", "doc_id")
     def document_of(row: Sequence[Any]) -> Document:
         values: list[Any] = [*row]
-        if (*map(type, values),) != _STORED_TYPES or not 0 <= values[11] <= _LARGEST_IMPORTANCE:
+        if (
+            (*map(type, values),) != _STORED_TYPES
+            or values[11] not in _SMALL
+            or values[16] not in _SMALL
+        ):
             raise TypeError("a column holds something that was never written there")
         require_times(values[4])
         values[1] = kinds[values[1]]
@@ -474,5 +487,10 @@ def _document_row(document: Document, tenant_id: str) -> dict[str, Any]:
         "category": document.category,
         "importance": document.importance,
         "archived": document.archived,
+        "type": document.type,
+        "name": document.name,
+        "role": document.role,
+        "severity": document.severity,
+        "shape": document.shape,
         "tags": encode_tags(document.tags),
     }

@@ -46,6 +46,10 @@ documents = Table(
     Column("importance", SmallInteger, nullable=False),
     Column("archived", Boolean, nullable=False),
     json_column("tags"),
+    # What filters look at besides; empty for what is no event.
+    *(Column(name, Text, nullable=False, server_default="") for name in ("type", "name", "role")),
+    Column("severity", SmallInteger, nullable=False, server_default="0"),
+    Column("shape", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("tenant_id", "kind", "source_id", name="documents_source"),
     Index("documents_by_session", "tenant_id", "session_id", "position"),
     sqlite_autoincrement=True,

@@ -10,7 +10,12 @@ from mneme._core.aio import AsyncCaller
 from mneme._core.rpc import Rpc
 from mneme._core.sync import SyncCaller
 from mneme._generated.answers import RecallResponse
-from mneme._generated.choices import MemoryKindChoice, RecallModeChoice
+from mneme._generated.choices import (
+    EventTypeName,
+    MemoryKindChoice,
+    RecallModeChoice,
+    SeverityChoice,
+)
 from mneme._generated.fields import RankingWeightsFields
 from mneme.v1 import recall_service_pb2
 
@@ -49,6 +54,10 @@ class RecallMethods(SyncCaller):
         mode: RecallModeChoice | None = None,
         explain: bool | None = None,
         weights: RankingWeightsFields | recall_service_pb2.RankingWeights | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
+        min_severity: SeverityChoice | None = None,
+        name: str | None = None,
+        author: str | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -84,6 +93,19 @@ class RecallMethods(SyncCaller):
             mode: How to search. Default: HYBRID.
             explain: Return each term of each score.
             weights: Change the weight of the score's terms (HYBRID only).
+            event_types: Events of any of these types, known or not. Up to 32 entries, each up
+                to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known:
+                session_started, session_ended, tool_call, tool_response, tool_error, llm_call,
+                llm_response, message, error, custom, approval_requested, approval_granted,
+                approval_denied, approval_expired, form_submitted, form_completed, form_expired,
+                cost_tracked, alert_triggered, alert_resolved.
+            min_severity: Events at least this severe.
+            name: Events with this name (a tool's, for tool_* events). Up to 200 characters, on
+                one line.
+            author: Said by this author, in upper or lower case: a role that the event's payload
+                names ("user", "assistant"; a model's answer is the assistant's), the agent, or
+                the name that the text begins with ("Ann: ..."). Up to 200 characters, on one
+                line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -106,6 +128,10 @@ class RecallMethods(SyncCaller):
                 "mode": mode,
                 "explain": explain,
                 "weights": weights,
+                "event_types": event_types,
+                "min_severity": min_severity,
+                "name": name,
+                "author": author,
             },
             timeout,
         )
@@ -135,6 +161,10 @@ class AsyncRecallMethods(AsyncCaller):
         mode: RecallModeChoice | None = None,
         explain: bool | None = None,
         weights: RankingWeightsFields | recall_service_pb2.RankingWeights | None = None,
+        event_types: Iterable[EventTypeName | str] | None = None,
+        min_severity: SeverityChoice | None = None,
+        name: str | None = None,
+        author: str | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -170,6 +200,19 @@ class AsyncRecallMethods(AsyncCaller):
             mode: How to search. Default: HYBRID.
             explain: Return each term of each score.
             weights: Change the weight of the score's terms (HYBRID only).
+            event_types: Events of any of these types, known or not. Up to 32 entries, each up
+                to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known:
+                session_started, session_ended, tool_call, tool_response, tool_error, llm_call,
+                llm_response, message, error, custom, approval_requested, approval_granted,
+                approval_denied, approval_expired, form_submitted, form_completed, form_expired,
+                cost_tracked, alert_triggered, alert_resolved.
+            min_severity: Events at least this severe.
+            name: Events with this name (a tool's, for tool_* events). Up to 200 characters, on
+                one line.
+            author: Said by this author, in upper or lower case: a role that the event's payload
+                names ("user", "assistant"; a model's answer is the assistant's), the agent, or
+                the name that the text begins with ("Ann: ..."). Up to 200 characters, on one
+                line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -192,6 +235,10 @@ class AsyncRecallMethods(AsyncCaller):
                 "mode": mode,
                 "explain": explain,
                 "weights": weights,
+                "event_types": event_types,
+                "min_severity": min_severity,
+                "name": name,
+                "author": author,
             },
             timeout,
         )

@@ -9,7 +9,7 @@ import typer
 from mneme._generated.choices import MemoryKindChoice, RecallModeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, Project, Session, Tags, User
+from mneme.cli.options import Agent, MinSeverity, Project, Session, Tags, Types, User
 from mneme.cli.output import Column
 from mneme.cli.times import From, To
 from mneme.cli.values import scope as parse_scope
@@ -52,6 +52,15 @@ def recall(
     user: User = None,
     project: Project = None,
     tag: Tags = None,
+    type_: Types = None,
+    min_severity: MinSeverity = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Events of this tool, or with this name.")
+    ] = None,
+    author: Annotated[
+        str | None,
+        typer.Option(metavar="WHO", help="Said by: user, assistant, an agent, or a name."),
+    ] = None,
     mode: Annotated[
         RecallModeChoice | None,
         typer.Option(case_sensitive=False, help="Search by meaning and words, or by just one."),
@@ -74,6 +83,10 @@ def recall(
             user_id=user,
             project=project,
             tags=tag,
+            event_types=type_,
+            min_severity=min_severity,
+            name=name,
+            author=author,
             mode=mode,
             min_score=min_score,
             explain=explain,

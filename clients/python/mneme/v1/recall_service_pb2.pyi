@@ -3,6 +3,7 @@ import datetime
 from buf.validate import validate_pb2 as _validate_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mneme.v1 import event_service_pb2 as _event_service_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -52,7 +53,7 @@ class RankingWeights(_message.Message):
     def __init__(self, neighbors: _Optional[float] = ..., session: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., repeated: _Optional[float] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
-    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights")
+    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights", "event_types", "min_severity", "name", "author")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -67,6 +68,10 @@ class RecallRequest(_message.Message):
     MODE_FIELD_NUMBER: _ClassVar[int]
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    EVENT_TYPES_FIELD_NUMBER: _ClassVar[int]
+    MIN_SEVERITY_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
     query: str
     scopes: _containers.RepeatedScalarFieldContainer[str]
     agent_id: str
@@ -81,7 +86,11 @@ class RecallRequest(_message.Message):
     mode: RecallMode
     explain: bool
     weights: RankingWeights
-    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ...) -> None: ...
+    event_types: _containers.RepeatedScalarFieldContainer[str]
+    min_severity: _event_service_pb2.Severity
+    name: str
+    author: str
+    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_event_service_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ...) -> None: ...
 
 class ScoreTerm(_message.Message):
     __slots__ = ("name", "value", "contribution")

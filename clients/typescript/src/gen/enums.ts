@@ -175,5 +175,5 @@ export interface KnownNames {
   "mneme.v1.NewEvent": { eventType: EventTypeName };
   "mneme.v1.ListEventsRequest": { eventTypes: EventTypeName };
   "mneme.v1.WatchEventsRequest": { eventTypes: EventTypeName };
-  "mneme.v1.RecallRequest": { scopes: MemoryKind };
+  "mneme.v1.RecallRequest": { eventTypes: EventTypeName; scopes: MemoryKind };
 }

@@ -96,6 +96,10 @@ class SqlActivity:
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
         return int(self._connection.execute(query).scalar_one())
 
+    def ids(self, filter_: ActivityFilter, limit: int) -> Sequence[str]:
+        query = self._filtered(select(sessions.c.id), filter_).limit(limit)
+        return list(self._connection.execute(query).scalars())
+
     def page(
         self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:

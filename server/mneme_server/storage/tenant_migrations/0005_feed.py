@@ -1,9 +1,11 @@
-"""The feed: a row for each commit that changes what is searched, and how far followers came."""
+"""The feed: a row for each commit that changes what is searched, and how far followers came. What
+filters look at, and the shape by which near-copies are known."""
 
 import secrets
 
 import sqlalchemy as sa
 from alembic import op
+from mneme_server.common.masking import shape_of
 
 revision = "0005"
 down_revision = "0004"
@@ -13,6 +15,7 @@ _BITS = 63
 
 def upgrade() -> None:
     _make_the_feed()
+    _add_facets()
 
 
 def _make_the_feed() -> None:
@@ -55,3 +58,53 @@ def _make_the_feed() -> None:
                 "value": f"{secrets.randbits(_BITS):016x}",
             },
         )
+
+
+# Whose amounts and ids matter; those of the others tell copies apart.
+_SPOKEN = ("", "message", "llm_call", "llm_response", "custom")
+
+
+def _add_facets() -> None:
+    for name in ("type", "name", "role"):
+        op.add_column("documents", sa.Column(name, sa.Text(), nullable=False, server_default=""))
+    op.add_column(
+        "documents", sa.Column("severity", sa.SmallInteger(), nullable=False, server_default="0")
+    )
+    op.add_column(
+        "documents", sa.Column("shape", sa.BigInteger(), nullable=False, server_default="0")
+    )
+    # What is damaged in an event stays out of its document, which can be found all the same.
+    op.execute(
+        """
+        UPDATE documents SET
+            type = CASE typeof(events.event_type) WHEN 'text' THEN events.event_type ELSE '' END,
+            name = CASE typeof(events.name) WHEN 'text' THEN events.name ELSE '' END,
+            severity = CASE WHEN events.severity IN (1, 2, 3, 4, 5) THEN events.severity ELSE 0 END,
+            role = CASE
+                WHEN json_valid(events.payload)
+                    AND json_type(events.payload, '$.role') = 'text'
+                    AND length(json_extract(events.payload, '$.role')) BETWEEN 1 AND 64
+                THEN CASE lower(json_extract(events.payload, '$.role'))
+                    WHEN 'human' THEN 'user'
+                    WHEN 'ai' THEN 'assistant'
+                    WHEN 'model' THEN 'assistant'
+                    ELSE lower(json_extract(events.payload, '$.role'))
+                END
+                WHEN events.event_type = 'llm_response' THEN 'assistant'
+                ELSE ''
+            END
+        FROM events
+        WHERE documents.kind = 'event'
+            AND events.tenant_id = documents.tenant_id
+            AND events.id = documents.source_id
+        """
+    )
+    driver = op.get_bind().connection.driver_connection
+    assert driver is not None
+    driver.create_function("shape_of", 1, shape_of, deterministic=True)
+    op.execute(
+        sa.text(
+            "UPDATE documents SET shape = shape_of(text)"
+            " WHERE kind = 'event' AND typeof(text) = 'text' AND category NOT IN :spoken"
+        ).bindparams(sa.bindparam("spoken", _SPOKEN, expanding=True))
+    )
