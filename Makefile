@@ -66,8 +66,8 @@ picture: setup ## Write docs/demo.svg, the picture in the README, anew
 serve: setup ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data
 	MNEME_AUTH=disabled $(BIN)/mneme-server serve
 
-test: setup ## Run every test
-	$(BIN)/python -m pytest
+test: setup ## Run every test, a file at a time on each core; JOBS=1 for one after the other
+	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile
 	@$(MAKE) --no-print-directory test-typescript
 
 robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1000 ROUNDS=200 SEED=1
