@@ -19,6 +19,7 @@ from mneme_server.capability import Gauge, Host, Parts
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
+from mneme_server.common.open_files import allow_many_files
 from mneme_server.local.folder import only_process_in
 from mneme_server.local.serving import LocalServing
 from mneme_server.runtime.repeating import Repeating
@@ -27,6 +28,7 @@ from mneme_server.runtime.settings import ServerSettings
 from mneme_server.stopping import Stopping
 from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
+from mneme_server.transport.open_stream import Sending
 from mneme_server.transport.room import Room
 from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Tls
 
@@ -121,6 +123,7 @@ class Application:
             diagnose=files.damage,
             foreground=runtime.foreground,
             room=room,
+            sending=Sending(runtime.steps, runtime.watchdog),
         )
         for gauge in (*_gauges(runtime), *(gauge for part in parts for gauge in part.gauges)):
             self._metrics.gauge(gauge.name, gauge.meaning, gauge.value)
@@ -237,6 +240,7 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     settings = local.settings if local else settings
     configure_logging(settings.log_level, settings.log_format)
     stopping = Stopping(settings.drain_seconds)
+    allow_many_files()
     application = Application(settings, local, progress=lambda line: print(line, file=sys.stderr))
     try:
         address, admin_key = application.start()
@@ -306,6 +310,7 @@ def _server_options(settings: ServerSettings, local: LocalServing | None) -> Ser
         listen=settings.listen,
         workers=settings.workers,
         max_streams=settings.max_streams,
+        max_tenant_streams=settings.max_tenant_streams,
         max_uploads=settings.max_uploads,
         max_message_bytes=settings.max_message_bytes,
         max_connection_streams=settings.max_connection_streams,

@@ -44,6 +44,7 @@ class OpenTenant(Generic[U_co]):
         queue_limit: how many documents may wait for embedding.
         wake: called with the tenant when documents were queued.
         by_turns: see `LiveIndex`.
+        committed: see `TenantListener`.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class OpenTenant(Generic[U_co]):
         queue_limit: int,
         wake: Callable[[str], None],
         by_turns: Callable[[Steps], None] = do_at_once,
+        committed: Callable[[str], None] = lambda _tenant: None,
     ) -> None:
         self.tenant_id = tenant_id
         self._store = store
         self._index = LiveIndex(tenant_id, index, by_turns)
         self._queue_limit = queue_limit
         self._wake = wake
+        self._tell_committed = committed
         self._write_lock = threading.Lock()
         self._committed = threading.Condition()
         self._commits = 0
@@ -109,6 +112,7 @@ class OpenTenant(Generic[U_co]):
         with self._committed:
             self._commits += 1
             self._committed.notify_all()
+        self._tell_committed(self.tenant_id)
         if self._pending:
             self._wake(self.tenant_id)
 
@@ -163,13 +167,7 @@ class OpenTenant(Generic[U_co]):
     @property
     def farewell(self) -> NotFound | Unavailable:
         """What those who follow a leaving tenant are told."""
-        if self._replaced:
-            return Unavailable(
-                f"the tenant {self.tenant_id} is being restored",
-                reason=Reason.TRANSACTION_FAILED,
-                retry_after_s=1.0,
-            )
-        return NotFound(f"there is no tenant {self.tenant_id}")
+        return farewell(self.tenant_id, replaced=self._replaced)
 
     def wait_for_commit(self, seen: int, timeout_s: float) -> int:
         """Wait until more than `seen` transactions are committed; return how many are.
@@ -214,6 +212,29 @@ class OpenTenant(Generic[U_co]):
         with self._write_lock:
             self._index.close()
             self._store.close()
+
+
+def farewell(tenant_id: str, *, replaced: bool) -> NotFound | Unavailable:
+    """Return what those are told who follow a tenant that is removed, or replaced by a backup."""
+    if replaced:
+        return Unavailable(
+            f"the tenant {tenant_id} is being restored",
+            reason=Reason.TRANSACTION_FAILED,
+            retry_after_s=1.0,
+        )
+    return NotFound(f"there is no tenant {tenant_id}")
+
+
+class TenantListener(Protocol):
+    """Is told what happens to tenants. It must not wait, and holds none of them."""
+
+    def committed(self, tenant_id: str) -> None:
+        """A write transaction was committed; what it changed can be read."""
+        ...
+
+    def removed(self, tenant_id: str, *, replaced: bool) -> None:
+        """The tenant was closed, and is being deleted, or replaced by a backup."""
+        ...
 
 
 class OpenTenants(Protocol[U_co]):

@@ -6,8 +6,9 @@ from mneme.v1 import event_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.clock import MICROSECONDS
+from mneme_server.events import messages
 from mneme_server.events.kinds import EVENT
-from mneme_server.events.reading import ReadEvents, WatchEvents
+from mneme_server.events.reading import ReadEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.service import EventServicer
 from mneme_server.events.sessions import EndSession, StartSession
@@ -18,6 +19,7 @@ from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.events.verifying import VerifyEvents
+from mneme_server.events.watching import Watches
 from mneme_server.transport.service import Service
 
 
@@ -27,14 +29,19 @@ def _build(host: Host) -> Parts:
         idle_us=int(host.settings(SessionSettings).session_idle_seconds * MICROSECONDS),
         wake=lambda tenant_id, due_us: runtime.wake(SUMMARY_JOB, tenant_id, due_us),
     )
+    watches = Watches(
+        host.tenants, runtime.steps.run, begun=messages.watch_begun, made=messages.watched
+    )
+    runtime.listen(watches)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, schedule),
         end_session=EndSession(host.tenants, schedule),
         record_events=RecordEvents(host.tenants, schedule, runtime.foreground),
         read=ReadEvents(host.tenants),
-        watch_events=WatchEvents(host.tenants),
+        watches=watches,
         verify_events=VerifyEvents(host.tenants),
         foreground=runtime.foreground,
+        watchdog=runtime.watchdog,
     )
     return Parts(
         services=[

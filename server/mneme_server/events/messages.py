@@ -168,6 +168,16 @@ def event_filter(request: pb.ListEventsRequest) -> EventFilter:
     return replace(watch_filter(request), name=request.name, start_us=start_us, end_us=end_us)
 
 
+def watch_begun(cursor: int) -> pb.WatchEventsResponse:
+    """Return the first message of a watch: where it begins."""
+    return pb.WatchEventsResponse(cursor=str(cursor))
+
+
+def watched(recorded: Event) -> pb.WatchEventsResponse:
+    """Return the message of a watched event."""
+    return pb.WatchEventsResponse(event=event(recorded), cursor=str(recorded.cursor))
+
+
 def watch_filter(request: pb.WatchEventsRequest | pb.ListEventsRequest) -> EventFilter:
     """Return the part of a filter that watching has too."""
     return EventFilter(

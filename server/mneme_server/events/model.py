@@ -174,3 +174,15 @@ class EventFilter:
     name: str = ""
     start_us: int | None = None
     end_us: int | None = None
+
+    def matches(self, event: Event) -> bool:
+        """Tell whether an event is one of those."""
+        return (
+            (not self.session_id or event.session_id == self.session_id)
+            and (not self.agent_id or event.agent_id == self.agent_id)
+            and (not self.event_types or event.event_type in self.event_types)
+            and (self.min_severity is None or event.severity >= self.min_severity)
+            and (not self.name or event.name == self.name)
+            and (self.start_us is None or event.timestamp_us >= self.start_us)
+            and (self.end_us is None or event.timestamp_us < self.end_us)
+        )

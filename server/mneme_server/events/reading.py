@@ -1,17 +1,14 @@
-"""Reading sessions, events and agents back, and following them as they arrive."""
+"""Reading sessions, events and agents back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.sessions import session_not_found
-
-_READ_AHEAD = 500
-_HEARTBEAT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,44 +53,3 @@ class ReadEvents:
         """Return agents by id, after that id."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             return unit.agents.page(after, limit)
-
-
-@dataclass(frozen=True, slots=True)
-class WatchEvents:
-    """Follows events as they are recorded."""
-
-    tenants: OpenTenants[EventsUnit]
-
-    def __call__(
-        self,
-        tenant_id: str,
-        filter_: EventFilter,
-        after_cursor: int | None,
-        is_open: Callable[[], bool],
-    ) -> Iterator[tuple[int, Sequence[Event]]]:
-        """Yield (cursor, events) in the order of recording, for as long as `is_open()`.
-
-        The first item holds no events and tells from where watching began. Nothing is missed
-        between it and the items after it.
-
-        Raises:
-            NotFound: the tenant was deleted meanwhile.
-            Unavailable: it is being restored.
-        """
-        with self.tenants.open(tenant_id) as memory:
-            seen = memory.commits
-            with memory.read() as unit:
-                cursor = unit.events.last_cursor() if after_cursor is None else after_cursor
-            yield cursor, ()
-            while is_open():
-                if memory.leaving:
-                    raise memory.farewell
-                with memory.read() as unit:
-                    newest = unit.events.last_cursor()
-                    events = unit.events.recorded_after(cursor, filter_, _READ_AHEAD)
-                if events:
-                    cursor = events[-1].cursor
-                    yield cursor, events
-                else:
-                    cursor = max(cursor, newest)  # What does not match need not be read again.
-                    seen = memory.wait_for_commit(seen, _HEARTBEAT_S)

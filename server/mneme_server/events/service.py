@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 from mneme.v1 import event_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument, MnemeError
+from mneme_server.common.watchdog import Watchdog
 from mneme_server.events import messages as convert
 from mneme_server.events.model import NewEvent, Receipt, SessionStatus
-from mneme_server.events.reading import ReadEvents, WatchEvents
+from mneme_server.events.reading import ReadEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.verifying import VerifyEvents
+from mneme_server.events.watching import Watches
 from mneme_server.runtime.foreground import Foreground
-from mneme_server.transport.batches import Batches, BatchLimits, taken_within
+from mneme_server.transport.batches import Batches, BatchLimits
 from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import stored_time
 from mneme_server.transport.fields import fields
 from mneme_server.transport.paging import Pages
+from mneme_server.transport.source import Source
 
 _LAST_CURSOR = 2**63 - 1
 
@@ -34,18 +36,20 @@ class EventServicer:
         end_session: EndSession,
         record_events: RecordEvents,
         read: ReadEvents,
-        watch_events: WatchEvents,
+        watches: Watches[pb.WatchEventsResponse],
         verify_events: VerifyEvents,
         foreground: Foreground,
+        watchdog: Watchdog,
         stream_limits: BatchLimits | None = None,
     ) -> None:
         self._start_session = start_session
         self._end_session = end_session
         self._record_events = record_events
         self._read = read
-        self._watch_events = watch_events
+        self._watches = watches
         self._verify_events = verify_events
         self._foreground = foreground
+        self._watchdog = watchdog
         self._stream_limits = stream_limits or BatchLimits()
 
     def StartSession(self, request: pb.StartSessionRequest, call: Call) -> pb.StartSessionResponse:
@@ -93,7 +97,8 @@ class EventServicer:
                 receipts = self._record_events(call.tenant, batch)
                 acknowledged += len(receipts)
                 duplicates += sum(receipt.duplicate for receipt in receipts)
-                with taken_within(self._stream_limits.idle_s, call.cancel):
+                # Who never reads holds up who writes, without end.
+                with self._watchdog.limit(self._stream_limits.idle_s, call.cancel):
                     yield _acknowledgement(acknowledged, duplicates)
         except MnemeError as error:
             _locate(error, acknowledged)
@@ -144,22 +149,11 @@ class EventServicer:
 
     def WatchEvents(
         self, request: pb.WatchEventsRequest, call: Call
-    ) -> Iterator[pb.WatchEventsResponse]:
+    ) -> Source[pb.WatchEventsResponse]:
         """Follow events until the caller or the server ends the stream."""
-        after_cursor = _cursor(request.after_cursor)
-        over = threading.Event()
-        call.on_end(over.set)
-        followed = self._watch_events(
-            call.tenant,
-            convert.watch_filter(request),
-            after_cursor,
-            lambda: not over.is_set(),
+        return self._watches.follow(
+            call.tenant, convert.watch_filter(request), _cursor(request.after_cursor)
         )
-        for cursor, events in followed:
-            if not events:
-                yield pb.WatchEventsResponse(cursor=str(cursor))
-            for event in events:
-                yield pb.WatchEventsResponse(event=convert.event(event), cursor=str(event.cursor))
 
     def VerifyEvents(self, request: pb.VerifyEventsRequest, call: Call) -> pb.VerifyEventsResponse:
         """Walk hash chains."""

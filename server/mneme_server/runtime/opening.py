@@ -35,6 +35,7 @@ class TenantOpener:
         opened: called with the tenant before it is opened, durably noted as having work.
         wake: called with the tenant when documents wait for embedding.
         by_turns: see `LiveIndex`.
+        committed: see `TenantListener`.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class TenantOpener:
         opened: Callable[[str], None],
         wake: Callable[[str], None],
         by_turns: Callable[[Steps], None],
+        committed: Callable[[str], None],
     ) -> None:
         self._root = root
         self._require = require
@@ -59,6 +61,7 @@ class TenantOpener:
         self._opened = opened
         self._wake = wake
         self._by_turns = by_turns
+        self._committed = committed
 
     def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
         """Open the tenant's memory; its folder is made at first.
@@ -89,6 +92,7 @@ class TenantOpener:
                 queue_limit=self._queue_limit,
                 wake=self._wake,
                 by_turns=self._by_turns,
+                committed=self._committed,
             )
         except BaseException:
             database.close()

@@ -47,6 +47,8 @@ class TenantRegistry(Generic[U]):
         max_open: how many idle tenants stay open; more are open only while all are in use.
         idle_seconds: how long an unused tenant stays open.
         on_closed: called with a tenant after it was closed with nothing left to embed.
+        on_removed: called with a tenant that was closed to be removed, and with whether it is
+            replaced.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class TenantRegistry(Generic[U]):
         max_open: int,
         idle_seconds: float,
         on_closed: Callable[[str], None] = lambda _tenant: None,
+        on_removed: Callable[[str, bool], None] = lambda _tenant, _replaced: None,
     ) -> None:
         self._opener = opener
         self._max_open = max_open
         self._idle_seconds = idle_seconds
         self._on_closed = on_closed
+        self._on_removed = on_removed
         self._slots: OrderedDict[str, _Slot[U]] = OrderedDict()
         self._lock = threading.Lock()
         self._released = threading.Condition(self._lock)
@@ -116,6 +120,7 @@ class TenantRegistry(Generic[U]):
             with slot.lock:
                 memory, slot.memory = slot.memory, None
                 self._close_memory(tenant_id, memory)
+            self._on_removed(tenant_id, replaced)
             yield
         finally:
             with self._lock:

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.watchdog import Watchdog
+from mneme_server.corpus.tenant import TenantListener
 from mneme_server.embedding.batcher import MicroBatcher
 from mneme_server.embedding.cache import CachedEmbedder, VectorCache
 from mneme_server.embedding.factory import build_embedder
@@ -20,6 +22,7 @@ from mneme_server.runtime.jobs.jobs import Jobs
 from mneme_server.runtime.opening import TenantOpener
 from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.runtime.settings import ServerSettings
+from mneme_server.runtime.steps import Steps
 from mneme_server.runtime.turns import TenantWorker
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
@@ -89,9 +92,14 @@ class Runtime:
             processes=settings.job_processes,
             memory_bytes=settings.job_memory_bytes,
         )
+        self._listeners: list[TenantListener] = []
         self._known = known
         self._workers: dict[str, TenantWorker] = {}
         with ExitStack() as opened:
+            self.watchdog = Watchdog()
+            opened.callback(self.watchdog.close)
+            self.steps = Steps(self.watchdog)
+            opened.callback(self.steps.close)
             self._embedder = _embedder(settings, progress)
             self._batcher = MicroBatcher(
                 self._embedder,
@@ -116,10 +124,12 @@ class Runtime:
                     opened=self._opened,
                     wake=self._wake,
                     by_turns=self.foreground.finish,
+                    committed=self._committed,
                 ),
                 max_open=settings.max_open_tenants,
                 idle_seconds=settings.tenant_idle_seconds,
                 on_closed=self._closed,
+                on_removed=self._removed,
             )
             opened.callback(self.tenants.close)
             self.pipeline = EmbeddingPipeline(
@@ -142,6 +152,10 @@ class Runtime:
             raise ValueError(f"two jobs are called {name}")
         self._workers[name] = job
         self._resources.callback(job.stop)
+
+    def listen(self, listener: TenantListener) -> None:
+        """Have a listener told what happens to tenants. Before any is opened."""
+        self._listeners.append(listener)
 
     def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
         """Tell a job that a tenant has work, due at this time; the default is now."""
@@ -170,6 +184,14 @@ class Runtime:
 
     def _wake(self, tenant_id: str) -> None:
         self.pipeline.wake(tenant_id)
+
+    def _committed(self, tenant_id: str) -> None:
+        for listener in self._listeners:
+            listener.committed(tenant_id)
+
+    def _removed(self, tenant_id: str, replaced: bool) -> None:
+        for listener in self._listeners:
+            listener.removed(tenant_id, replaced=replaced)
 
     def _opened(self, tenant_id: str) -> None:
         self._known.mark_dirty(tenant_id)

@@ -74,9 +74,13 @@ class ServerSettings(BaseSettings):
         " as many as they leave free for others",
     )
     max_streams: int = Field(
-        8,
+        1_000,
         ge=1,
-        description="long-lived streams (WatchEvents) served at once; one tenant gets at most half",
+        description="long-lived streams (WatchEvents) served at once; they hold no worker, and one"
+        " tenant gets at most half",
+    )
+    max_tenant_streams: int = Field(
+        100, ge=1, description="long-lived streams that one tenant may have at once"
     )
     max_uploads: int = Field(
         8,
@@ -169,11 +173,11 @@ class ServerSettings(BaseSettings):
 
     @property
     def max_slow_embeddings(self) -> int:
-        """Calls that may wait for a slow embedder: a quarter of the workers that watches and
-        uploads leave. Exports and streams without a key may take a quarter each, so that another
-        is left for what needs no embedding.
+        """Calls that may wait for a slow embedder: a quarter of the workers that uploads leave.
+        Exports and streams without a key may take a quarter each, so that another is left for what
+        needs no embedding.
         """
-        return max(1, (self.workers - self.max_streams - self.max_uploads) // 4)
+        return max(1, (self.workers - self.max_uploads) // 4)
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -187,11 +191,11 @@ class ServerSettings(BaseSettings):
             raise ValueError("MNEME_TLS_CERT and MNEME_TLS_KEY go together; only one is set")
         if self.tls_client_ca is not None and self.tls_cert is None:
             raise ValueError("MNEME_TLS_CLIENT_CA needs MNEME_TLS_CERT and MNEME_TLS_KEY")
-        if self.max_streams + self.max_uploads + _OTHER_WORKERS > self.workers:
+        if self.max_uploads + _OTHER_WORKERS > self.workers:
             raise ValueError(
-                f"MNEME_MAX_STREAMS={self.max_streams} and MNEME_MAX_UPLOADS={self.max_uploads}"
-                f" would leave fewer than {_OTHER_WORKERS} of MNEME_WORKERS={self.workers}:"
-                " exports, reflection, calls waiting for the embedder and others need one each"
+                f"MNEME_MAX_UPLOADS={self.max_uploads} would leave fewer than {_OTHER_WORKERS} of"
+                f" MNEME_WORKERS={self.workers}: exports, reflection, calls waiting for the"
+                " embedder and others need one each"
             )
         return self
 

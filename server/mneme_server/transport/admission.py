@@ -9,7 +9,7 @@ from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.identity import DEFAULT_TENANT
 from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.call import bearer
-from mneme_server.transport.methods import Method
+from mneme_server.transport.methods import Method, StreamKind
 from mneme_server.transport.workers import Lane, Workers
 
 NOBODY = ""
@@ -45,7 +45,9 @@ class Admission:
                 secret = bearer(value if isinstance(value, str) else value.decode("latin-1"))
                 caller = self._authenticator.known(secret)
                 tenant_id = STRANGERS if caller is None else caller.tenant_id
-        return self._workers.next_is(Lane(tenant_id, streams=method.stream is not None))
+        # A watch lets its thread go once it is open.
+        streams = method.stream is not None and method.stream is not StreamKind.WATCH
+        return self._workers.next_is(Lane(tenant_id, streams))
 
 
 def too_many_calls() -> ResourceExhausted:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -108,21 +107,6 @@ class Batches(Generic[_T]):
 
     def _is_full(self) -> bool:
         return len(self._batch) >= self._limits.items or self._size >= self._limits.size
-
-
-@contextmanager
-def taken_within(seconds: float, give_up: Callable[[], object]) -> Iterator[None]:
-    """Call `give_up` when the block, in which an answer is handed over, takes longer.
-
-    Who never reads holds up who writes, without end.
-    """
-    timer = threading.Timer(seconds, give_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _idle(seconds: float) -> ResourceExhausted:

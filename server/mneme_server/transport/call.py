@@ -158,8 +158,8 @@ class Call:
         """Have `callback` run once when the stream must end: the client is gone, or the server
         shuts down. It runs on another thread, or right here when that has already happened.
 
-        A servicer of a stream that stays open wakes its waiting loop with this and returns; the
-        caller is told why by the layers.
+        A servicer of a stream that takes what a client sends stops waiting for more with this, and
+        returns; the caller is told why by the layers.
         """
         with self._lock:
             if not self.ended:
@@ -183,8 +183,10 @@ class Call:
             if self.ended:
                 return
             self.ended = True
-            callbacks = self._end_callbacks or ()
-        for callback in callbacks:
+            callbacks = self._end_callbacks
+            if callbacks is not None:
+                self._end_callbacks = []  # They may hold the call.
+        for callback in callbacks or ():
             callback()
 
 

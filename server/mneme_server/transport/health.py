@@ -8,55 +8,60 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-_Send = Callable[[health_pb2.HealthCheckResponse | None], None]
+from mneme_server.transport.open_stream import OpenStream, Send, Sending
+
 _Status = health_pb2.HealthCheckResponse
 
 
 class _Watcher:
-    """One watch: it is told the latest status, once.
+    """One watch, a source: it is told the latest status, once.
 
     Args:
         look: returns the status of what is watched.
-        send: sends an answer, or None for the end. It waits until gRPC has sent the one before.
     """
 
-    def __init__(self, look: Callable[[], int], send: _Send) -> None:
+    def __init__(self, look: Callable[[], int]) -> None:
         self._look = look
-        self._send = send
-        self._sending = threading.Lock()
         self._told: int | None = None
-        self._ended = False
+        self.left = False
+        self.ended = False
+        self.wake: Callable[[], None] = lambda: None
 
-    def update(self) -> None:
-        """Send the status, unless it is known."""
-        with self._sending:
-            status = self._look()
-            if not self._ended and status != self._told:
-                self._told = status
-                self._send(_Status(status=status))
+    def on_ready(self, wake: Callable[[], None]) -> None:
+        """See `Source`."""
+        self.wake = wake
 
-    def end(self) -> None:
-        """End the watch."""
-        with self._sending:
-            if not self._ended:
-                self._ended = True
-                self._send(None)
+    def take(self) -> Sequence[health_pb2.HealthCheckResponse] | None:
+        """Return the status, unless it is known; None once there will be no other."""
+        ended, status = self.ended, self._look()
+        if status == self._told:
+            return None if ended else ()
+        self._told = status
+        return [_Status(status=status)]
+
+    def close(self) -> None:
+        """See `Source`."""
 
 
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     """The health of `services`, by full name, and of the server as a whole, under "".
 
     Everything is NOT_SERVING until `serving` says otherwise.
+
+    Args:
+        services: their full names.
+        sending: sends to those who watch.
+        most: watches at once; anyone may watch, so there must be an end.
     """
 
-    def __init__(self, services: Iterable[str]) -> None:
-        # Never held while something is sent: sending waits for gRPC's thread, which takes it when
-        # a watcher leaves.
+    def __init__(self, services: Iterable[str], sending: Sending, most: int) -> None:
+        self._sending = sending
+        self._most = most
         self._lock = threading.Lock()
         self._services = frozenset(services) | {""}
         self._status = _Status.NOT_SERVING
@@ -75,7 +80,8 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             self._closed = True
             watchers, self._watchers = self._watchers, set()
         for watcher in watchers:
-            watcher.end()
+            watcher.ended = True
+            watcher.wake()
 
     def end_if_unwatched(self, seconds: float) -> bool:
         """Take no further watch, and return True, when there was none for so long."""
@@ -99,25 +105,41 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self,
         request: health_pb2.HealthCheckRequest,
         context: grpc.ServicerContext,
-        send: _Send,
+        send: Send,
     ) -> None:
         """Send the status now and at every change, without holding a thread."""
         known = request.service in self._services
-        watcher = _Watcher(lambda: self._status if known else _Status.SERVICE_UNKNOWN, send)
+        watcher = _Watcher(lambda: self._status if known else _Status.SERVICE_UNKNOWN)
 
         def leave() -> None:
             with self._lock:
-                self._watchers.discard(watcher)
-                self._last_watched = time.monotonic()
+                if watcher in self._watchers:
+                    self._watchers.discard(watcher)
+                    self._last_watched = time.monotonic()
+            watcher.left = True
+            watcher.wake()
 
         with self._lock:
-            closed = self._closed
-            if not closed:
+            full = len(self._watchers) >= self._most
+            if self._closed:
+                watcher.ended = True
+            elif not full:
                 self._watchers.add(watcher)
-        watcher.update()
-        if closed:
-            watcher.end()
-        elif not context.add_callback(leave):
+        if full:
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{self._most} watch the server's health already; try again later, or use Check",
+            )
+        OpenStream(
+            watcher,
+            send,
+            self._sending,
+            tenant_id="",
+            is_over=lambda: watcher.left,
+            cut_off=context.cancel,
+            finish=lambda _error: send(None),
+        ).start()
+        if not context.add_callback(leave):
             leave()
 
     # gRPC's way to serve a stream from callbacks instead of from a thread of the pool.
@@ -128,4 +150,4 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             self._status = status
             watchers = list(self._watchers)
         for watcher in watchers:
-            watcher.update()
+            watcher.wake()

@@ -18,9 +18,9 @@ from mneme_server.transport.extensions import extension
 
 
 class StreamKind(Enum):
-    """A kind of call that holds a thread for as long as the caller likes; the value names it to
-    people. WATCH stays open until someone ends it; of an UPLOAD the client decides the length, of
-    a DOWNLOAD the pace. PUBLIC are the streams that need no key.
+    """A kind of call that lasts for as long as the caller likes; the value names it to people. A
+    WATCH stays open until someone ends it, and holds no thread; the others do. Of an UPLOAD the
+    client decides the length, of a DOWNLOAD the pace. PUBLIC are the streams that need no key.
     """
 
     WATCH = "long-lived streams"
@@ -87,9 +87,10 @@ def _stream(method: MethodDescriptor, *, public: bool) -> StreamKind | None:
         return None
     if public:
         return StreamKind.PUBLIC
-    if extension(method, options_pb2.long_lived):
-        return StreamKind.WATCH
-    return StreamKind.UPLOAD if method.client_streaming else StreamKind.DOWNLOAD
+    if method.client_streaming:
+        return StreamKind.UPLOAD
+    watched = extension(method, options_pb2.long_lived)
+    return StreamKind.WATCH if watched else StreamKind.DOWNLOAD
 
 
 def _scope(method: MethodDescriptor) -> KeyScope:

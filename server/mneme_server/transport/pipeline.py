@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import grpc
+import structlog
 from google.protobuf.message import Message
 
 from mneme_server.common import deadline
@@ -21,8 +22,10 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.runtime.foreground import Foreground, Size
 from mneme_server.transport.admission import Admission, too_many_calls
 from mneme_server.transport.call import Call
-from mneme_server.transport.methods import Method
+from mneme_server.transport.methods import Method, StreamKind
+from mneme_server.transport.open_stream import OpenStream, Send, Sending
 from mneme_server.transport.room import Room
+from mneme_server.transport.source import Source
 from mneme_server.transport.wire import Deserialize, parse
 
 Layer: TypeAlias = Callable[[Call], AbstractContextManager[None]]
@@ -32,6 +35,8 @@ Check: TypeAlias = Callable[[Call, Message], None]
 """Code that looks at a request message. It raises to refuse it."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+_log = structlog.get_logger(__name__)
 
 _SMALL_REQUEST = 16_384
 """Bytes that are parsed and checked within a millisecond."""
@@ -50,6 +55,7 @@ class Pipeline(grpc.ServerInterceptor):
         checks: the order in which they look at a message.
         admission: shows calls to their lanes, before anything else.
         foreground: the turn of large requests to be parsed and checked.
+        sending: sends what open streams have to say.
         room: of requests in memory; None where nothing limits it.
     """
 
@@ -59,11 +65,13 @@ class Pipeline(grpc.ServerInterceptor):
         layers: Sequence[Layer],
         checks: Sequence[Check],
         admission: Admission,
-        foreground: Foreground,
         *,
+        foreground: Foreground,
+        sending: Sending,
         room: Room | None = None,
     ) -> None:
         self._admission = admission
+        self._sending = sending
         self._foreground = foreground
         self._room = room
         self._methods = methods
@@ -100,6 +108,8 @@ class Pipeline(grpc.ServerInterceptor):
         return wrapped
 
     def _wrap(self, method: Method, handler: Handler) -> Handler:
+        if method.stream is StreamKind.WATCH:
+            return self._wrap_watch(method, handler)
         make, respond = _shape(handler)
         read_one = partial(self._read, _present(handler.request_deserializer))
         read = partial(self._read_all, read_one) if handler.request_streaming else read_one
@@ -127,6 +137,39 @@ class Pipeline(grpc.ServerInterceptor):
             response_serializer=handler.response_serializer,
         )
 
+    def _wrap_watch(self, method: Method, handler: Handler) -> Handler:
+        """Wrap a handler that returns a `Source`: the layers stay around the call until its end,
+        and its thread is let go as soon as it is open."""
+        open_source = _present(handler.unary_stream)
+        read_one = partial(self._read, _present(handler.request_deserializer))
+
+        def watch(raw: bytes, context: grpc.ServicerContext, send: Send) -> None:
+            call = Call(method, context)
+            entered = _Entered()
+            with _waited_for(call), entered.unless_done():
+                self._enter_layers(entered, call)
+                with self._room_for(raw):
+                    source: Source[Message] = open_source(read_one(call, raw), call)
+            stream = OpenStream(
+                source,
+                send,
+                self._sending,
+                tenant_id=call.tenant_id,
+                is_over=lambda: call.ended,
+                cut_off=partial(_cut_off, call),
+                finish=partial(_finish, entered, context, send),
+            )
+            stream.start()
+            call.on_end(stream.wake)
+
+        # gRPC's own way, and its health service's, to serve a stream without a thread of the pool.
+        watch.experimental_non_blocking = True  # type: ignore[attr-defined]
+        return grpc.unary_stream_rpc_method_handler(
+            watch,
+            request_deserializer=None,
+            response_serializer=handler.response_serializer,
+        )
+
     def _refused(self, method: Method, refusal: Callable[[], Exception]) -> Handler:
         """Return a handler that raises, of a kind that waits for no request, whatever the method's:
         one that never comes must not hold up the thread that refuses."""
@@ -142,6 +185,9 @@ class Pipeline(grpc.ServerInterceptor):
 
     def _enter(self, entered: _Entered, call: Call) -> None:
         entered.enter(_waited_for(call))
+        self._enter_layers(entered, call)
+
+    def _enter_layers(self, entered: _Entered, call: Call) -> None:
         for layer in self._layers:
             entered.enter(layer(call))
 
@@ -200,6 +246,15 @@ class _Entered:
         layer.__enter__()
         self._layers.append(layer)
 
+    @contextmanager
+    def unless_done(self) -> Iterator[None]:
+        """Leave the layers if the block fails; else they are left later, by `__exit__`."""
+        try:
+            yield
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
+
     def __enter__(self) -> _Entered:
         return self
 
@@ -224,6 +279,37 @@ class _Entered:
                 raise raised
         finally:
             del raised, error, trace  # A traceback holds this frame, which must not hold it.
+
+
+def _cut_off(call: Call) -> None:
+    _log.info(
+        "the peer of a stream stopped reading; the stream was cut off",
+        method=call.method.path, tenant=call.tenant_id, request_id=call.request_id, peer=call.peer,
+    )  # fmt: skip
+    call.cancel()
+
+
+def _finish(
+    entered: _Entered,
+    context: grpc.ServicerContext,
+    send: Send,
+    error: BaseException | None,
+) -> None:
+    """Leave the layers around an open stream, and send its status."""
+    try:
+        if error is None:
+            entered.__exit__(None, None, None)
+        else:
+            entered.__exit__(type(error), error, error.__traceback__)
+            raise error
+    except BaseException as raised:
+        if cast(Any, context).code() is None:  # Else a layer has said what the caller is told.
+            context.set_code(grpc.StatusCode.UNKNOWN)
+            if not isinstance(raised, grpc.RpcError):
+                _log.exception("a stream failed", error=str(raised))
+    finally:
+        del error
+    send(None)
 
 
 def _shape(handler: Handler) -> tuple[Callable[..., Handler], Callable[[Any, Any], Any]]:

@@ -14,7 +14,9 @@ import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mneme_server.common.address import is_unix, join_host_port, split_host_port
+from mneme_server.common.watchdog import Watchdog
 from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.steps import Steps
 from mneme_server.transport.admission import Admission
 from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.health import Health
@@ -29,6 +31,7 @@ from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.listening import ListenError
 from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
+from mneme_server.transport.open_stream import Sending
 from mneme_server.transport.pipeline import Pipeline
 from mneme_server.transport.reflection import add_reflection, reflection_services
 from mneme_server.transport.room import Room
@@ -72,7 +75,8 @@ class ServerOptions:
     Args:
         listen: `host:port` or `unix:path`; port 0 picks a free one.
         workers: threads; each serves one call at a time.
-        max_streams: long-lived streams at once; each holds a thread, as the other streams do.
+        max_streams: long-lived streams at once; they hold no thread, as the other streams do.
+        max_tenant_streams: of these, so many at most are one tenant's, and half of them at most.
         max_uploads: client streams at once. Of the threads that are left, exports get a quarter
             and streams without a key another.
         max_message_bytes: the largest message, in and out.
@@ -84,6 +88,7 @@ class ServerOptions:
     listen: str
     workers: int
     max_streams: int
+    max_tenant_streams: int
     max_uploads: int
     max_message_bytes: int
     max_connection_streams: int
@@ -108,13 +113,17 @@ class GrpcServer:
         diagnose: Diagnose = lambda _tenant: None,
         foreground: Foreground | None = None,
         room: Room | None = None,
+        sending: Sending | None = None,
     ) -> None:
         self._options = options
         names = [service.descriptor.full_name for service in services]
-        self.streams = StreamSlots(_seats(options))
+        self._sending = sending or _sending()
+        self.streams = StreamSlots(
+            _seats(options), self._sending.watchdog, tenant_watches=options.max_tenant_streams
+        )
         self._running = RunningCalls()
         self._stopped = False
-        self.health = Health(names)
+        self.health = Health(names, self._sending, most=options.max_streams)
         self._workers = Workers(options.workers, options.workers * _WAITING_PER_WORKER)
         admission = Admission(self._workers, authenticator, auth_required=options.auth_required)
         self._refusals = admission.refusals
@@ -132,6 +141,7 @@ class GrpcServer:
             checks=[check_rules],
             admission=admission,
             foreground=foreground or Foreground(),
+            sending=self._sending,
             room=room,
         )
         self._server = grpc.server(
@@ -205,8 +215,13 @@ class GrpcServer:
         return self._server.add_secure_port(listen, _credentials(tls))
 
 
+def _sending() -> Sending:
+    watchdog = Watchdog()
+    return Sending(Steps(watchdog), watchdog)
+
+
 def _seats(options: ServerOptions) -> dict[StreamKind, int]:
-    quarter = max(1, (options.workers - options.max_streams - options.max_uploads) // 4)
+    quarter = max(1, (options.workers - options.max_uploads) // 4)
     return {
         StreamKind.WATCH: options.max_streams,
         StreamKind.UPLOAD: options.max_uploads,

@@ -23,7 +23,8 @@ class Service:
     """A service to serve.
 
     `servicer` has a method for each RPC, of its name: it takes the request, or an iterator of them,
-    and the `Call`, and returns the answer, or yields them. It knows no edge: gRPC is one.
+    and the `Call`, and returns the answer, or yields them; for a stream of answers that stays open
+    (the option `long_lived`) it returns their `Source`. It knows no edge: gRPC is one.
     """
 
     descriptor: ServiceDescriptor

@@ -106,7 +106,7 @@ def test_keys_cannot_be_turned_off_where_others_can_reach_the_server(listen: str
         ({"auth": "off"}, "--auth is 'off': Input should be 'required' or 'disabled'"),
         ({"tls_cert": "a.pem"}, "MNEME_TLS_CERT and MNEME_TLS_KEY go together"),
         ({"tls_client_ca": "a.pem"}, "MNEME_TLS_CLIENT_CA needs"),
-        ({"workers": "11", "max_streams": "4", "max_uploads": "4"}, "others need one each"),
+        ({"workers": "11", "max_uploads": "8"}, "embedder and others need one each"),
     ],
 )
 def test_a_wrong_value_is_reported_by_name_with_what_it_should_be(

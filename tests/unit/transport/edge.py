@@ -23,16 +23,19 @@ from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.identity import ALL_SCOPES, KeyScope
 from mneme_server.transport.call import Call
+from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.server import GrpcServer, ServerOptions
 from mneme_server.transport.service import Service
 from support.descriptors import services
+from support.sources import Given
 from unit.admin.fakes import Folders
 
 OPTIONS = ServerOptions(
     listen="127.0.0.1:0",
     workers=16,
     max_streams=4,
+    max_tenant_streams=2,
     max_uploads=4,
     max_message_bytes=1024 * 1024,
     max_connection_streams=32,
@@ -67,9 +70,15 @@ class Chosen:
             if method.client_streaming:
                 list(request)
             answer = GetMessageClass(method.output_type)()
+            if methods_of([method.containing_service])[_path(method)].stream is StreamKind.WATCH:
+                return Given(answer, ends=True)
             return iter([answer]) if method.server_streaming else answer
 
         return behave
+
+
+def _path(method: MethodDescriptor) -> str:
+    return f"/{method.containing_service.full_name}/{method.name}"
 
 
 class Edge:

@@ -10,6 +10,7 @@ from mneme.v1 import auth_pb2, event_service_pb2
 from mneme_server.common.identity import ALL_SCOPES, KeyScope
 from mneme_server.transport.call import Call
 from mneme_server.transport.methods import methods_of
+from support.sources import Given
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import Client, Edge, all_methods
 
@@ -149,8 +150,8 @@ def test_a_stream_keeps_its_caller_from_its_first_answer_to_its_last(
     edge: Edge, client: Client
 ) -> None:
     def tenants(request: Any, call: Call) -> Any:
-        for _ in range(3):
-            yield event_service_pb2.WatchEventsResponse(cursor=call.tenant)
+        answer = event_service_pb2.WatchEventsResponse(cursor=call.tenant)
+        return Given(answer, answer, answer, ends=True)
 
     edge.on("EventService/WatchEvents", tenants)
     acme = edge.client(edge.key("acme").secret).open("EventService/WatchEvents")

@@ -15,6 +15,7 @@ from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.transport.call import Call
 from mneme_server.transport.errors import CODES, INTERNAL_REASON, InvalidRequest, Violation
 from structlog.testing import capture_logs
+from support.sources import Given
 from unit.transport.edge import Client, Edge
 
 GET = "EventService/GetSession"
@@ -177,10 +178,17 @@ def test_a_bug_leaves_as_an_id_that_the_log_carries_with_the_traceback(
 def test_an_error_in_the_middle_of_a_stream_comes_after_the_answers_before_it(
     edge: Edge, client: Client
 ) -> None:
+    class TwoThenFail(Given):
+        def take(self) -> Any:
+            if messages := super().take():
+                return messages
+            raise errors.Unavailable("gone", metadata={"after": "2"})
+
     def two_then_fail(request: Any, call: Call) -> Any:
-        yield event_service_pb2.WatchEventsResponse(cursor="1")
-        yield event_service_pb2.WatchEventsResponse(cursor="2")
-        raise errors.Unavailable("gone", metadata={"after": "2"})
+        return TwoThenFail(
+            event_service_pb2.WatchEventsResponse(cursor="1"),
+            event_service_pb2.WatchEventsResponse(cursor="2"),
+        )
 
     edge.on("EventService/WatchEvents", two_then_fail)
     seen: list[str] = []

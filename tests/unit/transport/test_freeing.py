@@ -12,6 +12,7 @@ import pytest
 from mneme.v1 import event_service_pb2 as pb
 from mneme_server.common.errors import NotFound
 from mneme_server.transport.call import Call
+from support.sources import Given
 from unit.transport.edge import Client, Edge
 
 GET, UPLOAD, WATCH = (
@@ -79,8 +80,17 @@ def test_a_call_that_was_refused_is_freed(ends: Ends, client: Client) -> None:
 
 def test_streams_are_freed(ends: Ends, client: Client) -> None:
     ends.behave(UPLOAD, lambda requests: iter([list(requests), pb.StreamEventsResponse()][1:]))
-    ends.behave(WATCH, lambda _: iter([pb.WatchEventsResponse()]))
+    ends.behave(WATCH, lambda _: Given(pb.WatchEventsResponse(), ends=True))
     for _ in range(40):
         list(client.open(UPLOAD, iter([])))
         client.call(WATCH, pb.WatchEventsRequest())
     assert ends.wait(80)
+
+
+def test_streams_that_their_callers_leave_are_freed(ends: Ends, client: Client) -> None:
+    ends.behave(WATCH, lambda _: Given(pb.WatchEventsResponse()))
+    for _ in range(40):  # More than have seats, one after the other.
+        stream = client.open(WATCH, pb.WatchEventsRequest())
+        next(stream)
+        stream.cancel()
+        assert ends.wait(1)

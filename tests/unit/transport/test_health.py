@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import cast
 
 import grpc
+import pytest
 from grpc_health.v1 import health_pb2
 from mneme_server.transport.health import Health
+from support.sources import sending_at_once
 
 NOT_SERVING, SERVING = (
     health_pb2.HealthCheckResponse.NOT_SERVING,
@@ -22,10 +24,22 @@ class Context:
 
     def __init__(self) -> None:
         self.leave: Callable[[], None] = lambda: None
+        self.refused: grpc.StatusCode | None = None
 
     def add_callback(self, callback: Callable[[], None]) -> bool:
         self.leave = callback
         return True
+
+    def cancel(self) -> None:
+        """Nothing is cut off here."""
+
+    def abort(self, code: grpc.StatusCode, details: str) -> None:
+        self.refused = code
+        raise Exception(details)
+
+
+def _health() -> Health:
+    return Health([], sending_at_once(), most=2)
 
 
 def watch(health: Health, send: Callable[[object], None], context: Context | None = None) -> None:
@@ -38,7 +52,7 @@ def heard(told: list[object]) -> Callable[[object], None]:
 
 
 def test_a_watcher_hears_of_every_change_once_and_of_the_end() -> None:
-    health, told = Health([]), list[object]()
+    health, told = _health(), list[object]()
     watch(health, heard(told))
     health.serving()
     health.serving()
@@ -47,7 +61,7 @@ def test_a_watcher_hears_of_every_change_once_and_of_the_end() -> None:
 
 
 def test_who_watches_after_the_shutdown_hears_of_it_and_of_nothing_more() -> None:
-    health, told = Health([]), list[object]()
+    health, told = _health(), list[object]()
     health.shut_down()
     watch(health, heard(told))
     health.serving()
@@ -55,16 +69,16 @@ def test_who_watches_after_the_shutdown_hears_of_it_and_of_nothing_more() -> Non
 
 
 def test_a_watcher_that_leaves_hears_no_more() -> None:
-    health, told, context = Health([]), list[object](), Context()
+    health, told, context = _health(), list[object](), Context()
     watch(health, heard(told), context)
     context.leave()
     health.serving()
-    assert told == [NOT_SERVING]
+    assert told == [NOT_SERVING, None], "gRPC tells the end to nobody"
 
 
 def test_a_watcher_can_leave_while_it_is_being_told() -> None:
     """Sending waits for gRPC's thread, which may be busy with the watcher's leaving."""
-    health, context = Health([]), Context()
+    health, context = _health(), Context()
     left = threading.Event()
 
     def send(answer: object) -> None:
@@ -76,3 +90,16 @@ def test_a_watcher_can_leave_while_it_is_being_told() -> None:
     watch(health, send, context)
     health.serving()
     assert left.is_set()
+
+
+def test_there_are_only_so_many_watchers_and_one_that_leaves_makes_room() -> None:
+    health, contexts = _health(), [Context() for _ in range(3)]
+    for context in contexts[:2]:
+        watch(health, heard([]), context)
+    with pytest.raises(Exception, match="2 watch the server's health already"):
+        watch(health, heard([]), contexts[2])
+    assert contexts[2].refused is grpc.StatusCode.RESOURCE_EXHAUSTED
+    contexts[0].leave()
+    told: list[object] = []
+    watch(health, heard(told))
+    assert told == [NOT_SERVING]

@@ -17,6 +17,8 @@ from mneme_server.transport import server as server_module
 from mneme_server.transport.call import Call
 from mneme_server.transport.interceptors import streams as streams_module
 from mneme_server.transport.methods import methods_of
+from support.folders import wait_until
+from support.sources import Given
 from unit.transport.edge import SERVICES, Client, Edge
 
 WATCH = "EventService/WatchEvents"
@@ -31,17 +33,13 @@ class Watching:
     """A WatchEvents that says it began and stays open until it must end."""
 
     def __init__(self, edge: Edge) -> None:
-        self.ended = threading.Semaphore(0)
+        self.sources: list[Given] = []
         edge.on(WATCH, self._behave)
 
-    def _behave(self, request: Any, call: Call) -> Iterator[Any]:
-        over = threading.Event()
-        call.on_end(over.set)
-        try:
-            yield pb.WatchEventsResponse(cursor="0")
-            over.wait()
-        finally:
-            self.ended.release()
+    def _behave(self, request: Any, call: Call) -> Given:
+        source = Given(pb.WatchEventsResponse(cursor="0"))
+        self.sources.append(source)
+        return source
 
 
 def _begun(stream: Any) -> Any:
@@ -72,10 +70,10 @@ def test_a_stream_whose_caller_leaves_frees_its_seat(edge: Edge, client: Client)
         streams = [_begun(client.open(WATCH)) for _ in range(2)]
         for stream in streams:
             stream.cancel()
-        for _ in streams:
-            assert watching.ended.acquire(timeout=10)
-    assert edge.server is not None
-    assert edge.server.streams.open_streams <= 2
+        for source in watching.sources[-2:]:
+            assert source.closed.wait(10)
+        assert edge.server is not None
+        wait_until(lambda: edge.server.streams.open_streams == 0, "the seats are free")
 
 
 def test_a_tenant_gets_half_of_the_seats_and_leaves_the_others_to_others(
@@ -125,25 +123,11 @@ def test_an_export_that_ends_while_the_server_drains_ends_well(edge: Edge, clien
     stopping.join(10)
 
 
-def test_a_watch_that_ended_by_itself_is_not_told_that_the_server_stops(
-    edge: Edge, client: Client
-) -> None:
-    may_end = threading.Event()
-
-    def watch(request: Any, call: Call) -> Iterator[Any]:
-        yield pb.WatchEventsResponse(cursor="0")
-        assert may_end.wait(10)
-
-    edge.on(WATCH, watch)
+def test_a_watch_that_has_nothing_more_to_say_ends_well(edge: Edge, client: Client) -> None:
+    edge.on(WATCH, lambda request, call: Given(pb.WatchEventsResponse(cursor="0"), ends=True))
     stream = _begun(client.open(WATCH))
-    assert edge.server is not None
-    stopping = threading.Thread(target=edge.server.stop, args=(10,))
-    stopping.start()
-    while client.code(GET, REQUEST) is grpc.StatusCode.OK:  # It drains once it refuses calls.
-        pass
-    may_end.set()
     assert list(stream) == []
-    stopping.join(10)
+    assert stream.code() is grpc.StatusCode.OK
 
 
 def _reflections(edge: Edge, count: int) -> list[Any]:

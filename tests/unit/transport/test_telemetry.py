@@ -17,6 +17,7 @@ from mneme_server.transport.listening import ListenError
 from mneme_server.transport.logging import LogFormat, configure_logging
 from mneme_server.transport.metrics import MetricsEndpoint
 from structlog.testing import capture_logs
+from support.sources import Given
 from unit.transport.edge import Client, Edge
 
 GET = "EventService/GetSession"
@@ -105,9 +106,9 @@ def test_calls_are_counted_and_timed_by_method_and_code(edge: Edge, client: Clie
 def test_streams_being_served_are_shown(edge: Edge, client: Client) -> None:
     seen: list[float | None] = []
 
-    def watch(request: object, context: object) -> Iterator[pb.WatchEventsResponse]:
+    def watch(request: object, context: object) -> Given:
         seen.append(_value(edge, "mneme_grpc_streams"))
-        yield pb.WatchEventsResponse()
+        return Given(pb.WatchEventsResponse(), ends=True)
 
     edge.on(WATCH, watch)
     client.call(WATCH)

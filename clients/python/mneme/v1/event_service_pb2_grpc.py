@@ -215,7 +215,9 @@ class EventServiceServicer:
     def WatchEvents(self, request, context):
         """Streams events as they are recorded, preceded by those since
         `after_cursor`, if given. The stream stays open until the caller ends it or
-        the server shuts down (UNAVAILABLE; resume with the last cursor).
+        the server shuts down (UNAVAILABLE). A caller that takes no messages for a
+        second while there are some is cut off (CANCELLED). In both cases resume
+        with the last cursor: nothing is missed, and nothing is repeated.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many

@@ -121,7 +121,9 @@ class EventServiceStub:
     WatchEvents: _grpc.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]
     """Streams events as they are recorded, preceded by those since
     `after_cursor`, if given. The stream stays open until the caller ends it or
-    the server shuts down (UNAVAILABLE; resume with the last cursor).
+    the server shuts down (UNAVAILABLE). A caller that takes no messages for a
+    second while there are some is cut off (CANCELLED). In both cases resume
+    with the last cursor: nothing is missed, and nothing is repeated.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
@@ -230,7 +232,9 @@ class EventServiceAsyncStub(EventServiceStub):
     WatchEvents: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]  # type: ignore[assignment]
     """Streams events as they are recorded, preceded by those since
     `after_cursor`, if given. The stream stays open until the caller ends it or
-    the server shuts down (UNAVAILABLE; resume with the last cursor).
+    the server shuts down (UNAVAILABLE). A caller that takes no messages for a
+    second while there are some is cut off (CANCELLED). In both cases resume
+    with the last cursor: nothing is missed, and nothing is repeated.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
@@ -390,7 +394,9 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_event_service_pb2.WatchEventsResponse], _abc.AsyncIterator[_event_service_pb2.WatchEventsResponse]]:
         """Streams events as they are recorded, preceded by those since
         `after_cursor`, if given. The stream stays open until the caller ends it or
-        the server shuts down (UNAVAILABLE; resume with the last cursor).
+        the server shuts down (UNAVAILABLE). A caller that takes no messages for a
+        second while there are some is cut off (CANCELLED). In both cases resume
+        with the last cursor: nothing is missed, and nothing is repeated.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many

@@ -1,12 +1,13 @@
-"""How many streams may hold a thread, and how they end when the server stops."""
+"""How many streams may be open, and how they end when the server stops."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from mneme_server.common.errors import Reason, ResourceExhausted, Unavailable
+from mneme_server.common.watchdog import Watchdog
 from mneme_server.transport.call import Call
 from mneme_server.transport.methods import StreamKind
 
@@ -16,18 +17,27 @@ _PUBLIC_S = 60.0
 
 
 class StreamSlots:
-    """Seats for calls that hold a thread for as long as the caller likes.
+    """Seats for calls that last for as long as the caller likes.
 
-    Each kind has its own, so that none takes another's. Of a kind's seats a tenant gets half, so
-    that others can have some whatever it does. What needs no key is cut off after a minute: nobody
-    answers for it. What the pool has beyond all seats is always there for other calls.
+    Each kind has its own, so that none takes another's. Of a kind's seats a tenant gets half at
+    most, so that others can have some whatever it does. What needs no key is cut off after a
+    minute: nobody answers for it. What the pool has beyond all seats is always there for other
+    calls.
 
     Args:
         seats: streams served at once, of each kind.
+        watchdog: cuts streams off whose time is up.
+        tenant_watches: of the seats of watches, so many at most are one tenant's.
     """
 
-    def __init__(self, seats: Mapping[StreamKind, int]) -> None:
+    def __init__(
+        self, seats: Mapping[StreamKind, int], watchdog: Watchdog, *, tenant_watches: int
+    ) -> None:
         self._seats = dict(seats)
+        self._watchdog = watchdog
+        self._shares = {kind: max(1, seats // 2) for kind, seats in self._seats.items()}
+        watches = self._shares[StreamKind.WATCH]
+        self._shares[StreamKind.WATCH] = min(watches, tenant_watches)
         self._lock = threading.Lock()
         self._open: dict[StreamKind, set[Call]] = {kind: set() for kind in StreamKind}
         self._stopping = False
@@ -45,14 +55,10 @@ class StreamSlots:
             yield
             return
         self._sit(kind, call)
-        limit = threading.Timer(_PUBLIC_S, call.cancel)
-        if kind is StreamKind.PUBLIC:
-            limit.daemon = True
-            limit.start()
         try:
-            yield
+            with self._limit(kind, call):
+                yield
         finally:
-            limit.cancel()
             with self._lock:
                 self._open[kind].discard(call)
         if self._stopping and call.was_cut_short:
@@ -69,6 +75,11 @@ class StreamSlots:
         for call in public:
             call.cancel()
 
+    def _limit(self, kind: StreamKind, call: Call) -> AbstractContextManager[None]:
+        if kind is not StreamKind.PUBLIC:
+            return nullcontext()
+        return self._watchdog.limit(_PUBLIC_S, call.cancel)
+
     def _sit(self, kind: StreamKind, call: Call) -> None:
         with self._lock:
             if self._stopping:
@@ -76,7 +87,7 @@ class StreamSlots:
             if len(self._open[kind]) >= self._seats[kind]:
                 raise _too_many(f"the server serves {self._seats[kind]} {kind.value}")
             if kind is not StreamKind.PUBLIC:
-                share = max(1, self._seats[kind] // 2)
+                share = self._shares[kind]
                 if sum(c.tenant_id == call.tenant_id for c in self._open[kind]) >= share:
                     raise _too_many(f"a tenant may have {share} {kind.value}")
             self._open[kind].add(call)
