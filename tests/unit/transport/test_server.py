@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,9 @@ def test_watchers_of_health_hear_of_the_shutdown_and_do_not_delay_it(edge: Edge)
     assert not stopping.is_alive()
 
 
-def test_health_watches_hold_no_worker(edge: Edge, client: Client) -> None:
+def test_health_watches_hold_no_worker(make_edge: Callable[..., Edge]) -> None:
+    edge = make_edge(max_streams=20)
+    client = edge.client(edge.key().secret)
     health = health_pb2_grpc.HealthStub(edge.channel())
     watches = [health.Watch(health_pb2.HealthCheckRequest()) for _ in range(20)]
     for watch in watches:
