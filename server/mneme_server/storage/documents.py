@@ -32,8 +32,9 @@ from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant_store import QueuedText
 from mneme_server.storage.engine import Database
 from mneme_server.storage.reading import all_rows, read_rows
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, unindexed
+from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, next_number
 from mneme_server.storage.tables import documents, embedding_queue, vectors
+from mneme_server.storage.unindexed import unindexed
 
 _log = structlog.get_logger(__name__)
 
@@ -149,11 +150,7 @@ class SqlDocuments:
         )
 
     def _next_doc_id(self) -> int:
-        # AUTOINCREMENT keeps the highest id ever used in sqlite_sequence; the write lock is ours.
-        row = self._connection.exec_driver_sql(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'documents'"
-        ).first()
-        return 1 if row is None else int(row[0]) + 1
+        return next_number(self._connection, documents)
 
     def _enqueue(self, queued: Sequence[Document]) -> None:
         rows = [
@@ -333,10 +330,7 @@ def insert_vectors(
     connection: Connection, tenant_id: str, embedded: Sequence[tuple[int, str]], matrix: Matrix
 ) -> VectorBatch:
     """Store the vectors (n, d) of n (doc_id, text) and return them with their numbers."""
-    row = connection.exec_driver_sql(
-        "SELECT seq FROM sqlite_sequence WHERE name = 'vectors'"
-    ).first()
-    first = 1 if row is None else int(row[0]) + 1
+    first = next_number(connection, vectors)
     stored = np.ascontiguousarray(matrix, dtype=STORED_VECTOR)
     rows = [
         {

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from mneme_server.common.stored import reads
 from mneme_server.corpus.document import Document
@@ -22,6 +22,7 @@ from mneme_server.corpus.feed import (
     ranges,
 )
 from mneme_server.corpus.kinds import MemoryKind
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.rows import insert_rows, upsert
 from mneme_server.storage.tables import feed, followers, settings
 
@@ -30,7 +31,13 @@ KEPT = 50_000
 _TRIMMED_EVERY = 1_000
 _MARK_BITS = 63
 _GENERATION = "generation"
-_HEAD = "SELECT number, mark FROM feed WHERE tenant_id = ? ORDER BY number DESC LIMIT 1"
+# Every commit comes through here.
+_HEAD = Prepared(
+    select(feed.c.number, feed.c.mark)
+    .where(feed.c.tenant_id == bindparam("tenant"))
+    .order_by(feed.c.number.desc())
+    .limit(1)
+)
 
 
 class SqlFeed:
@@ -65,9 +72,8 @@ class SqlFeed:
         return position
 
     def head(self) -> Position:
-        # Said by hand, as `insert_rows` does: every commit comes through here.
-        row = self._connection.exec_driver_sql(_HEAD, (self._tenant_id,)).first()
-        return START if row is None else Position(*row)
+        row = _HEAD.first(self._connection, {"tenant": self._tenant_id})
+        return START if row is None else Position(row.number, row.mark)
 
     def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
         query = (

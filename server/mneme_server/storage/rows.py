@@ -15,16 +15,20 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    column,
     func,
     select,
 )
+from sqlalchemy import table as alone
 from sqlalchemy.dialects.sqlite import Insert, insert
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.visitors import InternalTraversal
 
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_rows
 
 T = TypeVar("T")
+
+# Where AUTOINCREMENT keeps the highest number ever used.
+_numbers = alone("sqlite_sequence", column("name"), column("seq"))
 
 MAX_BOUND = 500
 """Values in one IN list: short lists keep the number of distinct statements small."""
@@ -51,6 +55,15 @@ def total(connection: Connection, table: Table, tenant_id: str, *conditions: Any
     """Return how many rows of the table the tenant has, of those that meet the conditions."""
     query = select(func.count()).select_from(table).where(table.c.tenant_id == tenant_id)
     return int(connection.execute(query.where(*conditions)).scalar_one())
+
+
+def next_number(connection: Connection, table: Table) -> int:
+    """Return the number of the next row of a table that numbers its rows and uses none twice.
+
+    The transaction must be one that writes: nobody else takes the number before it ends.
+    """
+    highest = select(_numbers.c.seq).where(_numbers.c.name == table.name)
+    return int(connection.execute(highest).scalar() or 0) + 1
 
 
 def listed(array: BindParameter[Any]) -> Select[Any]:
@@ -88,37 +101,6 @@ def _having(table: Table, key: str) -> Select[Any]:
     )
 
 
-class unindexed(ColumnElement[Any]):  # noqa: N801  # used like a function of SQL
-    """A column that SQLite's planner must not look up in an index; the column itself elsewhere.
-
-    In a tenant's own file `tenant_id` has one value, but the planner takes it for selective and
-    reads a whole index of it, where a key stands in the same condition.
-    """
-
-    inherit_cache = True
-
-    def __init__(self, column: ColumnElement[Any]) -> None:
-        self.column = column
-        self.type = column.type
-
-    def get_children(self, **_: Any) -> Iterator[ColumnElement[Any]]:
-        """Return the column: the statement's tables are found by it."""
-        return iter((self.column,))
-
-
-unindexed._traverse_internals = [("column", InternalTraversal.dp_clauseelement)]
-
-
-@compiles(unindexed)
-def _plain(element: unindexed, compiler: Any, **options: Any) -> str:
-    return str(compiler.process(element.column, **options))
-
-
-@compiles(unindexed, "sqlite")
-def _with_plus(element: unindexed, compiler: Any, **options: Any) -> str:
-    return f"+{compiler.process(element.column, **options)}"
-
-
 def equal_where_given(
     columns: Any, filter_: object, names: Sequence[str]
 ) -> list[ColumnElement[bool]]:
@@ -143,18 +125,10 @@ def upsert(table: Table, keep: tuple[str, ...] = ()) -> Insert:
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows that all name the same columns.
-
-    Says the same as `connection.execute(table.insert(), rows)` without SQLAlchemy's work for each
-    row, which costs more than SQLite's own: recording events spends most of its time here.
-    """
-    names = tuple(rows[0])
-    values = [tuple(row.values()) for row in rows]
-    connection.exec_driver_sql(_insert_statement(table, names), values)
+    """Insert rows that all name the same columns; recording events spends most of its time here."""
+    _insert(table, tuple(rows[0])).insert(connection, rows)
 
 
 @cache
-def _insert_statement(table: Table, names: tuple[str, ...]) -> str:
-    places = ", ".join("?" * len(names))
-    columns = ", ".join(f'"{name}"' for name in names)
-    return f"INSERT INTO {table.name} ({columns}) VALUES ({places})"
+def _insert(table: Table, names: tuple[str, ...]) -> Prepared:
+    return Prepared(insert(table), names)

@@ -42,7 +42,7 @@ class SqliteTenantStore:
             self._database.close()
             raise
         for engine in (self._database.writer, self._database.reader):
-            require_tenant(engine, metadata.tables.keys())
+            require_tenant(engine, metadata.tables.keys(), lambda _connection: tenant_id)
         self.source = SqlCorpusSource(self._database, tenant_id, schema.kinds.by_name)
 
     @contextmanager

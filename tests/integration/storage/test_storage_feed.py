@@ -22,7 +22,9 @@ from mneme_server.corpus.feed import (
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.sqlite_store import SqliteTenantStore
+from mneme_server.storage.tables import feed
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema
+from sqlalchemy import func, select
 
 TALK, NOTE = MemoryKind("talk", lasting=True), MemoryKind("note")
 
@@ -71,8 +73,8 @@ def test_a_row_names_what_a_commit_changed_and_holds_none_of_it(
         KindChange("note", ((5, 5),), ((4, 4),), saved_ids=("n2",), removed_ids=("n1",)),
     )
     with database.read() as unit:
-        stored = unit._connection.exec_driver_sql(
-            "SELECT group_concat(changes) FROM feed WHERE tenant_id = ?", ("acme",)
+        stored = unit._connection.execute(
+            select(func.group_concat(feed.c.changes)).where(feed.c.tenant_id == "acme")
         ).scalar_one()
     assert "says" not in stored
 
@@ -121,8 +123,8 @@ def test_who_was_at_a_row_that_is_gone_or_another_has_lost_its_place(
 
 def _mark(database: SqliteTenantStore, number: int) -> int:
     with database.read() as unit:
-        found: int = unit._connection.exec_driver_sql(
-            "SELECT mark FROM feed WHERE tenant_id = ? AND number = ?", ("acme", number)
+        found: int = unit._connection.execute(
+            select(feed.c.mark).where(feed.c.tenant_id == "acme", feed.c.number == number)
         ).scalar_one()
         return found
 

@@ -12,7 +12,7 @@ from mneme_server.events.store.tables import agents
 from mneme_server.storage.kinds import Details
 from mneme_server.storage.sqlite_store import SqliteTenantStore
 from mneme_server.storage.unit import TenantSchema
-from sqlalchemy import Table, insert, update
+from sqlalchemy import insert, update
 
 NOTE, MARK = MemoryKind("note", spoken=frozenset({"aside"})), MemoryKind("mark")
 
@@ -23,7 +23,7 @@ def _shown(name: str, calls: int) -> JsonObject:
     return {"name": name, "calls": calls}
 
 
-def _opened(folder: Path, *, joined: bool = False) -> SqliteTenantStore:
+def _opened(folder: Path, tenant: str = "t", *, joined: bool = False) -> SqliteTenantStore:
     details = Details(
         key=agents.c.id,
         columns=(agents.c.name, agents.c.tool_call_count),
@@ -31,12 +31,14 @@ def _opened(folder: Path, *, joined: bool = False) -> SqliteTenantStore:
         joined=joined,
     )
     return SqliteTenantStore(
-        folder, "t", TenantSchema.of([], kinds=[{NOTE: details}, {MARK: None}])
+        folder, tenant, TenantSchema.of([], kinds=[{NOTE: details}, {MARK: None}])
     )
 
 
-def _row(table: Table, **values: object) -> dict[str, object]:
-    return {c.name: 0 if "INT" in str(c.type) else "" for c in table.columns} | values
+def _agent(tenant: str, agent_id: str, name: str) -> dict[str, object]:
+    empty = {c.name: 0 if "INT" in str(c.type) else "" for c in agents.columns}
+    said = {"tenant_id": tenant, "id": agent_id, "name": name}
+    return empty | said | {"tool_call_count": 3, "total_cost_usd": 0.0}
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -45,11 +47,13 @@ def test_a_memory_is_shown_with_the_details_of_its_kind(tmp_path: Path, joined: 
     with database.write() as unit:
         unit.documents.add([Document(0, NOTE, f"n{n}", f"note {n}", 1) for n in range(3)])
         unit.documents.add([Document(0, MARK, "n0", "a mark", 1)])
-        rows = [
-            _row(agents, tenant_id=tenant, id=id_, name=name, tool_call_count=3, total_cost_usd=0.0)
-            for tenant, id_, name in (("t", "n0", "zero"), ("t", "n1", "one"), ("u", "n2", "two"))
-        ]
-        unit._connection.execute(insert(agents), rows)
+        unit._connection.execute(
+            insert(agents), [_agent("t", "n0", "zero"), _agent("t", "n1", "one")]
+        )
+    other = _opened(tmp_path, "u")  # As where tenants share a database.
+    with other.write() as unit:
+        unit._connection.execute(insert(agents), [_agent("u", "n2", "two")])
+    other.close()
     with database.read() as unit:
         shown = unit.memories.get_many([4, 1, 2, 3, 99])
         assert {i: (m.document.kind, m.details) for i, m in shown.items()} == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -14,13 +15,16 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads
 from mneme_server.context.model import QueuedSummary, SessionError, SessionSummary, TouchedFile
 from mneme_server.context.store.tables import session_summaries, summary_queue
 from mneme_server.events.outcome import Outcome
-from mneme_server.storage.rows import chunks, read_with, unindexed, upsert
+from mneme_server.storage.guard import Prepared
+from mneme_server.storage.rows import chunks, read_with, upsert
 from mneme_server.storage.tables import documents
+from mneme_server.storage.unindexed import unindexed
 
 
 class SqlSummaries:
@@ -78,10 +82,18 @@ class SqlSummaryQueue:
         self._tenant_id = tenant_id
 
     def request(self, due_us: Mapping[str, int]) -> None:
-        # Said by hand, as `insert_rows` does: every batch of events comes through here.
-        rows = [(self._tenant_id, session_id, due) for session_id, due in due_us.items()]
+        rows = [
+            {
+                "tenant_id": self._tenant_id,
+                "session_id": session_id,
+                "due_at": due,
+                "attempts": 0,
+                "last_error": "",
+            }
+            for session_id, due in due_us.items()
+        ]
         if rows:
-            self._connection.exec_driver_sql(_REQUEST, rows)
+            _request().insert(self._connection, rows)
 
     def due(self, now_us: int, limit: int) -> Sequence[QueuedSummary]:
         query = (
@@ -124,11 +136,19 @@ class SqlSummaryQueue:
             )
 
 
-_REQUEST = (
-    "INSERT INTO summary_queue (tenant_id, session_id, due_at, attempts, last_error)"
-    " VALUES (?, ?, ?, 0, '') ON CONFLICT (tenant_id, session_id) DO UPDATE"
-    " SET due_at = excluded.due_at WHERE excluded.due_at < summary_queue.due_at"
-)
+@cache
+def _request() -> Prepared:
+    """Return what asks for summaries; every batch of events comes through here."""
+    statement = insert(summary_queue)
+    sooner = statement.excluded.due_at
+    return Prepared(
+        statement.on_conflict_do_update(
+            index_elements=["tenant_id", "session_id"],
+            set_={"due_at": sooner},
+            where=sooner < summary_queue.c.due_at,
+        ),
+        ["tenant_id", "session_id", "due_at", "attempts", "last_error"],
+    )
 
 
 @reads("summary", "session_id")

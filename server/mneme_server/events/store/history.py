@@ -9,10 +9,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    String,
     case,
     func,
-    literal_column,
     or_,
     select,
 )
@@ -22,6 +20,7 @@ from mneme_server.events.history import Column, EventFact, HistoryFilter, Sessio
 from mneme_server.events.model import Severity
 from mneme_server.events.store.tables import events, session_tags, sessions
 from mneme_server.storage.rows import chunks, decode_tags, equal_where_given
+from mneme_server.storage.unindexed import unindexed
 
 _CHUNK = 10_000
 """Rows that are in memory as objects at the same time."""
@@ -51,17 +50,13 @@ def _message() -> ColumnElement[str]:
         else_=events.c.text,
     )
     full = case((events.c.error != "", events.c.error), else_=stripped)
-    newline = literal_column("char(10)", String)
     return case(
         (func.length(full) <= 2 * _MESSAGE_END, full),
-        else_=func.substr(full, 1, _MESSAGE_END) + newline + func.substr(full, -_MESSAGE_END),
+        else_=func.substr(full, 1, _MESSAGE_END) + "\n" + func.substr(full, -_MESSAGE_END),
     )
 
 
-# Every index begins with the tenant, and in a tenant's own file all rows have the same. SQLite does
-# not know that, and would go through the whole of an index; the plus keeps it from using one for
-# this condition.
-_tenant_without_index: ColumnElement[str] = literal_column("+events.tenant_id", String)
+_tenant_without_index = unindexed(events.c.tenant_id)
 
 
 _COLUMNS: Mapping[Column, ColumnElement[Any]] = {

@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
+    BindParameter,
     ColumnElement,
     Connection,
     Row,
     Select,
+    bindparam,
     func,
-    literal_column,
     select,
     tuple_,
 )
@@ -39,11 +39,13 @@ from mneme_server.storage.rows import (
     insert_rows,
     read_with,
     total,
-    unindexed,
     upsert,
 )
+from mneme_server.storage.unindexed import unindexed
 
 _SEVERITIES = frozenset(map(int, Severity))
+_WRITTEN_OUT: BindParameter[int] = bindparam(None, int(Severity.ERROR), literal_execute=True)
+"""A number that stands in the SQL: SQLite finds no partial index by a parameter."""
 
 
 class SqlSessions:
@@ -207,7 +209,7 @@ class SqlEvents:
         if filter_.min_severity is not None:
             conditions.append(columns.severity >= int(filter_.min_severity))
             if filter_.min_severity >= Severity.ERROR:  # In the words of the partial index.
-                conditions.append(literal_column("severity >= 4", Boolean))
+                conditions.append(columns.severity >= _WRITTEN_OUT)
         if filter_.start_us is not None:
             conditions.append(columns.timestamp >= filter_.start_us)
         if filter_.end_us is not None:
