@@ -78,7 +78,27 @@ class RecallArguments(CamelArguments):
     min_score: Annotated[
         float, Field(ge=0, le=1, description="Leave out results that score below, 0 to 1.")
     ] = 0
+    context_turns: Annotated[
+        int, Field(ge=0, le=3, description="Events before and after each, too.")
+    ] = 0
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+
+class Turn(CamelOutput):
+    """What happened just before or after."""
+
+    source_id: str
+    event_type: Name = ""
+    author: str = ""
+    text: str
+    timestamp: str = ""
+
+
+class Version(CamelOutput):
+    """Another result that says almost the same at another time."""
+
+    source_id: str
+    timestamp: str = ""
 
 
 class Recalled(CamelOutput):
@@ -93,6 +113,13 @@ class Recalled(CamelOutput):
     session_id: str = ""
     agent_id: str = ""
     metadata: Free = {}
+    copies: int = 1
+    first_time: str = ""
+    last_time: str = ""
+    before: Annotated[list[Turn], Field(description="Shown in the text.")] = []
+    after: Annotated[list[Turn], Field(description="Shown in the text.")] = []
+    older: Version | None = None
+    newer: Version | None = None
 
 
 class RecallOutput(CamelOutput):
@@ -125,6 +152,7 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
             end_time=given.to,
             limit=given.limit,
             min_score=given.min_score,
+            context_turns=given.context_turns,
         )
     )
     found = RecallOutput.model_validate(answer | {"query": given.query})
@@ -151,7 +179,7 @@ def _within_budget(found: RecallOutput, budget: int, notes: list[str]) -> Reply:
     found.omitted = shown.omitted
     found.results = found.results[: len(shown.bodies)]
     for result, body in zip(found.results, shown.bodies, strict=True):
-        result.text = body
+        result.text, result.before, result.after = body, [], []
     return Reply(shown.text, found)
 
 
@@ -167,7 +195,34 @@ def _item(place: int, result: Recalled) -> Item:
     about.append(f"session {result.session_id}" if result.session_id else "")
     if kind not in ("event", "session"):
         about.append(f"id {result.source_id}")
-    return Item(f"{place}. [{', '.join(filter(None, about))}] ({result.score:.2f})", result.text)
+    about += _copies(result)
+    return Item(
+        f"{place}. [{', '.join(filter(None, about))}] ({result.score:.2f})", _with_turns(result)
+    )
+
+
+def _copies(result: Recalled) -> list[str]:
+    """Say what the result stands for, and what says almost the same."""
+    said = []
+    if result.copies > 1:
+        said.append(
+            f"{result.copies} like this, {day(result.first_time)} to {day(result.last_time)}"
+        )
+    if result.older is not None:
+        said.append(f"newer than one of {day(result.older.timestamp)}")
+    if result.newer is not None:
+        said.append(f"older than one of {day(result.newer.timestamp)}")
+    return said
+
+
+def _with_turns(result: Recalled) -> str:
+    """Return what the result says, then what happened around it, which is cut first."""
+
+    def side(name: str, turns: list[Turn]) -> str:
+        said = " | ".join(f"{turn.author or turn.event_type}: {turn.text}" for turn in turns)
+        return f" [{name}: {said}]" if said else ""
+
+    return result.text + side("before", result.before) + side("after", result.after)
 
 
 def _why_nothing(outcome: str, given: RecallArguments) -> str:

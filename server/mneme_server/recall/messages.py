@@ -8,16 +8,20 @@ from dataclasses import replace
 from mneme.v1 import recall_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.events.event_types import type_named
+from mneme_server.recall.model import Answer, Mode, Recalled, RecallQuery
 from mneme_server.recall.ranking import Weights
-from mneme_server.recall.search import Answer, Mode, Recalled, RecallQuery
 from mneme_server.transport.convert.json import struct_of_object
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
 _TEXT_CHARACTERS = 8_192
 """So much of a text is answered: a hundred of them then fit a message of 4 MiB."""
+
+
+_TURNS_CHARACTERS = 60_000
+_MOST_OF_A_TURN, _LEAST_OF_A_TURN = 1_000, 100
 
 
 def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> RecallQuery:
@@ -48,13 +52,17 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
         mode=Mode(request.mode),
         weights=_weights(request.weights),
         explain=request.explain,
+        every_copy=request.every_copy,
+        turns=request.context_turns,
     )
 
 
 def recall_response(answer: Answer) -> pb.RecallResponse:
     """Return the message of an answer."""
+    turns = sum(len(result.before) + len(result.after) for result in answer.results)
+    characters = max(_LEAST_OF_A_TURN, min(_MOST_OF_A_TURN, _TURNS_CHARACTERS // max(1, turns)))
     return pb.RecallResponse(
-        results=[_result(result) for result in answer.results],
+        results=[_result(result, characters) for result in answer.results],
         total_results=answer.total,
         outcome=f"RECALL_OUTCOME_{answer.outcome.name}",
         searched_count=answer.searched_count,
@@ -100,8 +108,8 @@ def _weights(message: pb.RankingWeights) -> Weights:
     return weights
 
 
-def _result(recalled: Recalled) -> pb.RecallResult:
-    document = recalled.document
+def _result(recalled: Recalled, turn_characters: int) -> pb.RecallResult:
+    document, copies = recalled.document, recalled.copies
     return pb.RecallResult(
         source_type=document.kind.name,
         source_id=document.source_id,
@@ -117,4 +125,29 @@ def _result(recalled: Recalled) -> pb.RecallResult:
             pb.ScoreTerm(name=term.name, value=term.value, contribution=term.contribution)
             for term in recalled.terms
         ],
+        copies=copies.count if copies else 1,
+        first_time=to_timestamp(copies.first_us) if copies else None,
+        last_time=to_timestamp(copies.last_us) if copies else None,
+        before=[_turn(turn, turn_characters) for turn in recalled.before],
+        after=[_turn(turn, turn_characters) for turn in recalled.after],
+        older=_version(recalled.older),
+        newer=_version(recalled.newer),
+    )
+
+
+def _turn(document: Document, characters: int) -> pb.RecallTurn:
+    return pb.RecallTurn(
+        source_id=document.source_id,
+        event_type=document.type,
+        author=document.role or document.agent_id,
+        text=document.text[:characters],
+        timestamp=to_timestamp(document.timestamp_us),
+    )
+
+
+def _version(document: Document | None) -> pb.RecallVersion | None:
+    if document is None:
+        return None
+    return pb.RecallVersion(
+        source_id=document.source_id, timestamp=to_timestamp(document.timestamp_us)
     )

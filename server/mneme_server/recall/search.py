@@ -2,98 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
 
-from mneme_server.common.canonical import JsonObject
-from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
-from mneme_server.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.corpus.tenant import OpenTenants
+from mneme_server.recall.answering import answer_of
+from mneme_server.recall.copies import keys_of, several, uncrowded
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
+from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
-from mneme_server.recall.ranking import TERMS, Floats, Weights, ranked
+from mneme_server.recall.ranking import Floats, Ints, ranked
 from mneme_server.runtime.foreground import Foreground, Size
+
+__all__ = ["Answer", "Mode", "Recall", "RecallOutcome", "RecallQuery", "Recalled", "Term"]
 
 _Embedding: TypeAlias = Callable[[], Matrix | None]
 
 LEXICAL_HALF = 10.0
 """BM25 at which the score of a LEXICAL result is 0.5."""
 
+_TIMES_CROWDED = 3
+"""How often copies are taken out to make room; each time costs a search."""
+
 LONG_QUERY = 500
 """Characters of a query beyond which it counts as large: it has a hundred words and more to search
 by, and takes the embedding model many times as long as a question does."""
-
-
-class Mode(IntEnum):
-    """How memories are searched. The numbers are those of `mneme.v1.RecallMode`."""
-
-    HYBRID = 1
-    DENSE = 2
-    LEXICAL = 3
-
-
-class RecallOutcome(Enum):
-    """Why the results are what they are; the names are those of `mneme.v1.RecallOutcome`."""
-
-    FOUND = "found"
-    NOTHING_STORED = "nothing stored"
-    NOTHING_MATCHES_FILTERS = "nothing matches the filters"
-    NOTHING_ABOVE_MIN_SCORE = "nothing above min_score"
-
-
-@dataclass(frozen=True, slots=True)
-class RecallQuery:
-    """What is asked."""
-
-    text: str
-    filter: DocumentFilter = field(default_factory=DocumentFilter)
-    limit: int = 10
-    min_score: float = 0.0
-    mode: Mode = Mode.HYBRID
-    weights: Weights = field(default_factory=Weights)
-    explain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One term of a score: what was measured, and what it adds to the sum that ranks."""
-
-    name: str
-    value: float
-    contribution: float
-
-
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """One result. `score` is 0 to 1; `similarity` is the cosine, None when it is not known."""
-
-    document: Document
-    score: float
-    similarity: float | None
-    details: JsonObject
-    terms: Sequence[Term] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What was recalled. `total` counts the candidates that reach `min_score`.
-
-    It is `partial` when an index failed or a memory is damaged: something may be missing.
-    """
-
-    results: Sequence[Recalled]
-    outcome: RecallOutcome
-    searched_count: int
-    total: int = 0
-    pending_count: int = 0
-    capped: bool = False
-    words_only: bool = False
-    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +62,8 @@ class Recall:
                 selection = index.select(query.filter)
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0)
-                found = _rank(index, query, embedding, selection)
-                return _answer(memory, index, query, selection, found)
+                found, repeated = _ranked_apart(index, query, embedding, selection)
+                return answer_of(memory, index, query, selection, found, repeated=repeated)
 
     def _begin_embedding(self, query: RecallQuery, size: Size) -> _Embedding:
         if query.mode == Mode.LEXICAL:
@@ -139,6 +78,28 @@ class Recall:
         return (
             RecallOutcome.NOTHING_MATCHES_FILTERS if stored.count else RecallOutcome.NOTHING_STORED
         )
+
+
+def _ranked_apart(
+    index: CorpusIndex, query: RecallQuery, embedding: _Embedding, selection: Selection
+) -> tuple[Ranked, Ints]:
+    """Rank, and once more without the copies when they leave no room for the rest.
+
+    Return the candidates, and the keys of what there are copies of among all that was found.
+    """
+    if query.every_copy:
+        return _rank(index, query, embedding, selection), np.empty(0, np.int64)
+    embedding = cache(embedding)
+    repeated: list[Ints] = []
+    for _ in range(_TIMES_CROWDED):
+        found = _rank(index, query, embedding, selection)
+        keys = keys_of(index.columns, found.rows)
+        repeated.append(several(keys))
+        rest = uncrowded(index.columns, found.rows, keys, selection) if found.capped else None
+        if rest is None:
+            break
+        selection = rest
+    return found, np.concatenate(repeated)
 
 
 def _rank(
@@ -168,54 +129,3 @@ def _alone(
     columns = index.columns
     order = ranked(basis, columns.timestamp_us[hits.rows], columns.doc_id[hits.rows])
     return Ranked(hits.rows[order], scores[order], similarity[order], full(hits))
-
-
-def _answer(
-    memory: OpenTenant[RecallUnit],
-    index: CorpusIndex,
-    query: RecallQuery,
-    selection: Selection,
-    candidates: Ranked,
-) -> Answer:
-    enough = int(np.count_nonzero(candidates.scores >= query.min_score))
-    best = range(min(enough, query.limit))
-    wanted = index.columns.doc_id[candidates.rows[: len(best)]].tolist()
-    with memory.read() as unit:
-        memories = unit.memories.get_many(wanted)
-        pending, lost = memory.pending, unit.memories.lost
-    results = [
-        Recalled(
-            document=memories[doc_id].document,
-            score=float(candidates.scores[place]),
-            similarity=_known(candidates.similarity[place]),
-            details=memories[doc_id].details,
-            terms=_terms(candidates, place, query.weights) if query.explain else (),
-        )
-        for doc_id, place in zip(wanted, best, strict=True)
-        if doc_id in memories  # It may have been removed since it was found.
-    ]
-    return Answer(
-        results=results,
-        outcome=RecallOutcome.FOUND if results else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
-        searched_count=selection.count,
-        total=enough,
-        pending_count=pending,
-        capped=candidates.capped,
-        words_only=query.mode == Mode.HYBRID and candidates.words_only,
-        partial=lost > 0 or index.partial,
-    )
-
-
-def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:
-    if candidates.terms is None:
-        return []
-    values = candidates.terms[:, place]
-    added = weights.array() * values
-    terms = [
-        Term(name, float(values[i]), float(added[i])) for i, name in enumerate(TERMS) if added[i]
-    ]
-    return sorted(terms, key=lambda term: -abs(term.contribution))
-
-
-def _known(cosine: float) -> float | None:
-    return None if np.isnan(cosine) else float(cosine)

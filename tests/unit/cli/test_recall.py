@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from mneme._core.convert import fill
@@ -173,3 +173,25 @@ def test_outcomes_of_the_schema_all_have_words() -> None:
         RecallOutcome.RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE,
     }
     assert set(RecallOutcome.values()) == explained
+
+
+def test_a_result_says_what_it_stands_for_and_what_happened_around_it(
+    served: ScriptedServer,
+) -> None:
+    first, last, before = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 4, 2))
+    found = {
+        "source_id": "e", "text": "declined", "copies": 12,
+        "first_time": first, "last_time": last,
+        "before": [{"source_id": "b", "author": "user", "text": "pay \x1bnow"}],
+        "after": [{"source_id": "a", "event_type": "tool_call", "text": "pay again"}],
+        "older": {"source_id": "o", "timestamp": before},
+    }  # fmt: skip
+    served.on("Recall", answer(outcome="found", results=[found]))
+    out = mneme("recall", "q", "--context", "1", "--every-copy").out
+    assert "(12 like this, 2026-0" in out
+    assert "user: pay now" in out
+    assert out.index("user: pay now") < out.index("declined") < out.index("tool_call: pay again")
+    assert "(newer than o of 2026-0" in out
+    assert "(older" not in out
+    request = served.calls("Recall")[0].request
+    assert (request.context_turns, request.every_copy) == (1, True)

@@ -1301,7 +1301,8 @@ class RecallResponse(
     """Best first."""
 
     total_results: int
-    """Memories found that reach min_score, before `limit` is applied. The search
+    """Memories found that reach min_score, before `limit` is applied, each copy
+    counted. The search
     gathers a bounded number of candidates (see `candidates_capped`), so this
     counts what was gathered.
     """
@@ -1333,7 +1334,7 @@ class RecallResponse(
 
 
 class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb2.RecallResult):
-    """RecallResult is one recalled memory."""
+    """RecallResult is one recalled memory, or several that are nearly copies of it."""
 
     source_type: MemoryKindChoice
     """What kind of memory it is."""
@@ -1381,6 +1382,66 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
 
     text_truncated: bool
     """True when the text is longer than `text`."""
+
+    copies: int
+    """How many memories this result stands for: it is the best of `copies` that
+    pass the filters. Copies are memories of one kind with the same text; errors
+    that differ in amounts, dates and ids only ("HTTP 404" and "HTTP 500" are
+    not copies); and, within a session, tool events that differ like that, such
+    as retries. 1 with `every_copy`.
+    """
+
+    first_time: datetime | None
+    """When the first of the copies happened; unset without others."""
+
+    last_time: datetime | None
+    """When the last of them happened; unset without others."""
+
+    before: list[RecallTurn]
+    """What happened just before in its session, in order; with `context_turns`."""
+
+    after: list[RecallTurn]
+    """What happened just after, in order; with `context_turns`."""
+
+    older: RecallVersion
+    """A result further down that says almost the same and is older, such as what
+    this one corrects. The newer one comes first: it has the place and the score
+    of the better of the two (term "newer").
+    """
+
+    newer: RecallVersion
+    """A result further up that says almost the same and is newer."""
+
+
+class RecallTurn(Answer[recall_service_pb2.RecallTurn], of=recall_service_pb2.RecallTurn):
+    """RecallTurn is what happened in a session just before or after a result."""
+
+    source_id: str
+    """The event's id."""
+
+    event_type: str
+    """Its type."""
+
+    author: str
+    """Who said it: the role that its payload names, else its agent; may be empty."""
+
+    text: str
+    """What it says, up to 1,000 characters; fewer, at least 100, when there are
+    more than 60 turns in the response.
+    """
+
+    timestamp: datetime | None
+    """When it happened."""
+
+
+class RecallVersion(Answer[recall_service_pb2.RecallVersion], of=recall_service_pb2.RecallVersion):
+    """RecallVersion is another result that says almost the same at another time."""
+
+    source_id: str
+    """Its id."""
+
+    timestamp: datetime | None
+    """When it happened or was last changed."""
 
 
 class RecordEventsResponse(
@@ -1632,7 +1693,7 @@ class ScoreTerm(Answer[recall_service_pb2.ScoreTerm], of=recall_service_pb2.Scor
     name: str
     """Its name: "lexical", "dense", "answer", "next", "alone", "session_dense",
     "session_lexical", "author", "length", "date", "failure", "importance",
-    "recency" or "repeated".
+    "recency", "repeated" or "newer".
     """
 
     value: float
@@ -2426,6 +2487,8 @@ __all__ = [
     "QueryKnowledgeResponse",
     "RecallResponse",
     "RecallResult",
+    "RecallTurn",
+    "RecallVersion",
     "RecordEventsResponse",
     "Recovery",
     "ReflectMetadata",

@@ -304,8 +304,9 @@ class RankingWeightsFields(TypedDict, total=False):
     0 to 1. Default: 0.1.
     """
     repeated: float
-    """How far to demote a memory when the same text already ranks higher. With 0,
-    the first ten results may be ten copies of one message.
+    """How far to demote a memory when the same text already ranks higher. It
+    matters with `every_copy`; with 0, the first ten results may then be ten
+    copies of one message.
     0 to 2. Default: 0.25.
     """
 

@@ -127,6 +127,8 @@ from mneme.v1.recall_service_pb2 import (
     RecallRequest,
     RecallResponse,
     RecallResult,
+    RecallTurn,
+    RecallVersion,
     ScoreTerm,
 )
 from mneme.v1.reflect_service_pb2 import (
@@ -290,6 +292,8 @@ __all__ = [
     "RecallRequest",
     "RecallResponse",
     "RecallResult",
+    "RecallTurn",
+    "RecallVersion",
     "RecordEventsRequest",
     "RecordEventsResponse",
     "Recovery",

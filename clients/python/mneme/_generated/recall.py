@@ -58,6 +58,8 @@ class RecallMethods(SyncCaller):
         min_severity: SeverityChoice | None = None,
         name: str | None = None,
         author: str | None = None,
+        context_turns: int | None = None,
+        every_copy: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -106,6 +108,10 @@ class RecallMethods(SyncCaller):
                 names ("user", "assistant"; a model's answer is the assistant's), the agent, or
                 the name that the text begins with ("Ann: ..."). Up to 200 characters, on one
                 line.
+            context_turns: Return so many events from just before each event in its session, and
+                as many from just after: of any type and author, but of the same user and
+                project where the request names them. 0 to 3.
+            every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -132,6 +138,8 @@ class RecallMethods(SyncCaller):
                 "min_severity": min_severity,
                 "name": name,
                 "author": author,
+                "context_turns": context_turns,
+                "every_copy": every_copy,
             },
             timeout,
         )
@@ -165,6 +173,8 @@ class AsyncRecallMethods(AsyncCaller):
         min_severity: SeverityChoice | None = None,
         name: str | None = None,
         author: str | None = None,
+        context_turns: int | None = None,
+        every_copy: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -213,6 +223,10 @@ class AsyncRecallMethods(AsyncCaller):
                 names ("user", "assistant"; a model's answer is the assistant's), the agent, or
                 the name that the text begins with ("Ann: ..."). Up to 200 characters, on one
                 line.
+            context_turns: Return so many events from just before each event in its session, and
+                as many from just after: of any type and author, but of the same user and
+                project where the request names them. 0 to 3.
+            every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -239,6 +253,8 @@ class AsyncRecallMethods(AsyncCaller):
                 "min_severity": min_severity,
                 "name": name,
                 "author": author,
+                "context_turns": context_turns,
+                "every_copy": every_copy,
             },
             timeout,
         )

@@ -15,7 +15,7 @@ from mneme.cli.times import From, To
 from mneme.cli.values import scope as parse_scope
 
 if TYPE_CHECKING:
-    from mneme.types import RecallResponse, RecallResult
+    from mneme.types import RecallResponse, RecallResult, RecallTurn
 
 _COLUMNS = (
     Column("Score", style="cyan"),
@@ -24,6 +24,7 @@ _COLUMNS = (
     Column("Id", style="dim"),
     Column("Text", below=True, lines=3),
 )
+_IN_CONTEXT = Column("Text", below=True, lines=12)
 _TERMS = Column("Terms of the score", below=True, lines=6, style="dim")
 
 
@@ -68,6 +69,13 @@ def recall(
     min_score: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out results that score less.")
     ] = None,
+    context: Annotated[
+        int,
+        typer.Option(min=0, max=3, metavar="N", help="Show N events before and after each, too."),
+    ] = 0,
+    every_copy: Annotated[
+        bool, typer.Option("--every-copy", help="Show copies apart, not as one result.")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show each term of a score.")] = False,
 ) -> None:
     """Recall what bears on a question, best first."""
@@ -89,12 +97,15 @@ def recall(
             author=author,
             mode=mode,
             min_score=min_score,
+            context_turns=context,
+            every_copy=every_copy,
             explain=explain,
         )
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    columns = (*_COLUMNS[:-1], _TERMS, _COLUMNS[-1]) if explain else _COLUMNS
+    text = _IN_CONTEXT if context else _COLUMNS[-1]
+    columns = (*_COLUMNS[:-1], *([_TERMS] if explain else []), text)
     cli.out.table(columns, [_row(result, explain=explain) for result in answer.results])
     _remark(cli, answer)
 
@@ -105,7 +116,7 @@ def _row(result: RecallResult, *, explain: bool) -> list[str]:
         _source(result),
         cells.when(result.timestamp),
         cells.preview(result.source_id),
-        cells.preview(result.text),
+        _text(result),
     ]
     if explain:
         terms = (
@@ -113,6 +124,25 @@ def _row(result: RecallResult, *, explain: bool) -> list[str]:
         )
         row.insert(-1, ", ".join(terms))
     return row
+
+
+def _text(result: RecallResult) -> str:
+    """What it says, what it stands for, and what happened around it, a line each."""
+    lines = [*map(_turn, result.before), cells.preview(result.text), *map(_turn, result.after)]
+    if result.copies > 1:
+        span = f"{cells.when(result.first_time)} to {cells.when(result.last_time)}"
+        lines.append(f"({cells.count(result.copies)} like this, {span})")
+    if result.older.source_id:
+        when = cells.when(result.older.timestamp)
+        lines.append(f"(newer than {cells.preview(result.older.source_id)} of {when})")
+    if result.newer.source_id:
+        when = cells.when(result.newer.timestamp)
+        lines.append(f"(older than {cells.preview(result.newer.source_id)} of {when})")
+    return "\n".join(lines)
+
+
+def _turn(turn: RecallTurn) -> str:
+    return f"  | {cells.preview(turn.author or turn.event_type)}: {cells.preview(turn.text)}"
 
 
 def _source(result: RecallResult) -> str:

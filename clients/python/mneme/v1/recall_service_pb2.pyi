@@ -53,7 +53,7 @@ class RankingWeights(_message.Message):
     def __init__(self, neighbors: _Optional[float] = ..., session: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., repeated: _Optional[float] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
-    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights", "event_types", "min_severity", "name", "author")
+    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights", "event_types", "min_severity", "name", "author", "context_turns", "every_copy")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +72,8 @@ class RecallRequest(_message.Message):
     MIN_SEVERITY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_TURNS_FIELD_NUMBER: _ClassVar[int]
+    EVERY_COPY_FIELD_NUMBER: _ClassVar[int]
     query: str
     scopes: _containers.RepeatedScalarFieldContainer[str]
     agent_id: str
@@ -90,7 +92,9 @@ class RecallRequest(_message.Message):
     min_severity: _event_service_pb2.Severity
     name: str
     author: str
-    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_event_service_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ...) -> None: ...
+    context_turns: int
+    every_copy: bool
+    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_event_service_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ..., context_turns: _Optional[int] = ..., every_copy: _Optional[bool] = ...) -> None: ...
 
 class ScoreTerm(_message.Message):
     __slots__ = ("name", "value", "contribution")
@@ -102,8 +106,30 @@ class ScoreTerm(_message.Message):
     contribution: float
     def __init__(self, name: _Optional[str] = ..., value: _Optional[float] = ..., contribution: _Optional[float] = ...) -> None: ...
 
+class RecallTurn(_message.Message):
+    __slots__ = ("source_id", "event_type", "author", "text", "timestamp")
+    SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
+    EVENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    source_id: str
+    event_type: str
+    author: str
+    text: str
+    timestamp: _timestamp_pb2.Timestamp
+    def __init__(self, source_id: _Optional[str] = ..., event_type: _Optional[str] = ..., author: _Optional[str] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class RecallVersion(_message.Message):
+    __slots__ = ("source_id", "timestamp")
+    SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    source_id: str
+    timestamp: _timestamp_pb2.Timestamp
+    def __init__(self, source_id: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class RecallResult(_message.Message):
-    __slots__ = ("source_type", "source_id", "score", "similarity", "text", "timestamp", "session_id", "agent_id", "metadata", "terms", "text_truncated")
+    __slots__ = ("source_type", "source_id", "score", "similarity", "text", "timestamp", "session_id", "agent_id", "metadata", "terms", "text_truncated", "copies", "first_time", "last_time", "before", "after", "older", "newer")
     SOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
@@ -115,6 +141,13 @@ class RecallResult(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
     TEXT_TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    COPIES_FIELD_NUMBER: _ClassVar[int]
+    FIRST_TIME_FIELD_NUMBER: _ClassVar[int]
+    LAST_TIME_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    OLDER_FIELD_NUMBER: _ClassVar[int]
+    NEWER_FIELD_NUMBER: _ClassVar[int]
     source_type: str
     source_id: str
     score: float
@@ -126,7 +159,14 @@ class RecallResult(_message.Message):
     metadata: _struct_pb2.Struct
     terms: _containers.RepeatedCompositeFieldContainer[ScoreTerm]
     text_truncated: bool
-    def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ...) -> None: ...
+    copies: int
+    first_time: _timestamp_pb2.Timestamp
+    last_time: _timestamp_pb2.Timestamp
+    before: _containers.RepeatedCompositeFieldContainer[RecallTurn]
+    after: _containers.RepeatedCompositeFieldContainer[RecallTurn]
+    older: RecallVersion
+    newer: RecallVersion
+    def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ..., copies: _Optional[int] = ..., first_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., older: _Optional[_Union[RecallVersion, _Mapping]] = ..., newer: _Optional[_Union[RecallVersion, _Mapping]] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
     __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only", "partial")

@@ -18,7 +18,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCLsBgoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI7CgZzY29wZXMYAiADKAlCK7pIJJIBIRAQIh1yGzIZXltBLVphLXpdW0EtWmEtel9dezAsMzF9JKDlJgESLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzElAKC2V2ZW50X3R5cGVzGA8gAygJQju6SCmSASYQICIiciAYgAEyG15bQS1aYS16XVtBLVphLXowLTlfLjovLV0qJNLlJgsKCUV2ZW50VHlwZRIyCgxtaW5fc2V2ZXJpdHkYECABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIIukgFggECEAESKwoEbmFtZRgRIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLQoGYXV0aG9yGBIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEivQIKDFJlY2FsbFJlc3VsdBIZCgtzb3VyY2VfdHlwZRgBIAEoCUIEoOUmARIRCglzb3VyY2VfaWQYAiABKAkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEgwKBHRleHQYBSABKAkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAcgASgJEhAKCGFnZW50X2lkGAggASgJEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIiCgV0ZXJtcxgKIAMoCzITLm1uZW1lLnYxLlNjb3JlVGVybRIWCg50ZXh0X3RydW5jYXRlZBgLIAEoCEINCgtfc2ltaWxhcml0eSLpAQoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgSEgoKd29yZHNfb25seRgHIAEoCBIPCgdwYXJ0aWFsGAggASgIKnEKClJlY2FsbE1vZGUSGwoXUkVDQUxMX01PREVfVU5TUEVDSUZJRUQQABIWChJSRUNBTExfTU9ERV9IWUJSSUQQARIVChFSRUNBTExfTU9ERV9ERU5TRRACEhcKE1JFQ0FMTF9NT0RFX0xFWElDQUwQAyrEAQoNUmVjYWxsT3V0Y29tZRIeChpSRUNBTExfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhgKFFJFQ0FMTF9PVVRDT01FX0ZPVU5EEAESIQodUkVDQUxMX09VVENPTUVfTk9USElOR19TVE9SRUQQAhIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX01BVENIRVNfRklMVEVSUxADEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfQUJPVkVfTUlOX1NDT1JFEAQymgIKDVJlY2FsbFNlcnZpY2USiAIKBlJlY2FsbBIXLm1uZW1lLnYxLlJlY2FsbFJlcXVlc3QaGC5tbmVtZS52MS5SZWNhbGxSZXNwb25zZSLKAZACAbjkJgHK5CYCCAPK5CZ+CA4QMhp4dGhlIGVtYmVkZGluZyBiYWNrZW5kIGRvZXMgbm90IGFuc3dlciBhIERFTlNFIHF1ZXJ5IChhIEhZQlJJRCBvbmUgaXMgdGhlbiBhbnN3ZXJlZCBieSBpdHMgd29yZHMgYWxvbmUsIHNlZSBgd29yZHNfb25seWApyuQmNwgJEDQaMXRoZSB0ZW5hbnQncyB2ZWN0b3JzIHdlcmUgbWFkZSB3aXRoIGFub3RoZXIgbW9kZWxiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_options]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCKiBwoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI7CgZzY29wZXMYAiADKAlCK7pIJJIBIRAQIh1yGzIZXltBLVphLXpdW0EtWmEtel9dezAsMzF9JKDlJgESLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzElAKC2V2ZW50X3R5cGVzGA8gAygJQju6SCmSASYQICIiciAYgAEyG15bQS1aYS16XVtBLVphLXowLTlfLjovLV0qJNLlJgsKCUV2ZW50VHlwZRIyCgxtaW5fc2V2ZXJpdHkYECABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIIukgFggECEAESKwoEbmFtZRgRIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLQoGYXV0aG9yGBIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIgCg1jb250ZXh0X3R1cm5zGBMgASgFQgm6SAYaBBgDKAASEgoKZXZlcnlfY29weRgUIAEoCCI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEigAEKClJlY2FsbFR1cm4SEQoJc291cmNlX2lkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkSDgoGYXV0aG9yGAMgASgJEgwKBHRleHQYBCABKAkSLQoJdGltZXN0YW1wGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJRCg1SZWNhbGxWZXJzaW9uEhEKCXNvdXJjZV9pZBgBIAEoCRItCgl0aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIscECgxSZWNhbGxSZXN1bHQSGQoLc291cmNlX3R5cGUYASABKAlCBKDlJgESEQoJc291cmNlX2lkGAIgASgJEg0KBXNjb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIMCgR0ZXh0GAUgASgJEi0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2Vzc2lvbl9pZBgHIAEoCRIQCghhZ2VudF9pZBgIIAEoCRIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSIgoFdGVybXMYCiADKAsyEy5tbmVtZS52MS5TY29yZVRlcm0SFgoOdGV4dF90cnVuY2F0ZWQYCyABKAgSDgoGY29waWVzGAwgASgDEi4KCmZpcnN0X3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3RfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJAoGYmVmb3JlGA8gAygLMhQubW5lbWUudjEuUmVjYWxsVHVybhIjCgVhZnRlchgQIAMoCzIULm1uZW1lLnYxLlJlY2FsbFR1cm4SJgoFb2xkZXIYESABKAsyFy5tbmVtZS52MS5SZWNhbGxWZXJzaW9uEiYKBW5ld2VyGBIgASgLMhcubW5lbWUudjEuUmVjYWxsVmVyc2lvbkINCgtfc2ltaWxhcml0eSLpAQoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgSEgoKd29yZHNfb25seRgHIAEoCBIPCgdwYXJ0aWFsGAggASgIKnEKClJlY2FsbE1vZGUSGwoXUkVDQUxMX01PREVfVU5TUEVDSUZJRUQQABIWChJSRUNBTExfTU9ERV9IWUJSSUQQARIVChFSRUNBTExfTU9ERV9ERU5TRRACEhcKE1JFQ0FMTF9NT0RFX0xFWElDQUwQAyrEAQoNUmVjYWxsT3V0Y29tZRIeChpSRUNBTExfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhgKFFJFQ0FMTF9PVVRDT01FX0ZPVU5EEAESIQodUkVDQUxMX09VVENPTUVfTk9USElOR19TVE9SRUQQAhIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX01BVENIRVNfRklMVEVSUxADEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfQUJPVkVfTUlOX1NDT1JFEAQymgIKDVJlY2FsbFNlcnZpY2USiAIKBlJlY2FsbBIXLm1uZW1lLnYxLlJlY2FsbFJlcXVlc3QaGC5tbmVtZS52MS5SZWNhbGxSZXNwb25zZSLKAZACAbjkJgHK5CYCCAPK5CZ+CA4QMhp4dGhlIGVtYmVkZGluZyBiYWNrZW5kIGRvZXMgbm90IGFuc3dlciBhIERFTlNFIHF1ZXJ5IChhIEhZQlJJRCBvbmUgaXMgdGhlbiBhbnN3ZXJlZCBieSBpdHMgd29yZHMgYWxvbmUsIHNlZSBgd29yZHNfb25seWApyuQmNwgJEDQaMXRoZSB0ZW5hbnQncyB2ZWN0b3JzIHdlcmUgbWFkZSB3aXRoIGFub3RoZXIgbW9kZWxiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_options]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset means the
@@ -63,8 +63,9 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   importance?: number;
 
   /**
-   * How far to demote a memory when the same text already ranks higher. With 0,
-   * the first ten results may be ten copies of one message.
+   * How far to demote a memory when the same text already ranks higher. It
+   * matters with `every_copy`; with 0, the first ten results may then be ten
+   * copies of one message.
    * 0 to 2. Default: 0.25.
    *
    * @generated from field: optional double repeated = 5;
@@ -232,6 +233,23 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
    * @generated from field: string author = 18;
    */
   author: string;
+
+  /**
+   * Return so many events from just before each event in its session, and as
+   * many from just after: of any type and author, but of the same user and
+   * project where the request names them.
+   * 0 to 3.
+   *
+   * @generated from field: int32 context_turns = 19;
+   */
+  contextTurns: number;
+
+  /**
+   * Return every copy as a result of its own (see `RecallResult.copies`).
+   *
+   * @generated from field: bool every_copy = 20;
+   */
+  everyCopy: boolean;
 };
 
 /**
@@ -250,7 +268,7 @@ export type ScoreTerm = Message<"mneme.v1.ScoreTerm"> & {
   /**
    * Its name: "lexical", "dense", "answer", "next", "alone", "session_dense",
    * "session_lexical", "author", "length", "date", "failure", "importance",
-   * "recency" or "repeated".
+   * "recency", "repeated" or "newer".
    *
    * @generated from field: string name = 1;
    */
@@ -280,7 +298,85 @@ export const ScoreTermSchema: GenMessage<ScoreTerm> = /*@__PURE__*/
   messageDesc(file_mneme_v1_recall_service, 2);
 
 /**
- * RecallResult is one recalled memory.
+ * RecallTurn is what happened in a session just before or after a result.
+ *
+ * @generated from message mneme.v1.RecallTurn
+ */
+export type RecallTurn = Message<"mneme.v1.RecallTurn"> & {
+  /**
+   * The event's id.
+   *
+   * @generated from field: string source_id = 1;
+   */
+  sourceId: string;
+
+  /**
+   * Its type.
+   *
+   * @generated from field: string event_type = 2;
+   */
+  eventType: string;
+
+  /**
+   * Who said it: the role that its payload names, else its agent; may be empty.
+   *
+   * @generated from field: string author = 3;
+   */
+  author: string;
+
+  /**
+   * What it says, up to 1,000 characters; fewer, at least 100, when there are
+   * more than 60 turns in the response.
+   *
+   * @generated from field: string text = 4;
+   */
+  text: string;
+
+  /**
+   * When it happened.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 5;
+   */
+  timestamp?: Timestamp;
+};
+
+/**
+ * Describes the message mneme.v1.RecallTurn.
+ * Use `create(RecallTurnSchema)` to create a new message.
+ */
+export const RecallTurnSchema: GenMessage<RecallTurn> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_recall_service, 3);
+
+/**
+ * RecallVersion is another result that says almost the same at another time.
+ *
+ * @generated from message mneme.v1.RecallVersion
+ */
+export type RecallVersion = Message<"mneme.v1.RecallVersion"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string source_id = 1;
+   */
+  sourceId: string;
+
+  /**
+   * When it happened or was last changed.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 2;
+   */
+  timestamp?: Timestamp;
+};
+
+/**
+ * Describes the message mneme.v1.RecallVersion.
+ * Use `create(RecallVersionSchema)` to create a new message.
+ */
+export const RecallVersionSchema: GenMessage<RecallVersion> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_recall_service, 4);
+
+/**
+ * RecallResult is one recalled memory, or several that are nearly copies of it.
  *
  * @generated from message mneme.v1.RecallResult
  */
@@ -372,6 +468,61 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
    * @generated from field: bool text_truncated = 11;
    */
   textTruncated: boolean;
+
+  /**
+   * How many memories this result stands for: it is the best of `copies` that
+   * pass the filters. Copies are memories of one kind with the same text; errors
+   * that differ in amounts, dates and ids only ("HTTP 404" and "HTTP 500" are
+   * not copies); and, within a session, tool events that differ like that, such
+   * as retries. 1 with `every_copy`.
+   *
+   * @generated from field: int64 copies = 12;
+   */
+  copies: bigint;
+
+  /**
+   * When the first of the copies happened; unset without others.
+   *
+   * @generated from field: google.protobuf.Timestamp first_time = 13;
+   */
+  firstTime?: Timestamp;
+
+  /**
+   * When the last of them happened; unset without others.
+   *
+   * @generated from field: google.protobuf.Timestamp last_time = 14;
+   */
+  lastTime?: Timestamp;
+
+  /**
+   * What happened just before in its session, in order; with `context_turns`.
+   *
+   * @generated from field: repeated mneme.v1.RecallTurn before = 15;
+   */
+  before: RecallTurn[];
+
+  /**
+   * What happened just after, in order; with `context_turns`.
+   *
+   * @generated from field: repeated mneme.v1.RecallTurn after = 16;
+   */
+  after: RecallTurn[];
+
+  /**
+   * A result further down that says almost the same and is older, such as what
+   * this one corrects. The newer one comes first: it has the place and the score
+   * of the better of the two (term "newer").
+   *
+   * @generated from field: mneme.v1.RecallVersion older = 17;
+   */
+  older?: RecallVersion;
+
+  /**
+   * A result further up that says almost the same and is newer.
+   *
+   * @generated from field: mneme.v1.RecallVersion newer = 18;
+   */
+  newer?: RecallVersion;
 };
 
 /**
@@ -379,7 +530,7 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
  * Use `create(RecallResultSchema)` to create a new message.
  */
 export const RecallResultSchema: GenMessage<RecallResult> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 3);
+  messageDesc(file_mneme_v1_recall_service, 5);
 
 /**
  * What was recalled.
@@ -395,7 +546,8 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
   results: RecallResult[];
 
   /**
-   * Memories found that reach min_score, before `limit` is applied. The search
+   * Memories found that reach min_score, before `limit` is applied, each copy
+   * counted. The search
    * gathers a bounded number of candidates (see `candidates_capped`), so this
    * counts what was gathered.
    *
@@ -455,7 +607,7 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
  * Use `create(RecallResponseSchema)` to create a new message.
  */
 export const RecallResponseSchema: GenMessage<RecallResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 4);
+  messageDesc(file_mneme_v1_recall_service, 6);
 
 /**
  * RecallMode is how memories are searched.

@@ -1,0 +1,89 @@
+"""Near-copies: what is stored again and again is one result, and does not crowd out the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mneme_server.corpus.ports import CorpusColumns, Rows, Selection
+from mneme_server.recall.ranking import Ints
+
+_MIX = np.int64(-7046029254386353131)
+"""An odd number of 64 bits: what it multiplies is spread over all of them."""
+_CROWDED = 0.5
+_FEWEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """How many memories a result stands for, and when the first and the last of them were."""
+
+    count: int
+    first_us: int
+    last_us: int
+
+
+def keys_of(columns: CorpusColumns, rows: Rows) -> Ints:
+    """Return a number for each row (n,) that copies share.
+
+    Copies are memories of one kind with the same text; failures of the same shape; and, within a
+    session, other events of the same shape.
+    """
+    shape, failed = columns.shape[rows], columns.failed[rows]
+    session = columns.session[rows].astype(np.int64)
+    formed = (shape + np.where(failed, -1, session) * _MIX) * _MIX + 1
+    key = np.where(shape == 0, columns.fingerprint[rows], formed)
+    keys: Ints = key * _MIX + columns.kind[rows]
+    return keys
+
+
+def best_of_each(keys: Ints) -> Ints:
+    """Return the places of the first of each key (n,), in order."""
+    places: Ints = np.sort(np.unique(keys, return_index=True)[1])
+    return places
+
+
+def several(keys: Ints) -> Ints:
+    """Return the keys that come more than once, in order."""
+    every, counts = np.unique(keys, return_counts=True)
+    repeated: Ints = every[counts > 1]
+    return repeated
+
+
+def uncrowded(
+    columns: CorpusColumns, rows: Rows, keys: Ints, selection: Selection
+) -> Selection | None:
+    """Return the selection without the copies of what is found, each time but the best.
+
+    None where they are few: then there is room for the rest.
+
+    Args:
+        columns: the documents' attributes.
+        rows: what was found in the selection, the best first, (n,).
+        keys: their keys, (n,).
+        selection: what was searched.
+    """
+    best = best_of_each(keys)
+    if len(rows) < _FEWEST or len(best) > _CROWDED * len(rows):
+        return None
+    mask = selection.mask.copy()
+    selected = np.flatnonzero(mask)
+    mask[selected[np.isin(keys_of(columns, selected), several(keys))]] = False
+    mask[rows[best]] = True
+    return Selection(mask, int(np.count_nonzero(mask)), everything=False)
+
+
+def copies_of(columns: CorpusColumns, row: int, selection: Selection) -> Copies:
+    """Return how many copies of a row are selected, itself among them."""
+    size = len(selection.mask)
+    shape = columns.shape[row]
+    if shape:
+        same = columns.shape[:size] == shape
+    else:
+        same = columns.fingerprint[:size] == columns.fingerprint[row]
+    rows = np.flatnonzero(same & selection.mask)
+    one = np.array([row], np.int64)
+    rows = rows[keys_of(columns, rows) == keys_of(columns, one)]
+    times = columns.timestamp_us[rows]
+    return Copies(len(rows), int(times.min()), int(times.max()))

@@ -1,0 +1,95 @@
+"""What is asked of recall, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+
+from mneme_server.common.canonical import JsonObject
+from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.recall.copies import Copies
+from mneme_server.recall.ranking import Weights
+
+
+class Mode(IntEnum):
+    """How memories are searched. The numbers are those of `mneme.v1.RecallMode`."""
+
+    HYBRID = 1
+    DENSE = 2
+    LEXICAL = 3
+
+
+class RecallOutcome(Enum):
+    """Why the results are what they are; the names are those of `mneme.v1.RecallOutcome`."""
+
+    FOUND = "found"
+    NOTHING_STORED = "nothing stored"
+    NOTHING_MATCHES_FILTERS = "nothing matches the filters"
+    NOTHING_ABOVE_MIN_SCORE = "nothing above min_score"
+
+
+@dataclass(frozen=True, slots=True)
+class RecallQuery:
+    """What is asked.
+
+    With `every_copy` near-copies are results of their own. `turns` asks for so many documents from
+    just before and after each result in its session.
+    """
+
+    text: str
+    filter: DocumentFilter = field(default_factory=DocumentFilter)
+    limit: int = 10
+    min_score: float = 0.0
+    mode: Mode = Mode.HYBRID
+    weights: Weights = field(default_factory=Weights)
+    explain: bool = False
+    every_copy: bool = True
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of a score: what was measured, and what it adds to the sum that ranks."""
+
+    name: str
+    value: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One result. `score` is 0 to 1; `similarity` is the cosine, None when it is not known.
+
+    `copies` tells of the memories that it stands for, None for itself alone. `before` and `after`
+    are what its session holds around it, in order. `older` and `newer` are results that say almost
+    the same at another time.
+    """
+
+    document: Document
+    score: float
+    similarity: float | None
+    details: JsonObject
+    terms: Sequence[Term] = ()
+    copies: Copies | None = None
+    before: Sequence[Document] = ()
+    after: Sequence[Document] = ()
+    older: Document | None = None
+    newer: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was recalled. `total` counts the candidates that reach `min_score`.
+
+    It is `partial` when an index failed or a memory is damaged: something may be missing.
+    """
+
+    results: Sequence[Recalled]
+    outcome: RecallOutcome
+    searched_count: int
+    total: int = 0
+    pending_count: int = 0
+    capped: bool = False
+    words_only: bool = False
+    partial: bool = False

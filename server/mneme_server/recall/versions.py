@@ -1,0 +1,78 @@
+"""Two memories that say almost the same at different times: the newer one comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mneme_server.corpus.document import Document
+from mneme_server.corpus.stopwords import STOP_WORDS
+
+COMPARED = 20
+"""So many of the first results are compared with each other."""
+_ALIKE = 0.6
+"""Share of their words that two have in common, of all that either has."""
+_FEWEST = 2
+_DIFFERENT_TIMES_US = 60_000_000
+_WORD = re.compile(r"[^\W\d_]{2,}")
+# What may be another without anything else being said of it.
+_VALUES = frozenset(
+    (
+        "january", "february", "march", "april", "may", "june", "july", "august", "september",
+        "october", "november", "december", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep",
+        "sept", "oct", "nov", "dec", "monday", "tuesday", "wednesday", "thursday", "friday",
+        "saturday", "sunday", "mon", "tue", "wed", "thu", "fri", "sat", "sun", "today", "tomorrow",
+        "yesterday", "now", "not", "no", "longer", "instead", "actually", "st", "nd", "rd", "th",
+        "am", "pm",
+    )
+)  # fmt: skip
+_UNTOLD = frozenset(STOP_WORDS) | _VALUES
+
+
+def versions(documents: Sequence[Document]) -> list[list[int]]:
+    """Return groups of documents that say almost the same, by their places, each in order.
+
+    What has a shape, a tool's answer or an error, is an event of its own, not a version of another;
+    so is a session's summary.
+    """
+    words = [_telling(document) for document in documents[:COMPARED]]
+    groups: list[list[int]] = []
+    taken: set[int] = set()
+    for place, mine in enumerate(words):
+        if place in taken or not mine:
+            continue
+        group = [place] + [
+            other
+            for other in range(place + 1, len(words))
+            if other not in taken
+            and _alike(mine, words[other])
+            and _are_versions(documents[place], documents[other])
+        ]
+        if len(group) > 1:
+            taken.update(group)
+            groups.append(group)
+    return groups
+
+
+def newest_first(group: Sequence[int], documents: Sequence[Document]) -> list[int]:
+    """Return a group's places in the order in which they are to be shown."""
+    return sorted(group, key=lambda place: (-documents[place].timestamp_us, place))
+
+
+def _telling(document: Document) -> frozenset[str]:
+    if document.shape or not (document.spoken or not document.session_id):
+        return frozenset()
+    words = frozenset(_WORD.findall(document.text.lower())) - _UNTOLD
+    return words if len(words) >= _FEWEST else frozenset()
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    if not other or min(len(one), len(other)) < _ALIKE * max(len(one), len(other)):
+        return False
+    common = len(one & other)
+    return common >= _FEWEST and common >= _ALIKE * (len(one) + len(other) - common)
+
+
+def _are_versions(one: Document, other: Document) -> bool:
+    apart = abs(one.timestamp_us - other.timestamp_us) >= _DIFFERENT_TIMES_US
+    return apart and one.kind == other.kind and one.user_id == other.user_id
