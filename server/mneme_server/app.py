@@ -203,6 +203,11 @@ def _gauges(runtime: Runtime) -> Sequence[Gauge]:
     return [
         Gauge("mneme_open_tenants", "Tenants whose files are open.", lambda: len(open_tenants())),
         Gauge(
+            "mneme_open_tenants_bytes",
+            "Memory that open tenants take, as it is counted against MNEME_TENANT_MEMORY_BYTES.",
+            lambda: runtime.tenants.held_bytes,
+        ),
+        Gauge(
             "mneme_embedding_queue_depth",
             "Texts waiting to be embedded, over the open tenants.",
             lambda: sum(tenant.pending for tenant in open_tenants()),

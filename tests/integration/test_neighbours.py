@@ -13,9 +13,11 @@ import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.common import deadline
 from mneme_server.corpus.live_index import CorpusChange, LiveIndex
 from mneme_server.runtime import runtime as memories
+from mneme_server.runtime.opening import TenantOpener
 from numpy.typing import NDArray
 from support.contexts import eventually
 from support.making import event, list_events, recall, record
@@ -179,3 +181,40 @@ def test_what_a_caller_asked_who_has_left_is_not_embedded(
     embedder.answers.set()
     recall(busy, f"once more: {LONG_QUESTION}", mode=recall_pb.RECALL_MODE_DENSE)
     assert embedder.long_texts <= 6
+
+
+def test_a_tenant_that_opens_slowly_delays_no_others_calls_nor_what_waits_for_its_embedding(
+    tmp_path: Path,
+) -> None:
+    may_open = threading.Event()
+    opened = TenantOpener.__call__
+
+    def opening(opener: TenantOpener, tenant_id: str) -> object:
+        assert not tenant_id.startswith("slow") or may_open.wait(WAIT_S)
+        return opened(opener, tenant_id)
+
+    with local_server(tmp_path / "data", workers=8, max_uploads=4) as server:
+        slow, calm = server.keys.tenant("slow"), server.keys.tenant("calm")
+        with mock.patch.object(TenantOpener, "__call__", opening):
+            analysis = reflect_pb.ReflectRequest(analysis=reflect_pb.ANALYSIS_ERROR_PATTERNS)
+            waiting = [slow.reflect.Reflect.future(analysis, timeout=WAIT_S) for _ in range(3)]
+            waiting += [
+                slow.events.GetSession.future(
+                    events_pb.GetSessionRequest(session_id="s"), timeout=WAIT_S
+                )
+                for _ in range(10)
+            ]
+            watch = slow.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=WAIT_S)
+            server.application.runtime.pipeline.wake(slow.tenant_id)
+            with pytest.raises(grpc.RpcError) as late:
+                slow.events.GetSession(events_pb.GetSessionRequest(session_id="s"), timeout=0.3)
+            assert late.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            record(calm, event("the deployment failed"), wait=True)
+            assert recall(calm, "what failed?", mode=recall_pb.RECALL_MODE_DENSE).results
+            calm.reflect.Reflect(analysis, timeout=WAIT_S)
+            assert not any(call.done() for call in waiting)
+            may_open.set()
+            for call in waiting[:3]:
+                call.result(WAIT_S)
+            assert not next(watch).HasField("event")
+            watch.cancel()

@@ -8,12 +8,16 @@ of the server's own has no limit.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from mneme_server.common.errors import Unavailable
+
+LOOK_EVERY_S = 0.25
+"""How often who waits looks whether its caller still does."""
 
 TimeLeft = Callable[[], float | None]
 """Returns the seconds left, 0 when nobody waits any more, None without a limit."""
@@ -83,3 +87,35 @@ def pause(seconds: float) -> float:
     """Return how long to wait before looking again: so many seconds, or the time that is left."""
     left = time_left()
     return seconds if left is None else min(seconds, left)
+
+
+@contextmanager
+def holding(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock for the block, and wait for it only while somebody waits for the call.
+
+    Raises:
+        Abandoned: nobody does any more.
+    """
+    if not lock.acquire(blocking=False):
+        while not lock.acquire(timeout=pause(LOOK_EVERY_S)):
+            check()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def wait_for(changed: threading.Condition, holds: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something holds, so long at most; the caller has the condition's lock.
+
+    Raises:
+        Abandoned: nobody waits for the call any more.
+    """
+    until = time.monotonic() + seconds
+    while not holds():
+        check()
+        left = until - time.monotonic()
+        if left <= 0:
+            return False
+        changed.wait(pause(min(left, LOOK_EVERY_S)))
+    return True

@@ -6,7 +6,9 @@ it asks, and a thousand requests of one tenant delay another's by those that are
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -16,9 +18,6 @@ from typing import Generic, TypeVar
 from mneme_server.common import deadline
 
 T = TypeVar("T")
-
-_LOOK_EVERY_S = 0.25
-"""How often who waits looks whether its caller still does."""
 
 _current: ContextVar[str] = ContextVar("mneme_on_behalf_of", default="")
 
@@ -116,32 +115,43 @@ class FairGate:
         finally:
             self.leave()
 
-    def enter(self, cost: float = 1.0, *, stay: bool = False) -> None:
+    def enter(self, cost: float = 1.0, *, stay: bool = False, patience_s: float = math.inf) -> bool:
         """Wait for a slot and take it; `leave` gives it back.
 
         Args:
             cost: what it counts as, beside others' turns.
             stay: wait also when the caller has left.
+            patience_s: wait no longer than this, in seconds.
+
+        Returns:
+            Whether there was one in time.
 
         Raises:
             Abandoned: nobody waits for the call any more; it has no slot.
         """
+        until = time.monotonic() + patience_s
         if not stay:
             deadline.check()
         tenant_id = on_behalf_of()
         with self._changing:
             if self._free:
                 self._free -= 1
-                return
+                return True
             granted = threading.Event()
             self._waiting.push(tenant_id, granted, cost)
-        while not granted.wait(deadline.pause(_LOOK_EVERY_S)):
-            if stay or deadline.time_left() != 0:
+        while not granted.wait(
+            deadline.pause(min(deadline.LOOK_EVERY_S, max(0.0, until - time.monotonic())))
+        ):
+            left = not stay and deadline.time_left() == 0
+            if not left and time.monotonic() < until:
                 continue
             with self._changing:
-                if self._waiting.remove(tenant_id, granted):
-                    raise deadline.Abandoned
-            return  # It was granted meanwhile: whoever has the slot looks at the time again.
+                if not self._waiting.remove(tenant_id, granted):
+                    break  # It was granted meanwhile: who has the slot looks at the time again.
+            if left:
+                raise deadline.Abandoned
+            return False
+        return True
 
     def is_waited_for_by_others(self) -> bool:
         """Tell whether another tenant waits for a slot. Who asks should have one."""

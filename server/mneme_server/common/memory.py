@@ -44,6 +44,13 @@ class MemoryLimit:
         return self.bytes - pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def usable_bytes() -> int:
+    """Return the bytes of memory that this process may use: the machine's, or its limit."""
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = find_limit()
+    return physical if limit is None else min(physical, limit.bytes)
+
+
 def stacks(threads: int) -> int:
     """Return the address space that the stacks of so many new threads take."""
     return threads * (threading.stack_size() or _DEFAULT_STACK)

@@ -7,6 +7,16 @@ from contextlib import suppress
 _ENOUGH = 65_536
 
 
+def most_files() -> int:
+    """Return how many files the process may have open at once."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit.
+        return _ENOUGH
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _ENOUGH if soft == resource.RLIM_INFINITY else soft
+
+
 def allow_many_files() -> None:
     """Raise the soft limit of open files to the hard one, or to what is enough.
 

@@ -59,6 +59,11 @@ class ManagedIndex(CorpusIndex, Protocol):
         """Vectors that are searched."""
         ...
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory that it holds. It takes some microseconds."""
+        ...
+
     def keep_up(self) -> None:
         """Do what the background is behind with, if it is: whoever adds much waits for it."""
         ...

@@ -15,6 +15,7 @@ from typing import Generic, Protocol
 
 import structlog
 
+from mneme_server.common import deadline
 from mneme_server.common.errors import (
     FailedPrecondition,
     NotFound,
@@ -30,6 +31,9 @@ _log = structlog.get_logger(__name__)
 
 LONGEST_WAIT_S = 60.0
 """How long a caller without a deadline waits for embeddings."""
+_BASE_BYTES = 700_000
+"""Of an open tenant in which nothing is stored, its connections' caches aside: the schemas of its
+connections, tantivy's index, and objects. 720,000 were measured, of a hundred tenants."""
 ASSUMED_TEXTS_PER_SECOND = 500
 """How fast a queue drains, to tell a refused caller when to come back; measured on two cores."""
 
@@ -96,6 +100,11 @@ class OpenTenant(Generic[U_co]):
         """Vectors that are searched."""
         return self._index.current.vector_count
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory that it takes to keep the tenant open. It takes some microseconds."""
+        return _BASE_BYTES + self._store.memory_bytes + self._index.current.memory_bytes
+
     def read(self) -> AbstractContextManager[U_co]:
         """Open a read transaction: one consistent snapshot."""
         return self._store.read()
@@ -103,7 +112,7 @@ class OpenTenant(Generic[U_co]):
     @contextmanager
     def write(self) -> Iterator[U_co]:
         """Open a write transaction; durable and indexed when the block ends."""
-        with self._write_lock:
+        with deadline.holding(self._write_lock):
             with self._store.write() as unit:
                 yield unit
             changes = unit.documents.changes
@@ -178,11 +187,10 @@ class OpenTenant(Generic[U_co]):
             self._committed.wait_for(lambda: self._commits > seen or self._leaving, timeout_s)
             return self._commits
 
-    def wait_embedded(self, doc_ids: Sequence[int], timeout_s: Callable[[], float | None]) -> None:
+    def wait_embedded(self, doc_ids: Sequence[int]) -> None:
         """Wait until none of these documents waits for its embedding.
 
-        `timeout_s` tells how much time the caller has left, 0 when it is gone; None for no limit,
-        which is `LONGEST_WAIT_S` here: whoever waits holds a thread.
+        Whoever waits holds a thread: for a caller without a deadline that is `LONGEST_WAIT_S`.
 
         Raises:
             Unavailable: the time was up. The documents are safe and will be embedded.
@@ -197,7 +205,7 @@ class OpenTenant(Generic[U_co]):
                 waiting = unit.queue.waiting_of(doc_ids)
             if not waiting:
                 return
-            given = timeout_s()
+            given = deadline.time_left()
             left = latest - time.monotonic() if given is None else given
             if left <= 0:
                 raise Unavailable(

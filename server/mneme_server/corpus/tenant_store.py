@@ -129,6 +129,11 @@ U_co = TypeVar("U_co", bound=CorpusUnit, covariant=True)
 class TenantStore(Protocol[U_co]):
     """What one tenant keeps: the truth, from which indexes are built."""
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory that it holds while it is open. It takes some microseconds."""
+        ...
+
     def read(self) -> AbstractContextManager[U_co]:
         """Open a read transaction: one consistent snapshot."""
         ...

@@ -49,7 +49,6 @@ class RecordEvents:
         new_events: Sequence[NewEvent],
         *,
         wait_indexed: bool = False,
-        time_left_s: Callable[[], float | None] = lambda: None,
     ) -> list[Receipt]:
         """Record the events in their order and return a receipt for each.
 
@@ -78,7 +77,7 @@ class RecordEvents:
                 self.summaries.wake(tenant_id, recording.summary_due_us)
             if wait_indexed:
                 with self.foreground.hurry():
-                    memory.wait_embedded(recording.doc_ids, time_left_s)
+                    memory.wait_embedded(recording.doc_ids)
         return receipts
 
 

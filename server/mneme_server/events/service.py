@@ -76,7 +76,6 @@ class EventServicer:
                 call.tenant,
                 new_events,
                 wait_indexed=request.wait_indexed,
-                time_left_s=call.time_left,
             )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(

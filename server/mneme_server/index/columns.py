@@ -18,6 +18,8 @@ from mneme_server.index.links import SessionLinks
 from mneme_server.index.tags import TagPostings
 
 _CACHED_SELECTIONS = 4
+_NAME_BYTES = 200
+"""Of a name in a dictionary of codes: its text, its number and its place."""
 _NOBODY = -2
 _EMPTY = -1
 
@@ -149,9 +151,17 @@ class DocumentTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """Bytes of the arrays, and about those of the names that stand in them as numbers."""
         columns = sum(int(getattr(self, name).nbytes) for name in _DTYPES)
-        return columns + self.previous.nbytes + self.next.nbytes
+        links = self.previous.nbytes + self.next.nbytes
+        names = (
+            self._kinds, self._sessions, self._agents, self._users, self._projects,
+            self._categories, self._authors, self._types, self._names, self._roles,
+        )  # fmt: skip
+        return (
+            columns + links + self._rows.nbytes + self._tags.nbytes
+            + _NAME_BYTES * sum(map(len, names))
+        )  # fmt: skip
 
     def add(
         self, documents: Sequence[Document], *, link: bool = True

@@ -21,6 +21,11 @@ class RowsById:
         self._rows: Int64s = np.empty(0, np.int64)
         self._state = (self._ids, self._rows)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self._ids.nbytes + self._rows.nbytes
+
     def put(self, ids: Int64s, rows: Int64s) -> None:
         """Map `ids` (n,), distinct, to `rows` (n,); ids that are known get their new row."""
         order = np.argsort(ids, kind="stable")

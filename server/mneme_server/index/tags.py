@@ -10,6 +10,10 @@ Int32s = NDArray[np.int32]
 _NONE: Int32s = np.empty(0, np.int32)
 
 
+_TAGGED_BYTES = 200
+"""Of a document that has tags: its place in a dictionary, and the tuple of them."""
+
+
 class TagPostings:
     """The rows of every tag. One writer; readers need no lock."""
 
@@ -17,6 +21,12 @@ class TagPostings:
         self._postings: dict[str, Int32s] = {}
         self._buffers: dict[str, Int32s] = {}
         self._tags: dict[int, tuple[str, ...]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays, and about those of each document's tags."""
+        arrays = sum(buffer.nbytes for buffer in list(self._buffers.values()))
+        return arrays + _TAGGED_BYTES * len(self._tags)
 
     def rows(self, tag: str) -> Int32s:
         """Return the rows that carry `tag`, in no particular order."""

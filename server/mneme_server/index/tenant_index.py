@@ -134,6 +134,11 @@ class TenantIndex:
         return self._dense.mode
 
     @property
+    def memory_bytes(self) -> int:
+        """Bytes of the arrays, and of what tantivy holds."""
+        return self._table.nbytes + self._dense.nbytes + self._lexical.memory_bytes
+
+    @property
     def document_count(self) -> int:
         """Documents that can be found."""
         return self._table.live_count

@@ -91,19 +91,14 @@ class _Turns:
                 self._asked -= Counter([tenant_id])  # Forgets who has none left.
 
     def _enter(self, tenant_id: str) -> None:
-        while True:
-            try:
-                with deadline.within(self._patience_s):
-                    return self._gate.enter()
-            except deadline.Abandoned:
-                deadline.check()
-                if self._asked[tenant_id] > 1:
-                    raise ResourceExhausted(
-                        f"{AT_ONCE} analyses may run at once, and others of this tenant are already"
-                        " running; try again later",
-                        reason=Reason.RATE_LIMITED,
-                        retry_after_s=_RETRY_S,
-                    ) from None
+        while not self._gate.enter(patience_s=self._patience_s):
+            if self._asked[tenant_id] > 1:
+                raise ResourceExhausted(
+                    f"{AT_ONCE} analyses may run at once, and others of this tenant are already"
+                    " running; try again later",
+                    reason=Reason.RATE_LIMITED,
+                    retry_after_s=_RETRY_S,
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +134,8 @@ class Reflect:
         """
         plan = _plan(params, limit, self.prices)
         with (
+            self.tenants.open(tenant_id) as memory,  # Which may take long: others take turns.
             self._turns.turn(tenant_id),
-            self.tenants.open(tenant_id) as memory,
             memory.read() as unit,
         ):
             history = load(unit.history, filter_, plan.columns, self.foreground)

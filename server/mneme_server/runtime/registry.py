@@ -15,11 +15,23 @@ from typing import Generic, TypeVar
 
 import structlog
 
+from mneme_server.common import deadline
 from mneme_server.common.errors import NotFound, Reason, Unavailable
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit
 
 U = TypeVar("U", bound=CorpusUnit)
+
+_MEASURED_EVERY_S = 1.0
+"""How often it is measured what an open tenant takes: it grows with what is written."""
+
+_WORTH = 10
+_QUICK_S = 0.05
+"""For want of memory a tenant is closed that was not used for so many times what opening it took;
+at once if that was quick."""
+
+_SWEEP_S = 5.0
+_PAUSE_S = 0.02
 
 _CLOSE_S = 2.0
 """How long closing waits for tenants that are lent: no call runs any more by then."""
@@ -33,6 +45,9 @@ class _Slot(Generic[U]):
     def __init__(self) -> None:
         self.lock = threading.Lock()  # Held while the memory opens or closes.
         self.memory: OpenTenant[U] | None = None
+        self.bytes = 0  # That it takes, as it was last measured.
+        self.measured = float("-inf")
+        self.opening_s = 0.0  # That it took to open.
         self.leases = 0
         self.last_used = time.monotonic()
         self.removed = False
@@ -44,7 +59,9 @@ class TenantRegistry(Generic[U]):
 
     Args:
         opener: opens a tenant's memory; raises NotFound when there is no such tenant.
-        max_open: how many idle tenants stay open; more are open only while all are in use.
+        memory_bytes: what the open tenants may take together; those are closed that were used
+            longest ago. More is taken only by those that are in use.
+        most: so many tenants at most stay open while they are idle: each has files open.
         idle_seconds: how long an unused tenant stays open.
         on_closed: called with a tenant after it was closed with nothing left to embed.
         on_removed: called with a tenant that was closed to be removed, and with whether it is
@@ -55,13 +72,16 @@ class TenantRegistry(Generic[U]):
         self,
         opener: Callable[[str], OpenTenant[U]],
         *,
-        max_open: int,
+        memory_bytes: int,
         idle_seconds: float,
+        most: int = 1_000_000,
         on_closed: Callable[[str], None] = lambda _tenant: None,
         on_removed: Callable[[str, bool], None] = lambda _tenant, _replaced: None,
     ) -> None:
         self._opener = opener
-        self._max_open = max_open
+        self._memory_bytes = memory_bytes
+        self._most = most
+        self._held_bytes = 0
         self._idle_seconds = idle_seconds
         self._on_closed = on_closed
         self._on_removed = on_removed
@@ -83,7 +103,8 @@ class TenantRegistry(Generic[U]):
             with self._lock:
                 slot.leases -= 1
                 slot.last_used = time.monotonic()
-                crowded = len(self._slots) > self._max_open
+                self._measure(slot)
+                crowded = self._is_crowded()
                 self._released.notify_all()
             if crowded:  # Closing takes a while, and this call's answer is ready.
                 self._crowded.set()
@@ -92,6 +113,11 @@ class TenantRegistry(Generic[U]):
         """Return the memories that are open now, for measuring; do not keep them."""
         with self._lock:
             return [slot.memory for slot in self._slots.values() if slot.memory is not None]
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of memory that the open tenants take, as they were last measured."""
+        return self._held_bytes
 
     @contextmanager
     def removing(
@@ -111,14 +137,18 @@ class TenantRegistry(Generic[U]):
             slot.removed, slot.replaced = True, replaced
             if slot.memory is not None:
                 slot.memory.leave(replaced=replaced)
-            if not self._released.wait_for(lambda: slot.leases == 0, timeout_s):
-                slot.removed = slot.replaced = False
-                if slot.memory is not None:
-                    slot.memory.stay()
+            try:
+                left = deadline.wait_for(self._released, lambda: slot.leases == 0, timeout_s)
+            except BaseException:
+                self._stay(slot)
+                raise
+            if not left:
+                self._stay(slot)
                 raise _busy(f"calls of tenant {tenant_id} are still running")
         try:
             with slot.lock:
-                memory, slot.memory = slot.memory, None
+                with self._lock:
+                    memory = self._emptied(slot)
                 self._close_memory(tenant_id, memory)
             self._on_removed(tenant_id, replaced)
             yield
@@ -159,47 +189,80 @@ class TenantRegistry(Generic[U]):
     def _memory_of(self, tenant_id: str, slot: _Slot[U]) -> OpenTenant[U]:
         memory = slot.memory
         if memory is None:
-            with slot.lock:  # Opening takes a while; other tenants do not wait for it.
-                if slot.memory is None:
-                    slot.memory = self._opener(tenant_id)
+            # Opening takes a while. Other tenants do not wait for it, nor does who has no time.
+            with deadline.holding(slot.lock):
                 memory = slot.memory
+                if memory is None:
+                    began = time.monotonic()
+                    memory = slot.memory = self._opener(tenant_id)
+                    slot.opening_s = time.monotonic() - began
             if slot.removed:  # It was not there to be told when the removal began.
                 memory.leave(replaced=slot.replaced)
         return memory
 
     def _sweep(self) -> None:
         while not self._stopping.is_set():
-            self._crowded.wait(min(30.0, max(0.05, self._idle_seconds / 4)))
+            self._crowded.wait(min(_SWEEP_S, max(0.05, self._idle_seconds / 4)))
             self._crowded.clear()
             try:
                 self._close_idle()
             except Exception:
                 _log.exception("idle tenants could not be closed, will be tried again")
+            self._stopping.wait(_PAUSE_S)  # Calls come more often than it is worth looking.
 
     def _close_idle(self, *, everything: bool = False) -> None:
         """Close tenants that nobody uses: the stale, and the least recently used if too many."""
         now = time.monotonic()
         with self._lock:
-            surplus = len(self._slots) - self._max_open
+            surplus = len(self._slots) - self._most
+            excess = self._held_bytes - self._memory_bytes
             chosen = []
             for tenant_id, slot in self._slots.items():
                 if slot.leases or slot.removed:
                     continue
-                stale = now - slot.last_used > self._idle_seconds
-                if everything or stale or surplus > 0:
+                idle_s = now - slot.last_used
+                stale = idle_s > self._idle_seconds
+                # What takes long to open again is not closed between two calls.
+                pressed = excess > 0 and idle_s >= _WORTH * (slot.opening_s - _QUICK_S)
+                if everything or stale or surplus > 0 or pressed:
                     chosen.append((tenant_id, slot))
                     surplus -= 1
+                    excess -= slot.bytes
         for tenant_id, slot in chosen:
             with slot.lock:
                 with self._lock:
                     if slot.leases or slot.removed:  # Taken again meanwhile.
                         continue
-                    memory, slot.memory = slot.memory, None
+                    memory = self._emptied(slot)
                 # New leases now wait for slot.lock and open the tenant again.
                 self._close_memory(tenant_id, memory)
             with self._lock:
                 if not slot.leases and slot.memory is None and not slot.removed:
                     self._forget(tenant_id, slot)
+
+    def _is_crowded(self) -> bool:
+        return self._held_bytes > self._memory_bytes or len(self._slots) > self._most
+
+    def _measure(self, slot: _Slot[U]) -> None:
+        """Note, once in a while, how much memory a tenant takes that is open. Holds the lock."""
+        now = time.monotonic()
+        if slot.memory is not None and now - slot.measured >= _MEASURED_EVERY_S:
+            taken = slot.memory.memory_bytes
+            self._held_bytes += taken - slot.bytes
+            slot.bytes, slot.measured = taken, now
+
+    def _emptied(self, slot: _Slot[U]) -> OpenTenant[U] | None:
+        """Take the memory out of its slot, to be closed. Holds both locks."""
+        memory, slot.memory = slot.memory, None
+        self._held_bytes -= slot.bytes
+        slot.bytes, slot.measured = 0, float("-inf")
+        return memory
+
+    def _stay(self, slot: _Slot[U]) -> None:
+        """Leave a tenant as it was that could not be removed."""
+        slot.removed = slot.replaced = False
+        if slot.memory is not None:
+            slot.memory.stay()
 
     def _forget(self, tenant_id: str, slot: _Slot[U]) -> None:
         """Drop a slot, if it is still the tenant's: another may have taken its place."""

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.open_files import most_files
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.corpus.tenant import TenantListener
 from mneme_server.embedding.batcher import MicroBatcher
@@ -26,6 +27,9 @@ from mneme_server.runtime.steps import Steps
 from mneme_server.runtime.turns import TenantWorker
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
+_FILES_EACH = 8
+"""Files that an open tenant has: three or six were seen. All of them together get half of those
+that the process may have; connections have the other half."""
 _QUERY_PATIENCE_S = 5.0
 """So long a query waits for its vector: without it the answer is worse."""
 _WRITE_PATIENCE_S = 2.0
@@ -126,7 +130,8 @@ class Runtime:
                     by_turns=self.foreground.finish,
                     committed=self._committed,
                 ),
-                max_open=settings.max_open_tenants,
+                memory_bytes=settings.open_tenants_bytes,
+                most=most_files() // _FILES_EACH // 2,
                 idle_seconds=settings.tenant_idle_seconds,
                 on_closed=self._closed,
                 on_removed=self._removed,
@@ -168,7 +173,7 @@ class Runtime:
             for job in jobs:
                 job.wake(tenant_id)
         for job in jobs:
-            job.start()
+            job.start(self.watchdog)
 
     def close(self) -> None:
         """Stop the jobs, write what must be kept and close every file.

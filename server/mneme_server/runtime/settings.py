@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from mneme_server.common.address import is_loopback, is_unix, split_host_port
 from mneme_server.common.empty import none_if_empty
+from mneme_server.common.memory import usable_bytes
 
 ENV_PREFIX = "MNEME_"
 
@@ -158,8 +159,12 @@ class ServerSettings(BaseSettings):
         " it was to do fails",
     )
 
-    max_open_tenants: int = Field(
-        64, ge=1, description="tenants whose files and indexes stay open while idle"
+    tenant_memory_bytes: Annotated[int | None, BeforeValidator(none_if_empty)] = Field(
+        None,
+        ge=1_000_000,
+        description="memory for the open tenants' indexes and databases; beyond that those are"
+        " closed that were used longest ago. Default: a quarter of the memory that the process"
+        " may use",
     )
     tenant_idle_seconds: float = Field(
         300.0, gt=0, description="a tenant is closed after this long without a call"
@@ -170,6 +175,11 @@ class ServerSettings(BaseSettings):
         description="vectors per tenant that are searched exactly; beyond that a graph (HNSW) is"
         " built",
     )
+
+    @property
+    def open_tenants_bytes(self) -> int:
+        """Memory for the open tenants."""
+        return self.tenant_memory_bytes or usable_bytes() // 4
 
     @property
     def max_slow_embeddings(self) -> int:

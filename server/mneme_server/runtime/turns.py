@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from functools import partial
 
 import structlog
 
@@ -16,6 +17,7 @@ from mneme_server.common import fairness
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
 from mneme_server.common.panics import is_failure
+from mneme_server.common.watchdog import Watchdog
 
 _FIRST_RETRY_S = 1.0
 _LONGEST_RETRY_S = 600.0
@@ -23,6 +25,10 @@ _FAILED_STEP_S = 5.0
 """Until a tenant's next turn after a step that failed without saying when to try again."""
 _LOOK_AGAIN_S = 60.0
 """The longest wait: turns are times of the wall clock, which may be set meanwhile."""
+
+_SLOW_S = 1.0
+"""A step that takes longer keeps no other tenant waiting."""
+_MOST_REPLACED = 4
 
 _LAST_STEP_S = 2.0
 """How long stopping waits for the step at hand."""
@@ -38,6 +44,9 @@ def retry_delay_s(attempts: int) -> float:
 class TenantWorker(ABC):
     """Drains the queues of all tenants, in turn, on one thread.
 
+    A step that takes long waits for its tenant: one that opens, or takes a large write in. Another
+    thread takes the others' turns meanwhile.
+
     Args:
         work: what it does, in a word or two, for the log.
         thread: the thread's name.
@@ -45,11 +54,14 @@ class TenantWorker(ABC):
 
     def __init__(self, work: str, thread: str) -> None:
         self._work = work
+        self._name = thread
+        self._watchdog = Watchdog()
+        self._changed = threading.Condition()  # Guards what follows.
         self._turns: dict[str, int] = {}  # tenant -> when its turn comes, in the order of waiting
-        self._at_work: str | None = None
-        self._changed = threading.Condition()
+        self._at_work: set[str] = set()
+        self._replaced: set[str] = set()  # Of those at work: another thread has taken over.
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name=thread, daemon=True)
+        self._threads: set[threading.Thread] = set()
 
     @abstractmethod
     def step(self, tenant_id: str) -> int | None:
@@ -58,9 +70,12 @@ class TenantWorker(ABC):
         Returns the time of its next turn in microseconds, or None when its queue is empty.
         """
 
-    def start(self) -> None:
-        """Start the worker."""
-        self._thread.start()
+    def start(self, watchdog: Watchdog | None = None) -> None:
+        """Start the worker; the watchdog tells which steps take long."""
+        if watchdog is not None:
+            self._watchdog = watchdog
+        with self._changed:
+            self._start_thread()
 
     def wake(self, tenant_id: str, due_us: int = 0) -> None:
         """Say that the tenant has work that is due at a time; the default is now."""
@@ -72,7 +87,7 @@ class TenantWorker(ABC):
     def is_waiting(self, tenant_id: str) -> bool:
         """Tell whether the tenant has work, as far as the worker knows."""
         with self._changed:
-            return tenant_id in self._turns or tenant_id == self._at_work
+            return tenant_id in self._turns or tenant_id in self._at_work
 
     @property
     def stopping(self) -> bool:
@@ -83,49 +98,82 @@ class TenantWorker(ABC):
         """Say that the step at hand is the last; what is left stays in the queues."""
         with self._changed:
             self._stopping = True
-            self._changed.notify()
+            self._changed.notify_all()
 
     def stop(self) -> None:
         """Stop once the step at hand is done; one that hangs is left behind, to be done again."""
         self.begin_stop()
-        if self._thread.is_alive():
-            self._thread.join(_LAST_STEP_S)
-            if self._thread.is_alive():
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._threads, _LAST_STEP_S):
                 _log.warning(f"the last {self._work} step does not end; it is left behind")
 
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
     def _run(self) -> None:
-        while (tenant_id := self._next()) is not None:
-            fairness.enter(tenant_id)
-            try:
-                due_us = self.step(tenant_id)
-            except NotFound:
-                continue  # The tenant was deleted meanwhile.
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                expected = isinstance(error, MnemeError)
-                _log.error(
-                    f"{self._work} step failed, will be tried again", tenant=tenant_id,
-                    error=str(error), exc_info=not expected,
-                )  # fmt: skip
-                delay_s = (error.retry_after_s if isinstance(error, MnemeError) else None) or (
-                    _FAILED_STEP_S
-                )
-                due_us = now_us() + int(delay_s * MICROSECONDS)
-            if due_us is not None:
-                self.wake(tenant_id, due_us)
+        try:
+            while (tenant_id := self._next()) is not None:
+                with self._watchdog.limit(_SLOW_S, partial(self._replace, tenant_id)):
+                    self._do_step(tenant_id)
+                if self._done(tenant_id):
+                    return
+        finally:
+            with self._changed:
+                self._threads.discard(threading.current_thread())
+                self._changed.notify_all()
+
+    def _do_step(self, tenant_id: str) -> None:
+        fairness.enter(tenant_id)
+        try:
+            due_us = self.step(tenant_id)
+        except NotFound:
+            return  # The tenant was deleted meanwhile.
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            expected = isinstance(error, MnemeError)
+            _log.error(
+                f"{self._work} step failed, will be tried again", tenant=tenant_id,
+                error=str(error), exc_info=not expected,
+            )  # fmt: skip
+            delay_s = (error.retry_after_s if isinstance(error, MnemeError) else None) or (
+                _FAILED_STEP_S
+            )
+            due_us = now_us() + int(delay_s * MICROSECONDS)
+        if due_us is not None:
+            self.wake(tenant_id, due_us)
+
+    def _replace(self, tenant_id: str) -> None:
+        """Have another thread take the turns of other tenants while a step takes long."""
+        with self._changed:
+            waited_for = tenant_id in self._at_work and not self._stopping
+            if waited_for and len(self._replaced) < _MOST_REPLACED:
+                self._replaced.add(tenant_id)
+                self._start_thread()
+
+    def _done(self, tenant_id: str) -> bool:
+        """Note that a step is done; tell whether another thread has taken over from this one."""
+        with self._changed:
+            self._at_work.discard(tenant_id)
+            self._changed.notify()
+            if tenant_id not in self._replaced:
+                return False
+            self._replaced.discard(tenant_id)
+            return True
 
     def _next(self) -> str | None:
         """Wait for a tenant whose turn has come, the one that waits longest; None when stopping."""
         with self._changed:
-            self._at_work = None
             while not self._stopping:
                 now = now_us()
-                for tenant_id, due_us in self._turns.items():
+                waiting = {t: due for t, due in self._turns.items() if t not in self._at_work}
+                for tenant_id, due_us in waiting.items():
                     if due_us <= now:
                         del self._turns[tenant_id]
-                        self._at_work = tenant_id
+                        self._at_work.add(tenant_id)
                         return tenant_id
-                left_s = (min(self._turns.values(), default=now) - now) / MICROSECONDS
-                self._changed.wait(min(left_s, _LOOK_AGAIN_S) if self._turns else None)
+                left_s = (min(waiting.values(), default=now) - now) / MICROSECONDS
+                self._changed.wait(min(left_s, _LOOK_AGAIN_S) if waiting else None)
             return None

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from mneme_server.common.errors import (
     DataLoss,
@@ -41,6 +41,8 @@ _IO_RETRY_S = 5.0
 _CUT_OFF = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 """Errors of reading that trying again does not help against: the file is shorter than it was."""
 _NO_SPACE_BYTES = 256 * 1024
+_PAGE_CACHE_BYTES = 2_000 * 1024
+"""SQLite's own limit for a connection."""
 _WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 
 
@@ -85,6 +87,18 @@ class Database:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes that the connections' page caches hold at most."""
+        try:
+            each = min(_PAGE_CACHE_BYTES, self.path.stat().st_size)
+        except OSError:  # It is just being removed.
+            return 0
+        pools = (self.writer.pool, self.reader.pool)
+        return each * sum(
+            pool.checkedin() + pool.checkedout() for pool in pools if isinstance(pool, QueuePool)
+        )
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

@@ -45,6 +45,11 @@ class SqliteTenantStore:
             require_tenant(engine, metadata.tables.keys(), lambda _connection: tenant_id)
         self.source = SqlCorpusSource(self._database, tenant_id, schema.kinds.by_name)
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory that the connections' caches may hold."""
+        return self._database.cache_bytes
+
     @contextmanager
     def read(self) -> Iterator[Unit]:
         """Open a read transaction: one consistent snapshot."""

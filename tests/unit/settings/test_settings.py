@@ -38,7 +38,8 @@ def _error(flags: dict[str, str], file: Path | None = None) -> str:
         ("admin_key", None),
         ("embedder", "local"),
         ("embed_queue_limit", 500_000),
-        ("max_open_tenants", 64),
+        ("tenant_memory_bytes", None),
+        ("max_streams", 1_000),
     ],
 )
 def test_without_any_setting_the_defaults_hold(name: str, value: object) -> None:
