@@ -15,7 +15,8 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.common import deadline
-from mneme_server.corpus.live_index import CorpusChange, LiveIndex
+from mneme_server.corpus.change import CorpusChange
+from mneme_server.corpus.live_index import AT_ONCE, LiveIndex, ManagedIndex
 from mneme_server.runtime import runtime as memories
 from mneme_server.runtime.opening import TenantOpener
 from numpy.typing import NDArray
@@ -123,8 +124,10 @@ def test_a_batch_whose_caller_left_before_it_was_indexed_is_found_all_the_same(
     called = threading.Event()
     apply = LiveIndex.apply
 
-    def apply_when_the_caller_has_left(index: LiveIndex, change: CorpusChange) -> None:
-        if change.is_large:
+    def apply_when_the_caller_has_left(
+        index: LiveIndex[ManagedIndex], change: CorpusChange
+    ) -> None:
+        if len(change.saved) > AT_ONCE:
             assert called.wait(WAIT_S)
             leaving.cancel()
             eventually(deadline.time_left, lambda left: left == 0)

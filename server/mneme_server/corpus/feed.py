@@ -10,9 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
-from mneme_server.corpus.document import Document
-from mneme_server.corpus.ports import VectorBatch
-
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Whole numbers: runs of them, each with its first and its last, in order."""
 
@@ -71,29 +68,6 @@ class FeedRow:
     everything: bool = False
 
 
-@dataclass(slots=True)
-class CorpusChange:
-    """What a transaction changed.
-
-    `position` is its row in the feed, once it is committed; None when nothing is to be followed.
-    """
-
-    saved: list[Document] = field(default_factory=list)
-    removed: list[int] = field(default_factory=list)
-    gone: list[tuple[str, Sequence[int], Sequence[str]]] = field(default_factory=list)
-    """Of what was removed: a kind, documents of it, and their sources."""
-    vectors: list[VectorBatch] = field(default_factory=list)
-    queued: int = 0
-    """Documents that were put into the embedding queue, less those that left it."""
-    everything: bool = False
-    """Whether more changed than the rest says: who follows must begin anew."""
-    position: Position | None = None
-
-    def __bool__(self) -> bool:
-        """Whether anything that is searched was changed."""
-        return bool(self.saved or self.removed or self.vectors or self.everything)
-
-
 class Feed(Protocol):
     """A tenant's feed, in one transaction."""
 
@@ -135,11 +109,39 @@ class Feed(Protocol):
         ...
 
 
-def ranges(numbers: Iterable[int]) -> Ranges:
-    """Pack whole numbers, in any order, into runs."""
+@dataclass(slots=True)
+class Touched:
+    """What rows of the feed name together, as numbers of documents."""
+
+    saved: set[int] = field(default_factory=set)
+    removed: set[int] = field(default_factory=set)
+    embedded: set[int] = field(default_factory=set)
+
+    def take(self, rows: Iterable[FeedRow]) -> None:
+        """Add what these rows name, which come after all that were taken before.
+
+        Raises:
+            LostPlace: a row says that everything changed.
+        """
+        for row in rows:
+            if row.everything:
+                raise LostPlace(f"row {row.position.number} of the feed changed everything")
+            for kind in row.kinds:
+                self.saved.update(numbers_of(kind.saved))
+                self.removed.update(numbers_of(kind.removed))
+            self.embedded.update(numbers_of(row.embedded))
+
+    @property
+    def there(self) -> set[int]:
+        """Documents that the store should still have."""
+        return (self.saved | self.embedded) - self.removed
+
+
+def ranges(numbers: Iterable[int], gap: int = 0) -> Ranges:
+    """Pack whole numbers, in any order, into runs; with gaps of up to `gap` numbers in them."""
     runs: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if runs and runs[-1][1] == number - 1:
+        if runs and number - runs[-1][1] - 1 <= gap:
             runs[-1] = (runs[-1][0], number)
         else:
             runs.append((number, number))

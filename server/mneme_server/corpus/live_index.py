@@ -1,7 +1,9 @@
-"""A tenant's index while it is in use: one that fails is built again and replaced.
+"""A tenant's index as a follower of the feed, while it is in use.
 
-Calls, writes and watches go on meanwhile. What is committed while the new one is built is applied
-to both; what the failed one still finds is answered, marked as partial.
+What is committed is passed on at once. Whatever the index missed, here or of what another process
+wrote, is caught up from the feed; an index that fails is built again beside the old one and takes
+its place. Calls, writes and watches go on meanwhile; what a failed index still finds is answered,
+marked as partial.
 """
 
 from __future__ import annotations
@@ -9,13 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 import structlog
 
 from mneme_server.common.panics import is_failure
-from mneme_server.corpus.feed import CorpusChange
+from mneme_server.corpus.change import CorpusChange
+from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.ports import CorpusIndex
 
 T = TypeVar("T")
@@ -23,8 +25,10 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 _FEW = 8
-"""Changes that are applied while others wait; more are applied before."""
-_AT_ONCE = 128
+"""Rows that are caught up while writers wait; more are caught up before."""
+_ROWS = 16
+"""Rows that are caught up in one go, while writers wait."""
+AT_ONCE = 128
 """Documents that come or go in one step: a millisecond or two."""
 _STEADY_S = 60.0
 """An index that fails so soon after it was built waits longer for the next one, ever longer."""
@@ -41,7 +45,71 @@ def do_at_once(steps: Steps) -> None:
         step()
 
 
-class ManagedIndex(CorpusIndex, Protocol):
+def parts(items: Sequence[T], size: int = AT_ONCE) -> Sequence[Sequence[T]]:
+    """Return the items in parts of at most `size`: a step each."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+class Cache(Protocol):
+    """A follower of the feed that is made of what the store holds and can be made again.
+
+    It may skip to the newest state: of what rows name it reads what is there by then.
+    """
+
+    @property
+    def position(self) -> Position:
+        """The row of the feed up to which it holds what there is; it may hold more."""
+        ...
+
+    @property
+    def partial(self) -> bool:
+        """Whether it failed: it may hold less than it should until another is built."""
+        ...
+
+    def applying(self, change: CorpusChange) -> Steps:
+        """Return what applies a change that was just committed, the next after `position`."""
+        ...
+
+    def catching_up(self, rows: Sequence[FeedRow]) -> Steps:
+        """Return what makes up for rows after `position`, whether some of it was applied or not.
+
+        Raises:
+            LostPlace: they say that everything changed.
+        """
+        ...
+
+    def on_failure(self, told: Callable[[], object]) -> None:
+        """Have `told` called, on any thread, whenever a part fails. It must not wait."""
+        ...
+
+    def missed(self, error: BaseException) -> None:
+        """Note that what was committed could not be applied, as a failure."""
+        ...
+
+    def abandon(self) -> None:
+        """Write nothing more to the disk; it is used and added to until it is discarded."""
+        ...
+
+    def discard(self) -> None:
+        """Release everything of an abandoned one."""
+        ...
+
+    def close(self) -> None:
+        """Write what must be kept and free the rest."""
+        ...
+
+    def rebuilt(self) -> Self:
+        """Build another from the store; this one must be abandoned.
+
+        What is committed meanwhile it is told to catch up with afterwards.
+        """
+        ...
+
+
+C = TypeVar("C", bound=Cache)
+
+
+class ManagedIndex(CorpusIndex, Cache, Protocol):
     """An index with a life of its own."""
 
     @property
@@ -64,177 +132,211 @@ class ManagedIndex(CorpusIndex, Protocol):
         """Bytes of memory that it holds. It takes some microseconds."""
         ...
 
-    def keep_up(self) -> None:
-        """Do what the background is behind with, if it is: whoever adds much waits for it."""
-        ...
 
-    def on_failure(self, told: Callable[[], object]) -> None:
-        """Have `told` called, on any thread, whenever a part fails. It must not wait."""
-        ...
-
-    def missed(self, error: BaseException) -> None:
-        """Note that a change could not be applied, as a failure of the index."""
-        ...
-
-    def abandon(self) -> None:
-        """Write nothing more to the disk; it is searched and added to until it is discarded."""
-        ...
-
-    def rebuilt(self) -> ManagedIndex:
-        """Build another from the database; this one must be abandoned.
-
-        What is committed meanwhile must be applied to it afterwards, in order, whether the database
-        held it already or not.
-        """
-        ...
-
-    def discard(self) -> None:
-        """Release everything of an abandoned index."""
-        ...
-
-    def close(self) -> None:
-        """Write what must be kept and free the rest."""
-        ...
-
-
-class LiveIndex:
-    """Holds the index that is in use. Thread-safe.
+class LiveIndex(Generic[C]):
+    """Holds the index that is in use, and keeps it up with the feed. Thread-safe.
 
     Args:
         tenant_id: the tenant, for the log.
         index: its index.
+        changes_after: reads the tenant's feed, as `Feed.changes_after`.
         by_turns: does the steps of a large change, all of them, and lets others go on in between.
     """
 
     def __init__(
-        self, tenant_id: str, index: ManagedIndex, by_turns: Callable[[Steps], None] = do_at_once
+        self,
+        tenant_id: str,
+        index: C,
+        changes_after: Callable[[Position, int], Sequence[FeedRow]],
+        by_turns: Callable[[Steps], None] = do_at_once,
     ) -> None:
         self._tenant_id = tenant_id
+        self._changes_after = changes_after
         self._by_turns = by_turns
         self._order = threading.Lock()  # Changes and the swap, one after the other.
-        self._starting = threading.Lock()  # Guards the four below; never held for long.
+        self._starting = threading.Lock()  # Guards the next two; never held for long.
         self._thread: threading.Thread | None = None
+        self._head = index.position.number  # The newest row that anybody told of.
+        self._moved = threading.Condition()
         self._closing = threading.Event()
         self._failures = 0
-        self._built_s = float("-inf")
-        self._missed: list[CorpusChange] | None = None
+        self._tried_s = float("-inf")
         self._current = index
         self._use(index)
+        with self._order:  # What was committed while it was opened.
+            self._catch_up(most=None)
 
     @property
-    def current(self) -> ManagedIndex:
+    def current(self) -> C:
         """The index in use. A call keeps to one: rows of another one are others."""
         return self._current
 
     def apply(self, change: CorpusChange) -> None:
-        """Change the index as the database was changed; called in the order of the commits.
+        """Change the index as the store was changed; called in the order of the commits.
 
-        The change is committed, so nothing fails here: an index that does is built again.
+        The change is committed, so nothing fails here: what an index misses it is told again, from
+        the feed, and one that fails then, too, is built again.
         """
+        if change.position is None:
+            return
         with self._order:
-            if self._missed is not None:
-                self._missed.append(change)
-            try:
-                do = self._by_turns if _is_large(change) else do_at_once
-                do(_steps(self._current, change))
-                self._current.keep_up()
-            except BaseException as error:
-                self._current.missed(error)
+            self._know(change.position.number)
+            if not self._pass_on(change, change.position):
+                self._catch_up(most=_FEW)
+        self._tell()
+
+    def wait_for(self, number: int, timeout_s: float) -> bool:
+        """Wait until the index holds what there is up to a row that the store has.
+
+        Returns whether it does, or failed: then it answers at once, marked as partial.
+        """
+        if not self._has(number):
+            self._know(number)
+            self._mend()
+            with self._moved:
+                self._moved.wait_for(
+                    lambda: self._has(number) or self._closing.is_set(), max(0.0, timeout_s)
+                )
+        return self._has(number)
 
     def close(self) -> None:
         """Stop building, write what must be kept and free the rest."""
         with self._starting:
             self._closing.set()
             thread = self._thread
+        self._tell()
         if thread is not None:
             thread.join()
         self._current.close()
 
-    def _use(self, index: ManagedIndex) -> None:
-        self._current = index
-        index.on_failure(lambda: self._failed(index))
+    def _has(self, number: int) -> bool:
+        index = self._current
+        return index.position.number >= number or index.partial
 
-    def _failed(self, index: ManagedIndex) -> None:
+    def _know(self, number: int) -> None:
         with self._starting:
-            if index is self._current and self._thread is None and not self._closing.is_set():
-                soon = time.monotonic() - self._built_s < _STEADY_S
-                self._failures = self._failures + 1 if soon else 0
+            self._head = max(self._head, number)
+
+    def _tell(self) -> None:
+        with self._moved:
+            self._moved.notify_all()
+
+    def _use(self, index: C) -> None:
+        self._current = index
+        index.on_failure(self._failed)
+
+    def _failed(self) -> None:
+        self._tell()
+        self._mend()
+
+    def _pass_on(self, change: CorpusChange, position: Position) -> bool:
+        """Apply what was just committed; return whether the index holds it now."""
+        index = self._current
+        if position.number <= index.position.number:
+            return True  # It was built since, from what the store held.
+        failed = index.partial
+        if not failed and (change.everything or position.number != index.position.number + 1):
+            return False
+        try:
+            large = max(len(change.saved), len(change.removed)) > AT_ONCE
+            (self._by_turns if large else do_at_once)(index.applying(change))
+        except BaseException as error:
+            if not is_failure(error):
+                self._mend()
+                raise
+            _log.warning("an index missed a change", tenant=self._tenant_id, error=repr(error))
+            return failed  # One that is being replaced is told nothing again.
+        return True
+
+    def _catch_up(self, most: int | None) -> None:
+        """Have the index make up for what it missed; what is more than `most` rows, later."""
+        index = self._current
+        try:
+            while rows := self._changes_after(index.position, _ROWS):
+                if most is not None and len(rows) > most:
+                    self._mend()
+                    return
+                self._by_turns(index.catching_up(rows))
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            index.missed(error)
+
+    def _mend(self) -> None:
+        """Have a thread do what is left, unless one does."""
+        with self._starting:
+            if self._thread is None and not self._closing.is_set() and self._is_behind():
                 self._thread = threading.Thread(
-                    target=self._repair, args=(index,), name="index-repair", daemon=True
+                    target=self._repair, name="index-repair", daemon=True
                 )
                 self._thread.start()
 
-    def _repair(self, index: ManagedIndex) -> None:
-        failures = self._failures
-        while not self._closing.wait(_delay_s(failures)):
+    def _is_behind(self) -> bool:
+        return self._current.partial or self._current.position.number < self._head
+
+    def _repair(self) -> None:
+        while True:
+            with self._starting:
+                if self._closing.is_set() or not self._is_behind():
+                    self._thread = None
+                    return
+            if self._current.partial:
+                self._try_to_replace()
+            else:
+                self._step_up()
+            self._tell()
+
+    def _step_up(self) -> None:
+        """Catch up by some rows; writers go on in between."""
+        with self._order:
+            index = self._current
             try:
-                self._replace(index)
-                break
+                rows = self._changes_after(index.position, _ROWS)
+                if rows:
+                    self._by_turns(index.catching_up(rows))
+                else:  # There is no such row as somebody told of.
+                    with self._starting:
+                        self._head = index.position.number
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                failures += 1
-                _log.exception("an index could not be built again", tenant=self._tenant_id)
-        with self._starting:
-            self._thread = None
-            self._built_s = time.monotonic()
-        if self._current is not index and self._current.partial:
-            self._failed(self._current)  # It failed before anybody could be told.
+                index.missed(error)
 
-    def _replace(self, index: ManagedIndex) -> None:
+    def _try_to_replace(self) -> None:
+        soon = time.monotonic() - self._tried_s < _STEADY_S
+        self._failures = self._failures + 1 if soon else 0
+        if self._closing.wait(_delay_s(self._failures)):
+            return
+        try:
+            self._replace(self._current)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            _log.exception("an index could not be built again", tenant=self._tenant_id)
+        self._tried_s = time.monotonic()
+
+    def _replace(self, index: C) -> None:
         """Build another index, bring it up to date and put it in the place of `index`."""
         start = time.monotonic()
-        with self._order:
-            self._missed = []
+        index.abandon()
+        built = index.rebuilt()
         try:
-            index.abandon()
-            built = index.rebuilt()
-            try:
-                self._catch_up(built)
-            except BaseException:
-                built.abandon()
-                built.discard()
-                raise
-        finally:
+            while len(rows := self._changes_after(built.position, _ROWS)) > _FEW:
+                do_at_once(built.catching_up(rows))
             with self._order:
-                self._missed = None
+                while rows := self._changes_after(built.position, _ROWS):
+                    do_at_once(built.catching_up(rows))
+                self._use(built)
+        except BaseException:
+            built.abandon()
+            built.discard()
+            raise
         index.discard()
         _log.info(
-            "index built again", tenant=self._tenant_id, documents=built.document_count,
+            "index built again", tenant=self._tenant_id, row=built.position.number,
             seconds=round(time.monotonic() - start, 3),
         )  # fmt: skip
-
-    def _catch_up(self, built: ManagedIndex) -> None:
-        while True:
-            with self._order:
-                missed, self._missed = self._missed or [], []
-                if len(missed) <= _FEW:
-                    for change in missed:
-                        do_at_once(_steps(built, change))
-                    self._use(built)
-                    return
-            for change in missed:
-                do_at_once(_steps(built, change))
-                built.keep_up()
 
 
 def _delay_s(failures: int) -> float:
     return 0.0 if not failures else min(_LONGEST_DELAY_S, 2.0 ** (failures - 1))
-
-
-def _is_large(change: CorpusChange) -> bool:
-    """Whether to apply it takes more than one step."""
-    return max(len(change.saved), len(change.removed)) > _AT_ONCE
-
-
-def _steps(index: CorpusIndex, change: CorpusChange) -> Steps:
-    return [
-        *(partial(index.add_documents, part) for part in _parts(change.saved)),
-        *(partial(index.add_vectors, batch) for batch in change.vectors),
-        # Last, so that what was replaced is there at every moment: as it was, or as it is.
-        *(partial(index.remove, part) for part in _parts(change.removed)),
-    ]
-
-
-def _parts(items: Sequence[T]) -> Sequence[Sequence[T]]:
-    return [items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE)]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.feed import FeedRow, Position
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -27,6 +28,19 @@ class VectorBatch(NamedTuple):
 
 class CorpusSource(Protocol):
     """What an index is built from: one tenant's documents and vectors in the database."""
+
+    def head(self) -> Position:
+        """Return the newest row of the feed: how far a reader who begins now has come."""
+        ...
+
+    def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
+        """Return up to `limit` rows of the feed after `place`, in order; none when it is the
+        newest.
+
+        Raises:
+            LostPlace: there is no such row any more, or it bears another mark.
+        """
+        ...
 
     def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
         """Return up to `limit` documents with a larger id, in order of id."""

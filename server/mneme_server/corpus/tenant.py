@@ -1,8 +1,8 @@
 """One tenant's memory: its store and its index, kept in step.
 
 Writers change the store in a transaction; when it is committed, the same change is applied to
-the index, in the order of the commits. A crash between the two loses nothing, because the index is
-caught up from the store when it is opened.
+the index, in the order of the commits. What it misses, by a crash between the two, too, it is told
+again from the feed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
+from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.live_index import LiveIndex, ManagedIndex, Steps, do_at_once
 from mneme_server.corpus.ports import CorpusIndex
 from mneme_server.corpus.tenant_store import TenantStore, U_co
@@ -64,7 +65,7 @@ class OpenTenant(Generic[U_co]):
     ) -> None:
         self.tenant_id = tenant_id
         self._store = store
-        self._index = LiveIndex(tenant_id, index, by_turns)
+        self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
         self._queue_limit = queue_limit
         self._wake = wake
         self._tell_committed = committed
@@ -124,6 +125,10 @@ class OpenTenant(Generic[U_co]):
         self._tell_committed(self.tenant_id)
         if self._pending:
             self._wake(self.tenant_id)
+
+    def _changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
+        with self._store.read() as unit:
+            return unit.feed.changes_after(place, limit)
 
     @property
     def queue_is_long(self) -> bool:

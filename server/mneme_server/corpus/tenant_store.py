@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
-from mneme_server.corpus.feed import CorpusChange, Feed
+from mneme_server.corpus.feed import Feed
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import Matrix
 

@@ -17,6 +17,7 @@ from tantivy import FieldType, Occur, Query
 
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.document import Document
+from mneme_server.corpus.feed import START, Position
 from mneme_server.index import scratch
 from mneme_server.index.fields import ANALYZER, WORDS_OF, Field, analyzer, spaced
 from mneme_server.index.log import Log, NoLog
@@ -29,7 +30,7 @@ DocIds = NDArray[np.int64]
 _ID = "doc_id"
 _SESSION = "session"
 _KIND = "kind"
-LAYOUT = f"4:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _KIND])
+LAYOUT = f"5:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _KIND])
 """Names what the files hold; an index of another layout is built again when it is opened."""
 
 _LONGEST_QUERY = 100_000
@@ -106,12 +107,23 @@ class LexicalIndex:
         self._schema = _schema()
         self._folder = scratch.new_folder(self._saved.bytes)
         self._index = self._open()
+        self._reached = self._committed = self._saved.position or START
         self._view = self._viewed({})
 
     @staticmethod
     def destroy(folder: Path) -> None:
         """Delete the copy in `folder`."""
         SavedWords(folder, LAYOUT).destroy()
+
+    @property
+    def copied(self) -> Position | None:
+        """The row of the feed up to which the copy holds what there is; None without a copy."""
+        return self._saved.position
+
+    def reached(self, position: Position) -> None:
+        """Note that everything up to this row of the feed was added and removed."""
+        with self._changing:
+            self._reached = position
 
     @property
     def waiting(self) -> int:
@@ -176,7 +188,9 @@ class LexicalIndex:
         with self._committing:
             with self._changing:
                 batch, removed = self._view.waiting, frozenset(self._removed)
+                reached = self._reached
             if not batch and not removed:
+                self._committed = reached
                 return
             try:
                 self._write(batch.values(), removed)
@@ -185,6 +199,7 @@ class LexicalIndex:
                 raise
             self._index.reload()
             self._uncopied += len(batch) + len(removed)
+            self._committed = reached
             with self._changing:
                 now = self._view.waiting
                 left = {i: w for i, w in now.items() if w is not batch.get(i)}
@@ -196,7 +211,8 @@ class LexicalIndex:
     @property
     def wants_copy(self) -> bool:
         """Whether so much was committed since the last copy that the next one is due."""
-        return self._uncopied >= self._settings.snapshot_after
+        rows = self._reached.number - (self.copied or START).number
+        return max(rows, self._uncopied) >= self._settings.snapshot_after
 
     def release_writer(self) -> None:
         """Commit, give the writer's memory back and write the copy.
@@ -212,8 +228,8 @@ class LexicalIndex:
                 self._index.reload()
                 with self._changing:
                     self._view = self._viewed(self._view.waiting)
-            if self._uncopied:
-                self._saved.save(self._folder)
+            if self._uncopied or self._committed != (self.copied or START):
+                self._saved.save(self._folder, self._committed)
                 self._uncopied = 0
 
     def close(self) -> None:

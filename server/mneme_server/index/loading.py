@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
+from mneme_server.corpus.feed import START, LostPlace, Position, Touched
+from mneme_server.corpus.live_index import parts
 from mneme_server.corpus.ports import CorpusSource, VectorBatch
 from mneme_server.index import snapshot as snapshots
 from mneme_server.index.columns import DocumentTable
@@ -19,13 +23,15 @@ from mneme_server.index.settings import IndexSettings
 _DOCUMENTS_PAGE = 10_000
 _VECTORS_PAGE = 4_000
 _REPAIR_PAGE = 1_000
+_ROWS_PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`unsaved` counts the vectors that the snapshot does not hold; `new` without a snapshot."""
+    """`unsaved` counts the vectors that the snapshot does not hold, which holds those up to
+    `position`; `new` without a snapshot."""
 
-    last_seq: int
+    position: Position
     unsaved: int
     new: bool
 
@@ -75,20 +81,40 @@ def load_vectors(
     *,
     anew: bool = False,
 ) -> Loaded:
-    """Fill `dense` from the snapshot, unless `anew`, and from what the database has beyond it."""
+    """Fill `dense` from the snapshot, unless `anew`, and from what the store has beyond it."""
     state = None if anew else _read_snapshot(folder, log)
-    last_seq = 0
-    if state is not None:
-        last_seq = state.last_seq
-        dense.restore(state.graph, table.rows_of(state.doc_ids), state.tail)
+    touched = None if state is None else touched_after(source, state.position, "vectors", log)
+    if state is None or touched is None:
+        return Loaded(START, _load_all_vectors(source, table, dense), new=True)
+    dense.restore(state.graph, table.rows_of(state.doc_ids), state.tail)
     unsaved = 0
-    while (batch := source.vectors_after(last_seq, _VECTORS_PAGE)).seqs.size:
+    for part in parts(sorted(touched.embedded), _REPAIR_PAGE):
+        batch = source.vectors_of(part)
         put_vectors(batch, table, dense)
-        last_seq = int(batch.seqs[-1])
         unsaved += batch.seqs.size
-    if state is not None:
-        unsaved += _fill_gaps(source, table, dense)
-    return Loaded(last_seq=last_seq, unsaved=unsaved, new=state is None)
+    return Loaded(state.position, unsaved, new=False)
+
+
+def _load_all_vectors(source: CorpusSource, table: DocumentTable, dense: DenseIndex) -> int:
+    last, loaded = 0, 0
+    while (batch := source.vectors_after(last, _VECTORS_PAGE)).seqs.size:
+        put_vectors(batch, table, dense)
+        last = int(batch.seqs[-1])
+        loaded += batch.seqs.size
+    return loaded
+
+
+def touched_after(source: CorpusSource, place: Position, what: str, log: Log) -> Touched | None:
+    """Return what the feed names after `place`; None when it no longer tells."""
+    touched = Touched()
+    try:
+        while rows := source.changes_after(place, _ROWS_PAGE):
+            touched.take(rows)
+            place = rows[-1].position
+    except (LostPlace, DataLoss) as error:
+        log.info("an index is built again, the feed is another", part=what, why=str(error))
+        return None
+    return touched
 
 
 def put_vectors(batch: VectorBatch, table: DocumentTable, dense: DenseIndex) -> None:
@@ -114,9 +140,11 @@ def open_lexical(
     settings: IndexSettings,
     log: Log,
     *,
+    position: Position,
     anew: bool = False,
 ) -> LexicalIndex:
-    """Open the words, `anew` without the copy, and make them hold exactly what `table` holds."""
+    """Open the words, `anew` without the copy, and make them hold exactly what `table` holds, which
+    is what there was at `position`."""
     if anew:
         LexicalIndex.destroy(folder)
     try:
@@ -126,18 +154,33 @@ def open_lexical(
         LexicalIndex.destroy(folder)
         lexical = LexicalIndex(folder, settings, log)
     live = table.live_ids()
-    if not lexical.holds_exactly(live):
-        held, times = np.unique(lexical.doc_ids(), return_counts=True)
-        lexical.remove(np.setdiff1d(held, live).tolist())
-        lexical.remove(held[times > 1].tolist())
-        missing = np.setdiff1d(live, held[times == 1])
-        for start in range(0, missing.size, _REPAIR_PAGE):
-            page = missing[start : start + _REPAIR_PAGE]
-            lexical.add(source.documents_of(page.tolist()), replace=False)
-            lexical.keep_up()
-        lexical.release_writer()
-        log.info("lexical index caught up", added=missing.size)
+    if lexical.copied is not None:
+        touched = touched_after(source, lexical.copied, "words", log)
+        if touched is not None:
+            _put_words(source, lexical, np.intersect1d(_ids(touched.saved), live), replace=True)
+            lexical.remove(np.setdiff1d(_ids(touched.saved | touched.removed), live).tolist())
+            lexical.commit()
+        if touched is None or not lexical.holds_exactly(live):
+            lexical.discard()
+            LexicalIndex.destroy(folder)
+            lexical = LexicalIndex(folder, settings, log)
+    if lexical.copied is None:
+        _put_words(source, lexical, live, replace=False)
+    lexical.reached(position)
+    lexical.release_writer()
     return lexical
+
+
+def _put_words(
+    source: CorpusSource, lexical: LexicalIndex, doc_ids: NDArray[np.int64], *, replace: bool
+) -> None:
+    for part in parts(np.sort(doc_ids).tolist(), _REPAIR_PAGE):
+        lexical.add(source.documents_of(part), replace=replace)
+        lexical.keep_up()
+
+
+def _ids(numbers: Collection[int]) -> NDArray[np.int64]:
+    return np.fromiter(numbers, np.int64, len(numbers))
 
 
 def _read_snapshot(folder: Path, log: Log) -> snapshots.Snapshot | None:
@@ -146,18 +189,3 @@ def _read_snapshot(folder: Path, log: Log) -> snapshots.Snapshot | None:
     except snapshots.SnapshotDamaged as error:
         log.warning("index snapshot damaged, building it again", error=str(error))
         return None
-
-
-def _fill_gaps(source: CorpusSource, table: DocumentTable, dense: DenseIndex) -> int:
-    """Fetch vectors that have a sequence number below the snapshot's last but are not in it.
-
-    They come from additions that reached the index in another order than the database. Documents
-    that are still waiting to be embedded are asked for in vain.
-    """
-    gaps = dense.missing(np.flatnonzero(table.live[: table.size]))
-    found = 0
-    for start in range(0, gaps.size, _REPAIR_PAGE):
-        batch = source.vectors_of(table.doc_id[gaps[start : start + _REPAIR_PAGE]].tolist())
-        put_vectors(batch, table, dense)
-        found += batch.doc_ids.size
-    return found

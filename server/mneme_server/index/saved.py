@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from mneme_server.corpus.feed import Position
 from mneme_server.index.files import digest, sync_folder, write_atomically, write_durably
 
 _MANIFEST = "manifest.json"
@@ -22,12 +23,16 @@ _LISTS = ("meta.json", ".managed.json")
 
 
 class SavedWords:
-    """The copy in `folder`. `layout` tells which code wrote it: another one's cannot be used."""
+    """The copy in `folder`. `layout` tells which code wrote it: another one's cannot be used.
+
+    `position` is the row of the feed up to which it holds what there is; None without a copy.
+    """
 
     def __init__(self, folder: Path, layout: str) -> None:
         self._folder = folder
         self._layout = layout
         self._known: dict[str, str] = {}
+        self.position: Position | None = None
 
     @property
     def bytes(self) -> int:
@@ -58,8 +63,9 @@ class SavedWords:
         for name in _LISTS:
             (target / name).write_text(manifest["lists"][name])
         self._known = dict(manifest["files"])
+        self.position = Position(*map(int, manifest["position"]))
 
-    def save(self, source: Path) -> None:
+    def save(self, source: Path, position: Position) -> None:
         """Make the copy that of `source`, which nobody changes meanwhile.
 
         Raises:
@@ -76,11 +82,13 @@ class SavedWords:
                 known = digest(data)
             files[file.name] = known
         sync_folder(self._folder)
-        manifest = {"layout": self._layout, "files": files, "lists": lists}
+        manifest = {
+            "layout": self._layout, "position": position, "files": files, "lists": lists,
+        }  # fmt: skip
         content = json.dumps(manifest, indent=1).encode()
         sealed = {"sha256": digest(content), "manifest": content.decode()}
         write_atomically(self._folder / _MANIFEST, json.dumps(sealed).encode())
-        self._known = files
+        self._known, self.position = files, position
         for file in self._folder.iterdir():
             if file.is_file() and file.name not in files and file.name != _MANIFEST:
                 file.unlink()
@@ -88,7 +96,7 @@ class SavedWords:
     def destroy(self) -> None:
         """Delete the copy."""
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._known = {}
+        self._known, self.position = {}, None
 
     def _manifest(self) -> dict[str, Any]:
         path = self._folder / _MANIFEST

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.corpus.feed import Position
 from mneme_server.corpus.ports import Matrix
 from mneme_server.index.files import digest, sync_folder, write_atomically, write_durably
 from mneme_server.index.graph import Graph
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST = "manifest.json"
 
 
@@ -33,7 +34,7 @@ class SnapshotDamaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All vectors up to `last_seq`.
+    """All vectors up to the row `position` of the feed.
 
     `doc_ids` (n,) names the document of each position; the first ones lie in `graph`, the others
     in `tail`.
@@ -41,7 +42,7 @@ class Snapshot:
 
     model_id: str
     dimensions: int
-    last_seq: int
+    position: Position
     graph: Graph | None
     doc_ids: NDArray[np.int64]
     tail: Matrix
@@ -67,7 +68,7 @@ def write(folder: Path, snapshot: Snapshot) -> int:
         "number": number,
         "model_id": snapshot.model_id,
         "dimensions": snapshot.dimensions,
-        "last_seq": snapshot.last_seq,
+        "position": snapshot.position,
         "files": files,
     }
     sync_folder(folder)
@@ -77,6 +78,21 @@ def write(folder: Path, snapshot: Snapshot) -> int:
         if file.is_file() and file.name not in names:
             file.unlink()
     return total
+
+
+def move(folder: Path, position: Position) -> None:
+    """Say that the snapshot holds what there is up to another row; nothing when there is none.
+
+    Raises:
+        OSError: as `write`.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except SnapshotDamaged:
+        return
+    if manifest is not None:
+        moved = json.dumps({**manifest, "position": position}, indent=1)
+        write_atomically(folder / _MANIFEST, moved.encode())
 
 
 def exists(folder: Path) -> bool:
@@ -140,7 +156,7 @@ def _read_parts(folder: Path, manifest: dict[str, Any]) -> Snapshot:
     return Snapshot(
         model_id=str(manifest["model_id"]),
         dimensions=dimensions,
-        last_seq=int(manifest["last_seq"]),
+        position=Position(*map(int, manifest["position"])),
         graph=graph,
         doc_ids=doc_ids,
         tail=tail,

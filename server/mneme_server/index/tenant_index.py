@@ -10,7 +10,10 @@ import numpy as np
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.common.panics import is_failure
+from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.feed import FeedRow, Position
+from mneme_server.corpus.live_index import Steps
 from mneme_server.corpus.ports import (
     CorpusColumns,
     CorpusSource,
@@ -21,10 +24,10 @@ from mneme_server.corpus.ports import (
     Selection,
     VectorBatch,
 )
-from mneme_server.index import snapshot as snapshots
 from mneme_server.index.columns import DocumentTable
 from mneme_server.index.dense import NO_ROW, DenseIndex
 from mneme_server.index.fields import Field
+from mneme_server.index.following import applying, catching_up
 from mneme_server.index.graph import inner_products
 from mneme_server.index.lexical import LexicalIndex, Match
 from mneme_server.index.loading import (
@@ -38,6 +41,7 @@ from mneme_server.index.loading import (
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.narrowing import narrow
 from mneme_server.index.parts import IndexStats, Part
+from mneme_server.index.saved_vectors import SavedVectors
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.upkeep import Upkeep
 from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
@@ -63,8 +67,9 @@ class TenantIndex:
     Searches take no lock and never wait for additions, but for the commit of documents that were
     added before them.
 
-    Who writes to the tenant while it opens applies the same changes here afterwards. What is
-    damaged is reported to `log` and built again from `source`, and so is what is made `anew`.
+    It then holds what there was at `position`, or more; who writes to the tenant while it opens has
+    it catch up afterwards. What is damaged is reported to `log` and built again from `source`, and
+    so is what is made `anew`.
 
     Raises:
         FailedPrecondition: the vectors are those of another model (DIMENSION_MISMATCH).
@@ -94,6 +99,7 @@ class TenantIndex:
         self._lock = threading.Lock()
         self._failed_parts: set[Part] = set()
         self._failed: Callable[[], object] = _nobody
+        self._position = source.head()
         self._table = DocumentTable()
         self._dense = DenseIndex(dimensions, settings, self._lock)
         check_model(self._folder, model_id, dimensions)
@@ -101,10 +107,11 @@ class TenantIndex:
         loaded = load_vectors(
             self._folder, source, self._table, self._dense, log, anew=Part.VECTORS in anew
         )
-        self._last_seq, self._unsaved = loaded.last_seq, loaded.unsaved
+        self._saved = SavedVectors(self._folder, model_id, self._lock, loaded)
         self._lexical = open_lexical(
-            self._folder / "lexical", source, self._table, settings, log, anew=Part.WORDS in anew
-        )
+            self._folder / "lexical", source, self._table, settings, log,
+            position=self._position, anew=Part.WORDS in anew,
+        )  # fmt: skip
         self._upkeep = Upkeep(
             snapshot=self.snapshot,
             dense=self._dense,
@@ -114,14 +121,19 @@ class TenantIndex:
             log=log,
             worker=worker,
         )
-        if loaded.new and self._unsaved <= _SAVED_AT_OPEN:
+        if loaded.new and loaded.unsaved <= _SAVED_AT_OPEN:
             self._upkeep.save()  # From now on the folder knows its model.
-        self._upkeep.vectors_changed(self._unsaved)
+        self._upkeep.vectors_changed(self._saved.lacks(self._position))
 
     @property
     def columns(self) -> CorpusColumns:
         """The documents' attributes."""
         return self._table
+
+    @property
+    def position(self) -> Position:
+        """The row of the feed up to which it holds what there is."""
+        return self._position
 
     @property
     def newest_us(self) -> int:
@@ -251,9 +263,8 @@ class TenantIndex:
             return
         with self._lock:
             put_vectors(batch, self._table, self._dense)
-            self._last_seq = max(self._last_seq, int(batch.seqs.max()))
-            self._unsaved += batch.seqs.size
-        self._upkeep.vectors_changed(self._unsaved)
+            self._saved.changed(batch.seqs.size)
+        self._upkeep.vectors_changed(self._saved.lacks(self._position))
 
     def remove(self, doc_ids: Sequence[int]) -> None:
         """Remove documents and their vectors. Unknown ids are ignored."""
@@ -261,8 +272,43 @@ class TenantIndex:
             rows = self._table.remove(doc_ids)
             self._dense.remove(rows)
             self._lexical.remove(self._table.doc_id[rows].tolist())
-            self._unsaved += rows.size
-        self._upkeep.vectors_changed(self._unsaved)
+            self._saved.changed(rows.size)
+        self._upkeep.vectors_changed(self._saved.lacks(self._position))
+        self._upkeep.words_changed()
+
+    def advance(self, position: Position) -> None:
+        """Note that everything up to this row of the feed was applied."""
+        with self._lock:
+            self._position = position
+        self._lexical.reached(position)
+
+    def applying(self, change: CorpusChange) -> Steps:
+        """Return what applies a change that was just committed, the next after `position`."""
+        return applying(change, self)
+
+    def catching_up(self, rows: Sequence[FeedRow]) -> Steps:
+        """Return what makes up for rows after `position`: what they name is read anew.
+
+        Raises:
+            LostPlace: they say that everything changed.
+        """
+        return catching_up(rows, self)
+
+    def read_again(self, doc_ids: Sequence[int], embedded: Collection[int]) -> None:
+        """Make documents what they are in the store, whatever a change left of them here.
+
+        Of those that were `embedded` the vectors are read again, too.
+        """
+        documents = self._source.documents_of(doc_ids)
+        there = [document.doc_id for document in documents]
+        with self._lock:
+            self._table.add(documents)
+            self._lexical.add(documents)
+            rows = self._table.rows_of(np.array(there, np.int64))
+            wanted = set(self._table.doc_id[self._dense.missing(rows)].tolist())
+        wanted.update(doc_id for doc_id in there if doc_id in embedded)
+        self.add_vectors(self._source.vectors_of(sorted(wanted)))
+        self.remove(sorted({*doc_ids}.difference(there)))
         self._upkeep.words_changed()
 
     def keep_up(self) -> None:
@@ -275,25 +321,7 @@ class TenantIndex:
         Raises:
             OSError: the disk is full or cannot be written; the snapshot before stays.
         """
-        with self._lock:
-            unsaved = self._unsaved
-            if not unsaved and snapshots.exists(self._folder):
-                return
-            graph, rows, tail = self._dense.export()
-            doc_ids = np.full(rows.size, -1, np.int64)
-            doc_ids[rows != NO_ROW] = self._table.doc_id[rows[rows != NO_ROW]]
-            last_seq = self._last_seq
-        state = snapshots.Snapshot(
-            model_id=self._model_id,
-            dimensions=self._dimensions,
-            last_seq=last_seq,
-            graph=graph,
-            doc_ids=doc_ids,
-            tail=tail,
-        )
-        snapshots.write(self._folder, state)
-        with self._lock:
-            self._unsaved -= unsaved
+        self._saved.save(self._table, self._dense, self._position)
 
     def stats(self) -> IndexStats:
         """Return sizes."""
@@ -346,17 +374,16 @@ class TenantIndex:
         self._lexical.discard()
 
     def missed(self, error: BaseException) -> None:
-        """Note that a change could not be applied.
-
-        Raises:
-            BaseException: `error`, when it is no failure but tells the interpreter to stop.
-        """
-        self._note_failure(Part.WORDS, error)
+        """Note that what was committed could not be applied."""
+        self._fail(Part.WORDS, error)
 
     def _note_failure(self, part: Part, error: BaseException) -> None:
         """Note that a part failed and have the owner told, or raise what is no failure of it."""
         if isinstance(error, MnemeError) or not is_failure(error):
             raise error
+        self._fail(part, error)
+
+    def _fail(self, part: Part, error: BaseException) -> None:
         self._failed_parts.add(part)
         self._log.warning("an index failed", part=part.value, error=repr(error))
         self._failed()

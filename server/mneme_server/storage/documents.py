@@ -25,12 +25,14 @@ from sqlalchemy import (
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads, require_times
+from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document
-from mneme_server.corpus.feed import CorpusChange
+from mneme_server.corpus.feed import FeedRow, Position, ranges
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.corpus.tenant_store import QueuedText
 from mneme_server.storage.engine import Database
+from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.reading import all_rows, read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, next_number
 from mneme_server.storage.tables import documents, embedding_queue, vectors
@@ -41,6 +43,8 @@ _log = structlog.get_logger(__name__)
 STORED_VECTOR = np.dtype("<f4")
 """How vectors lie in the database."""
 _PAGE = 1_000
+_NEAR = 64
+"""Ids between two that are asked for: to read those too is faster than to read twice."""
 # Only what failed waits for a time: a clock that is set back must not stop the queue.
 _AT_ONCE = 0
 _VECTORS: Select[Any] = select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector)
@@ -270,21 +274,30 @@ class SqlCorpusSource:
         self._tenant_id = tenant_id
         self._document_of = document_reader(kinds)
 
+    def head(self) -> Position:
+        with self._database.read() as connection:
+            return SqlFeed(connection, self._tenant_id).head()
+
+    def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
+        with self._database.read() as connection:
+            return SqlFeed(connection, self._tenant_id).changes_after(place, limit)
+
     def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
         with self._database.read() as connection:
             return self._page(connection, doc_id, limit)
 
     def documents_of(self, doc_ids: Sequence[int]) -> Sequence[Document]:
-        # Read as a run, because contexts come from the documents before; the ids asked for are
-        # nearly one.
+        # Read as runs, because contexts come from the documents before; the ids asked for nearly
+        # are some.
         wanted, found = set(doc_ids), []
-        after, last = min(doc_ids, default=1) - 1, max(doc_ids, default=0)
         with self._database.read() as connection:
-            while after < last:
-                page = self._page(connection, after, _PAGE)
-                in_context(connection, self._tenant_id, page)
-                found += [document for document in page if document.doc_id in wanted]
-                after = page[-1].doc_id if page else last
+            for first, last in ranges(doc_ids, gap=_NEAR):
+                after = first - 1
+                while after < last:
+                    page = self._page(connection, after, min(_PAGE, last - after))
+                    in_context(connection, self._tenant_id, page)
+                    found += [document for document in page if document.doc_id in wanted]
+                    after = page[-1].doc_id if page else last
         return found
 
     def vectors_after(self, seq: int, limit: int) -> VectorBatch:

@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from mneme_server.common.stored import reads
+from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import (
     START,
-    CorpusChange,
     FeedRow,
     KindChange,
     LostPlace,

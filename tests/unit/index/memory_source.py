@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from mneme_server.corpus.document import Document
+from mneme_server.corpus.feed import START, FeedRow, KindChange, LostPlace, Position, ranges
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.events.kinds import EVENT
 from numpy.typing import NDArray
@@ -20,22 +22,52 @@ class MemorySource:
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self.documents: dict[int, Document] = {}
         self.vectors: dict[int, tuple[int, NDArray[np.float32]]] = {}
+        self.rows: list[FeedRow] = []
         self._dimensions = dimensions
         self._seq = 0
 
+    def head(self) -> Position:
+        return self.rows[-1].position if self.rows else START
+
+    def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
+        known = [START, *(row.position for row in self.rows)]
+        first = self.rows[0].position.number if self.rows else 1
+        if place not in known or (place == START and first > 1):
+            raise LostPlace(f"no row {place.number}")
+        return [row for row in self.rows if row.position.number > place.number][:limit]
+
+    def note(
+        self,
+        saved: Iterable[int] = (),
+        removed: Iterable[int] = (),
+        embedded: Iterable[int] = (),
+        *,
+        everything: bool = False,
+    ) -> None:
+        """Write a row of the feed."""
+        position = Position(self.head().number + 1, secrets.randbits(63))
+        kinds = (KindChange("event", ranges(saved), ranges(removed)),)
+        self.rows.append(FeedRow(position, kinds, ranges(embedded), everything))
+
+    def trim(self, kept: int) -> None:
+        self.rows = self.rows[-kept:]
+
     def put(self, documents: Sequence[Document]) -> None:
         self.documents.update((document.doc_id, document) for document in documents)
+        self.note(saved=[document.doc_id for document in documents])
 
     def embed(self, doc_ids: Sequence[int], vectors: Matrix) -> VectorBatch:
         for doc_id, vector in zip(doc_ids, vectors, strict=True):
             self._seq += 1
             self.vectors[doc_id] = (self._seq, vector)
+        self.note(embedded=doc_ids)
         return self.vectors_of(doc_ids)
 
     def drop(self, doc_ids: Sequence[int]) -> None:
         for doc_id in doc_ids:
             self.documents.pop(doc_id, None)
             self.vectors.pop(doc_id, None)
+        self.note(removed=doc_ids)
 
     def documents_after(self, doc_id: int, limit: int) -> Sequence[Document]:
         return [self.documents[i] for i in sorted(self.documents) if i > doc_id][:limit]
