@@ -25,11 +25,9 @@ from mneme_server.corpus.ports import (
     VectorBatch,
 )
 from mneme_server.index.columns import DocumentTable
-from mneme_server.index.dense import NO_ROW, DenseIndex
-from mneme_server.index.fields import Field
+from mneme_server.index.dense import DenseIndex
 from mneme_server.index.following import applying, catching_up
-from mneme_server.index.graph import inner_products
-from mneme_server.index.lexical import LexicalIndex, Match
+from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.loading import (
     check_model,
     load_documents,
@@ -39,22 +37,14 @@ from mneme_server.index.loading import (
     put_vectors,
 )
 from mneme_server.index.log import Log, NoLog
-from mneme_server.index.narrowing import narrow
 from mneme_server.index.parts import IndexStats, Part
 from mneme_server.index.saved_vectors import SavedVectors
+from mneme_server.index.searching import NO_HITS, Searcher
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.upkeep import Upkeep
 from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
 
-_DECIMALS = 6
-_SPARE = 1.2
-_SPARE_HITS = 16
-_WIDEN = 4
-_TIES = 1_000
 _SAVED_AT_OPEN = 10_000
-
-
-_NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 def _nobody() -> None:
@@ -112,6 +102,7 @@ class TenantIndex:
             self._folder / "lexical", source, self._table, settings, log,
             position=self._position, anew=Part.WORDS in anew,
         )  # fmt: skip
+        self._searcher = Searcher(source, self._table, self._dense, self._lexical, settings)
         self._upkeep = Upkeep(
             snapshot=self.snapshot,
             dense=self._dense,
@@ -189,16 +180,10 @@ class TenantIndex:
         """
         query = self._checked(query)
         try:
-            return self._search_dense(query, k, selection, exact=exact)
+            return self._searcher.dense(query, k, selection, exact=exact)
         except BaseException as error:
             self._note_failure(Part.VECTORS, error)
-            return _NO_HITS
-
-    def _search_dense(self, query: Matrix, k: int, selection: Selection, *, exact: bool) -> Hits:
-        rows, scores, approximate = self._dense.search(query, k, selection)
-        if exact and approximate.size and self._settings.rescore:
-            self._rescore(query, rows, scores, approximate.size)
-        return self._ranked(rows, scores, k)
+            return NO_HITS
 
     def search_lexical(
         self, query: str, k: int, selection: Selection, *, context_weight: float = 0.0
@@ -211,28 +196,10 @@ class TenantIndex:
         found when the words fail; see `partial`.
         """
         try:
-            return self._search_lexical(query, k, selection, context_weight)
+            return self._searcher.lexical(query, k, selection, context_weight)
         except BaseException as error:
             self._note_failure(Part.WORDS, error)
-            return _NO_HITS
-
-    def _search_lexical(
-        self, query: str, k: int, selection: Selection, context_weight: float
-    ) -> Hits:
-        parsed = self._lexical.parse(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
-        if parsed is None or k < 1 or not selection.count:
-            return _NO_HITS
-        rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
-        narrowing = narrow(selection, self._table, self._lexical)
-        share = selection.count / max(narrowing.universe, selection.count)
-        limit = int(k / share * _SPARE) + _SPARE_HITS
-        while True:
-            match = self._lexical.search(parsed, limit, narrowing.query)
-            committed, theirs = self._selected(match, selection)
-            if match.exhausted or _complete(theirs, match.scores, k):
-                rows, scores = np.concatenate([rows, committed]), np.concatenate([scores, theirs])
-                return self._ranked(rows, scores, k)
-            limit *= _WIDEN
+            return NO_HITS
 
     def similarities(self, query: Matrix, rows: Rows) -> Scores:
         """Return the cosine of `query` (d,) with each row's vector.
@@ -392,38 +359,3 @@ class TenantIndex:
         if query.shape != (self._dimensions,):
             raise mismatch(f"{self._dimensions} dimensions", f"a model of {query.shape[-1]}")
         return np.ascontiguousarray(query, np.float32)
-
-    def _rescore(self, query: Matrix, rows: Rows, scores: Scores, approximate: int) -> None:
-        """Replace the best of the first `approximate` scores by those of the stored vectors."""
-        best = np.argsort(-scores[:approximate])[: self._settings.rescore]
-        ids = self._table.doc_id[rows[best]]
-        stored = self._source.vectors_of(ids.tolist())
-        order = np.argsort(ids)
-        at = np.searchsorted(ids[order], stored.doc_ids)
-        scores[best[order[at]]] = inner_products(query, stored.vectors)
-
-    def _selected(self, match: Match, selection: Selection) -> tuple[Rows, Scores]:
-        """Return the rows and scores of those found that are selected."""
-        rows = self._table.rows_of(match.doc_ids)
-        places = np.flatnonzero((rows != NO_ROW) & (rows < selection.mask.size))
-        places = places[selection.mask[rows[places]]]
-        return rows[places], match.scores[places]
-
-    def _ranked(self, rows: Rows, scores: Scores, k: int) -> Hits:
-        """Return the best `k`; of equal scores the newest document comes first.
-
-        Scores are rounded, so that equal texts tie whatever the order of summation was.
-        """
-        scores = np.round(scores, _DECIMALS)
-        order = np.lexsort((-self._table.doc_id[rows], -scores))[: max(k, 0)]
-        return Hits(rows[order], scores[order])
-
-
-def _complete(selected: Scores, found: Scores, k: int) -> bool:
-    """Whether `selected`, descending, hold the best `k` with all that tie with the last of them.
-
-    `found` are the scores of all that was looked at. A tie of very many is cut.
-    """
-    if selected.size < k:
-        return False
-    return not found.size or bool(selected[k - 1] > found[-1]) or selected.size >= k + _TIES

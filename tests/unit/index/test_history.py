@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mneme_server.corpus import live_index
+from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.corpus.ports import Matrix, Rows
 from mneme_server.index import TenantIndex
 from mneme_server.index.worker import BackgroundWorker
-from unit.index.memory_source import DIMENSIONS, MemorySource, RecordingLog, event, units
+from unit.index.memory_source import (
+    DIMENSIONS,
+    MemorySource,
+    RecordingLog,
+    event,
+    eventually,
+    units,
+)
 
 WORDS = ("parser", "billing", "deploy", "invoice", "timeout")
 IDS = st.sets(st.integers(1, 30), min_size=1, max_size=6)
+TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6)
+FATES = st.sampled_from(["applied", "missed", "failing", "failing twice"])
 
 STEPS = st.one_of(
-    st.tuples(st.just("add"), st.lists(st.sampled_from(WORDS), min_size=1, max_size=6)),
-    st.tuples(st.just("add behind its back"), st.lists(st.sampled_from(WORDS), max_size=4)),
-    st.tuples(st.just("remove"), IDS),
-    st.tuples(st.just("remove behind its back"), IDS),
-    st.tuples(st.just("archive"), IDS),
-    st.tuples(st.just("embed again"), IDS),
-    st.tuples(st.sampled_from(["snapshot", "search", "reopen", "crash"]), st.none()),
+    st.tuples(st.just("add"), TEXTS, FATES),
+    st.tuples(st.just("remove"), IDS, FATES),
+    st.tuples(st.just("archive"), IDS, FATES),
+    st.tuples(st.just("embed again"), IDS, FATES),
+    st.tuples(st.just("trim"), st.integers(1, 3), st.none()),
+    st.tuples(
+        st.sampled_from(
+            ["snapshot", "search", "reopen", "crash", "keep", "restore", "change everything"]
+        ),
+        st.none(),
+        st.none(),
+    ),
 )
 
 
@@ -38,50 +60,80 @@ class History:
         self._folder = folder / "0"
         self.source = MemorySource()
         self.log = RecordingLog()
-        self.abandoned: list[TenantIndex] = []
-        self.index = self._open()
+        self.abandoned: list[LiveIndex[TenantIndex]] = []
         self._next = 1
+        self._kept = (copy.deepcopy(self.source), self._next)
+        self.live = self._open()
 
-    def take(self, step: str, argument: object) -> None:
+    @property
+    def index(self) -> TenantIndex:
+        return self.live.current
+
+    def take(self, step: str, argument: object, fate: str | None) -> None:
         match step, argument:
-            case "add" | "add behind its back", list(words):
+            case "add", list(words):
                 documents = [event(self._next + i, f"the {word}") for i, word in enumerate(words)]
                 self._next += len(words)
                 self.source.put(documents)
+                self._commit(CorpusChange(saved=documents), fate)
                 batch = self.source.embed([d.doc_id for d in documents], self._vectors(len(words)))
-                if step == "add":
-                    self.index.add_documents(documents)
-                    self.index.add_vectors(batch)
-                else:
-                    self.take("reopen", None)
-            case "remove" | "remove behind its back", set(ids):
+                self._commit(CorpusChange(vectors=[batch]), fate)
+            case "remove", set(ids):
                 self.source.drop(sorted(ids))
-                if step == "remove":
-                    self.index.remove(sorted(ids))
-                else:
-                    self.take("crash", None)
+                self._commit(CorpusChange(removed=sorted(ids)), fate)
             case "archive", set(ids):
                 changed = [replace(d, archived=True) for d in self._known(ids)]
                 self.source.put(changed)
-                self.index.add_documents(changed)
+                self._commit(CorpusChange(saved=changed), fate)
             case "embed again", set(ids):
                 known = [d.doc_id for d in self._known(ids)]
-                self.index.add_vectors(self.source.embed(known, self._vectors(len(known))))
+                batch = self.source.embed(known, self._vectors(len(known)))
+                self._commit(CorpusChange(vectors=[batch]), fate)
+            case "trim", int(kept):
+                self.source.trim(kept)
+            case "change everything", _:
+                self.source.note(everything=True)
+                self._commit(CorpusChange(everything=True), "applied")
             case "snapshot", _:
                 self.index.snapshot()
             case "search", _:
                 self.index.search_lexical("parser", 5, self.index.select(DocumentFilter()))
             case "reopen", _:
-                self.index.close()
-                self.index = self._open()
+                self.live.close()
+                self.live = self._open()
             case "crash", _:
-                self.abandoned.append(self.index)
-                crashed = self._root / str(len(self.abandoned))
-                shutil.copytree(self._folder, crashed)
-                self._folder = crashed
-                self.index = self._open()
+                self._crash()
+            case "keep", _:
+                self._kept = (copy.deepcopy(self.source), self._next)
+            case "restore", _:
+                # By hand, with the index of what was there, and numbers that are used again.
+                self.live.close()
+                self.source, self._next = copy.deepcopy(self._kept[0]), self._kept[1]
+                self.live = self._open()
+
+    def _crash(self) -> None:
+        self.abandoned.append(self.live)
+        crashed = self._root / str(len(self.abandoned))
+        shutil.copytree(self._folder, crashed)
+        self._folder = crashed
+        self.live = self._open()
+
+    def _commit(self, change: CorpusChange, fate: str | None) -> None:
+        change.position = self.source.head()
+        if fate == "missed":
+            return
+        failures = {"applied": 0, "failing": 1, "failing twice": 2}[fate or "applied"]
+        with failing(TenantIndex, "advance", failures):
+            self.live.apply(change)
+
+    def catch_up(self) -> None:
+        """Wait as a reader does who knows of the newest commit."""
+        head = self.source.head()
+        eventually(lambda: self.live.wait_for(head.number, 30) and not self.index.partial)
+        assert self.index.position == head
 
     def check(self) -> None:
+        self.catch_up()
         live = self.source.documents
         for wanted in (DocumentFilter(), DocumentFilter(include_archived=False)):
             ids = [i for i, d in live.items() if wanted.include_archived or not d.archived]
@@ -95,16 +147,17 @@ class History:
             for word in WORDS:
                 found = self.index.search_lexical(word, 100, selection).rows
                 assert sorted(self._ids(found)) == sorted(i for i in ids if word in live[i].text)
-        assert self.log.warnings == []
+        assert [line for line in self.log.warnings if "an index failed" not in line] == []
 
     def close(self) -> None:
-        for index in [*self.abandoned, self.index]:
-            index.close()
+        for live in [*self.abandoned, self.live]:
+            live.close()
 
-    def _open(self) -> TenantIndex:
-        return TenantIndex(
+    def _open(self) -> LiveIndex[TenantIndex]:
+        index = TenantIndex(
             self._folder, self.source, "m", DIMENSIONS, log=self.log, worker=BackgroundWorker()
         )
+        return LiveIndex("acme", index, self.source.changes_after)
 
     def _known(self, ids: set[int]) -> list[Document]:
         return [self.source.documents[i] for i in sorted(ids) if i in self.source.documents]
@@ -119,15 +172,34 @@ class History:
         return ids
 
 
+@contextmanager
+def failing(owner: type, name: str, times: int) -> Iterator[None]:
+    """Have the first calls of a method fail."""
+    real, left = getattr(owner, name), [times]
+
+    def behave(self: Any, *args: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise RuntimeError("the index broke")
+        return real(self, *args)
+
+    with mock.patch.object(owner, name, behave):
+        yield
+
+
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(STEPS, max_size=12))
 def test_after_any_history_the_index_equals_a_plain_search(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, object]]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, object, str | None]]
 ) -> None:
+    """Whatever was committed, missed, trimmed or put back, it is as if built from nothing."""
     history = History(tmp_path_factory.mktemp("history"))
     try:
-        for step, argument in steps:
-            history.take(step, argument)
+        with mock.patch.object(live_index, "_delay_s", return_value=0.0):
+            for step in steps:
+                history.take(*step)
+                if step[2] != "missed":
+                    history.check()
             history.check()
     finally:
         history.close()
