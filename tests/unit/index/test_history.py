@@ -32,7 +32,7 @@ from unit.index.memory_source import (
 )
 
 WORDS = ("parser", "billing", "deploy", "invoice", "timeout")
-IDS = st.sets(st.integers(1, 30), min_size=1, max_size=6)
+IDS = st.sets(st.integers(1, 12), min_size=1, max_size=6)
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6)
 FATES = st.sampled_from(["applied", "missed", "failing", "failing twice"])
 
@@ -187,8 +187,8 @@ def failing(owner: type, name: str, times: int) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=40, deadline=None)
-@given(steps=st.lists(STEPS, max_size=12))
+@settings(max_examples=60, deadline=None)
+@given(steps=st.lists(STEPS, max_size=16))
 def test_after_any_history_the_index_equals_a_plain_search(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, object, str | None]]
 ) -> None:
