@@ -23,6 +23,8 @@ from mneme_server.context.kinds import SESSION
 from mneme_server.corpus.document import Document
 from mneme_server.events.kinds import EVENT
 from mneme_server.learn.kinds import KNOWLEDGE, LESSON
+from mneme_server.learn.lesson_model import LessonFilter
+from mneme_server.learn.reflection_model import ReflectionFilter
 from mneme_server.storage import sqlite_store, tables
 from mneme_server.storage.engine import Database
 from mneme_server.storage.migrate import schema_versions
@@ -135,6 +137,25 @@ def test_the_knowledge_log_of_a_released_version_has_projects_and_fractions(
         (found,) = learn.QueryKnowledge(request).entries
     assert found.entry.project == "project"
     assert found.entry.success_rate == knowledge_pb.SuccessRate(successes=9, tries=10)
+
+
+@pytest.mark.parametrize("version", RELEASED)
+def test_what_a_released_version_stored_is_counted(version: str, tmp_path: Path) -> None:
+    restore(FIXTURES / f"tenant-schema-{version}.sql", tmp_path / "mneme.db")
+    store = sqlite_store.SqliteTenantStore(tmp_path, "default", tenant_schema())
+    with store.read() as unit:
+        kept = (unit.events.total(), unit.sessions.total(), unit.agents.total())
+        lessons = (unit.lessons.total(), unit.lessons.count(LessonFilter(include_archived=True)))
+        reflections = unit.reflections.count(ReflectionFilter())
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "mneme.db")) as connection:
+
+        def count(rows: str) -> int:
+            return int(connection.execute(f"SELECT count(*) FROM {rows}").fetchone()[0])
+
+        assert kept == (count("events"), count("sessions"), count("agents")) >= (1, 1, 1)
+        assert lessons == (count("lessons WHERE archived_at IS NULL"), count("lessons")) >= (1, 2)
+        assert reflections == count("reflections")
 
 
 def test_the_tenants_tables_are_those_that_the_migrations_make(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import Feed
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.ports import Matrix
+from mneme_server.corpus.ports import CorpusSource, Matrix
 
 
 class DocumentWriter(Protocol):
@@ -144,6 +144,11 @@ class TenantStore(Protocol[U_co]):
 
         What it changes of the documents has a row in the feed, by the time the block has ended.
         """
+        ...
+
+    @property
+    def source(self) -> CorpusSource:
+        """What an index is built from; each call reads a snapshot of its own."""
         ...
 
     def close(self) -> None:

@@ -34,7 +34,14 @@ from mneme_server.corpus.tenant_store import QueuedText
 from mneme_server.storage.engine import Database
 from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.reading import all_rows, read_rows
-from mneme_server.storage.rows import chunks, decode_tags, encode_tags, insert_rows, next_number
+from mneme_server.storage.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    insert_rows,
+    next_number,
+    written_out,
+)
 from mneme_server.storage.tables import documents, embedding_queue, vectors
 from mneme_server.storage.unindexed import unindexed
 
@@ -255,7 +262,7 @@ class SqlEmbeddingQueue:
 
     def failed(self) -> int:
         """Return how many documents wait after an attempt that failed."""
-        return self._count(embedding_queue.c.attempts > 0)
+        return self._count(embedding_queue.c.attempts > written_out(0))
 
     def _count(self, *conditions: Any) -> int:
         query = (

@@ -51,12 +51,6 @@ def decode_tags(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
 
 
-def total(connection: Connection, table: Table, tenant_id: str, *conditions: Any) -> int:
-    """Return how many rows of the table the tenant has, of those that meet the conditions."""
-    query = select(func.count()).select_from(table).where(table.c.tenant_id == tenant_id)
-    return int(connection.execute(query.where(*conditions)).scalar_one())
-
-
 def next_number(connection: Connection, table: Table) -> int:
     """Return the number of the next row of a table that numbers its rows and uses none twice.
 
@@ -64,6 +58,11 @@ def next_number(connection: Connection, table: Table) -> int:
     """
     highest = select(_numbers.c.seq).where(_numbers.c.name == table.name)
     return int(connection.execute(highest).scalar() or 0) + 1
+
+
+def written_out(number: int) -> BindParameter[int]:
+    """Return a number that stands in the SQL: SQLite finds no partial index by a parameter."""
+    return bindparam(None, number, literal_execute=True)
 
 
 def listed(array: BindParameter[Any]) -> Select[Any]:

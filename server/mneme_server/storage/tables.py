@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from mneme_server.storage.schema import (
@@ -81,6 +82,12 @@ embedding_queue = Table(
     Column("attempts", Integer, nullable=False),
     int64_column("due_at"),
     text_column("last_error"),
+    Index(
+        "embeddings_that_failed",
+        "tenant_id",
+        sqlite_where=text("attempts > 0"),
+        postgresql_where=text("attempts > 0"),
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -117,5 +124,15 @@ settings = Table(
     tenant_key(),
     Column("key", Text, nullable=False, primary_key=True),
     text_column("value"),
+    sqlite_with_rowid=False,
+)
+
+# How many rows of a kind a tenant has; see `storage.totals`.
+totals = Table(
+    "totals",
+    metadata,
+    tenant_key(),
+    Column("name", Text, nullable=False, primary_key=True),
+    int64_column("value"),
     sqlite_with_rowid=False,
 )

@@ -14,6 +14,7 @@ from mneme_server.events.store.records import event_of, session_of
 from mneme_server.events.store.tables import events, sessions
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import equal_where_given
+from mneme_server.storage.totals import total
 
 _MAX_PAYLOAD = 65_536
 """Characters of a payload that a summary looks into."""
@@ -93,6 +94,8 @@ class SqlActivity:
         return None if row is None else session_of(row)
 
     def count(self, filter_: ActivityFilter) -> int:
+        if filter_ == ActivityFilter():
+            return total(self._connection, self._tenant_id, "sessions")
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
         return int(self._connection.execute(query).scalar_one())
 

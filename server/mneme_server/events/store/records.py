@@ -7,12 +7,10 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
     Row,
     Select,
-    bindparam,
     func,
     select,
     tuple_,
@@ -38,14 +36,13 @@ from mneme_server.storage.rows import (
     equal_where_given,
     insert_rows,
     read_with,
-    total,
     upsert,
+    written_out,
 )
+from mneme_server.storage.totals import add_to_total, known, total
 from mneme_server.storage.unindexed import unindexed
 
 _SEVERITIES = frozenset(map(int, Severity))
-_WRITTEN_OUT: BindParameter[int] = bindparam(None, int(Severity.ERROR), literal_execute=True)
-"""A number that stands in the SQL: SQLite finds no partial index by a parameter."""
 
 
 class SqlSessions:
@@ -56,7 +53,7 @@ class SqlSessions:
         self._tenant_id = tenant_id
 
     def total(self) -> int:
-        return total(self._connection, sessions, self._tenant_id)
+        return total(self._connection, self._tenant_id, "sessions")
 
     def get(self, session_id: str) -> Session | None:
         query = select(sessions).where(
@@ -72,7 +69,10 @@ class SqlSessions:
 
     def save(self, saved: Collection[Session]) -> None:
         rows = [_session_row(session, self._tenant_id) for session in saved]
+        ids = {session.id for session in saved}
+        new = len(ids) - known(self._connection, self._tenant_id, sessions.c.id, ids)
         self._connection.execute(upsert(sessions), rows)
+        add_to_total(self._connection, self._tenant_id, "sessions", new)
         # Tags are given once, when a session is started, and never change after.
         tags = [
             {"tenant_id": self._tenant_id, "session_id": session.id, "tag": tag}
@@ -92,6 +92,8 @@ class SqlSessions:
         return self._read(query)
 
     def count(self, filter_: SessionFilter) -> int:
+        if filter_ == SessionFilter():
+            return self.total()
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
         return int(self._connection.execute(query).scalar_one())
 
@@ -139,7 +141,7 @@ class SqlEvents:
         self._tenant_id = tenant_id
 
     def total(self) -> int:
-        return total(self._connection, events, self._tenant_id)
+        return total(self._connection, self._tenant_id, "events")
 
     def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
         found = read_with(
@@ -150,6 +152,7 @@ class SqlEvents:
     def append(self, appended: Sequence[Event]) -> None:
         rows = [_event_row(event, self._tenant_id) for event in appended]
         insert_rows(self._connection, events, rows)
+        add_to_total(self._connection, self._tenant_id, "events", len(rows))
 
     def page(
         self,
@@ -209,7 +212,7 @@ class SqlEvents:
         if filter_.min_severity is not None:
             conditions.append(columns.severity >= int(filter_.min_severity))
             if filter_.min_severity >= Severity.ERROR:  # In the words of the partial index.
-                conditions.append(columns.severity >= _WRITTEN_OUT)
+                conditions.append(columns.severity >= written_out(int(Severity.ERROR)))
         if filter_.start_us is not None:
             conditions.append(columns.timestamp >= filter_.start_us)
         if filter_.end_us is not None:
@@ -225,13 +228,15 @@ class SqlAgents:
         self._tenant_id = tenant_id
 
     def total(self) -> int:
-        return total(self._connection, agents, self._tenant_id)
+        return total(self._connection, self._tenant_id, "agents")
 
     def add_activity(self, activity: Mapping[str, Agent]) -> None:
         if not activity:
             return
         rows = [_agent_row(agent, self._tenant_id) for agent in activity.values()]
+        new = len(activity) - known(self._connection, self._tenant_id, agents.c.id, activity)
         self._connection.execute(_add_activity(), rows)
+        add_to_total(self._connection, self._tenant_id, "agents", new)
 
     def page(self, after: str | None, limit: int) -> Sequence[Agent]:
         query = select(agents).where(

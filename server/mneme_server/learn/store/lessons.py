@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import operator
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_, update
@@ -19,9 +20,9 @@ from mneme_server.storage.rows import (
     encode_tags,
     equal_where_given,
     read_with,
-    total,
     upsert,
 )
+from mneme_server.storage.totals import add_to_total, total
 
 
 class SqlLessons:
@@ -32,7 +33,7 @@ class SqlLessons:
         self._tenant_id = tenant_id
 
     def total(self) -> int:
-        return total(self._connection, lessons, self._tenant_id, lessons.c.archived_at.is_(None))
+        return total(self._connection, self._tenant_id, "lessons")
 
     def get_many(self, lesson_ids: Collection[str]) -> dict[str, Lesson]:
         found = read_with(
@@ -42,8 +43,25 @@ class SqlLessons:
 
     def save(self, saved: Collection[Lesson]) -> None:
         rows = [_lesson_row(lesson, self._tenant_id) for lesson in saved]
+        before = self._archived(lesson.id for lesson in saved)
         self._connection.execute(upsert(lessons), rows)
+        after = {lesson.id: lesson.archived_us is not None for lesson in saved}
+        for name, archived in (("lessons", False), ("lessons_archived", True)):
+            more = operator.countOf(after.values(), archived)
+            fewer = operator.countOf(before.values(), archived)
+            add_to_total(self._connection, self._tenant_id, name, more - fewer)
         self._save_tags(saved)
+
+    def _archived(self, lesson_ids: Iterable[str]) -> dict[str, bool]:
+        """Return which of these lessons there are, and whether they are archived."""
+        found: dict[str, bool] = {}
+        for some in chunks(set(lesson_ids)):
+            query = select(lessons.c.id, lessons.c.archived_at).where(
+                lessons.c.tenant_id == self._tenant_id, lessons.c.id.in_(some)
+            )
+            rows = self._connection.execute(query)
+            found |= {row.id: row.archived_at is not None for row in rows}
+        return found
 
     def count_access(self, lesson_ids: Collection[str], at_us: int) -> None:
         for some in chunks(lesson_ids):
@@ -71,6 +89,10 @@ class SqlLessons:
         return read_rows(self._connection, query, _lesson, kind="lesson")
 
     def count(self, filter_: LessonFilter) -> int:
+        if filter_ == LessonFilter():
+            return self.total()
+        if filter_ == LessonFilter(include_archived=True):
+            return total(self._connection, self._tenant_id, "lessons", "lessons_archived")
         query = self._filtered(select(func.count()).select_from(lessons), filter_)
         return int(self._connection.execute(query).scalar_one())
 

@@ -23,6 +23,7 @@ from mneme_server.learn.store.tables import counters, reflection_tags, reflectio
 from mneme_server.storage.documents import STORED_VECTOR
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, read_with
+from mneme_server.storage.totals import add_to_total, total
 
 
 class SqlReflections:
@@ -46,6 +47,7 @@ class SqlReflections:
     def add(self, reflection: Reflection, said: Matrix | None) -> None:
         mine = {"tenant_id": self._tenant_id}
         self._connection.execute(reflections.insert(), mine | _reflection_row(reflection))
+        add_to_total(self._connection, self._tenant_id, "reflections", 1)
         key = mine | {"reflection_id": reflection.id}
         if reflection.tags:
             self._connection.execute(
@@ -70,11 +72,12 @@ class SqlReflections:
 
     def remove(self, reflection_ids: Collection[str]) -> None:
         for some in chunks(reflection_ids):
-            self._connection.execute(
+            gone = self._connection.execute(
                 delete(reflections).where(
                     reflections.c.tenant_id == self._tenant_id, reflections.c.id.in_(some)
                 )
             )
+            add_to_total(self._connection, self._tenant_id, "reflections", -gone.rowcount)
 
     def attempts(self, session_id: str, task_key: str) -> int:
         query = self._filtered(select(func.max(reflections.c.attempt_number))).where(
@@ -109,6 +112,8 @@ class SqlReflections:
         return read_rows(self._connection, query.limit(limit), _reflection, kind="reflection")
 
     def count(self, filter_: ReflectionFilter) -> int:
+        if filter_ == ReflectionFilter():
+            return total(self._connection, self._tenant_id, "reflections")
         query = self._filtered(select(func.count()).select_from(reflections), filter_)
         return int(self._connection.execute(query).scalar_one())
 

@@ -1,5 +1,5 @@
 """The feed: a row for each commit that changes what is searched, and how far followers came. What
-filters look at, and the shape by which near-copies are known."""
+filters look at, and the shape by which near-copies are known. Totals, instead of counting."""
 
 import secrets
 
@@ -16,6 +16,7 @@ _BITS = 63
 def upgrade() -> None:
     _make_the_feed()
     _add_facets()
+    _keep_totals()
 
 
 def _make_the_feed() -> None:
@@ -107,4 +108,38 @@ def _add_facets() -> None:
             "UPDATE documents SET shape = shape_of(text)"
             " WHERE kind = 'event' AND typeof(text) = 'text' AND category NOT IN :spoken"
         ).bindparams(sa.bindparam("spoken", _SPOKEN, expanding=True))
+    )
+
+
+# What is counted: its name, its table, and which of its rows.
+_COUNTED = (
+    ("events", "events", ""),
+    ("sessions", "sessions", ""),
+    ("agents", "agents", ""),
+    ("lessons", "lessons", " WHERE archived_at IS NULL"),
+    ("lessons_archived", "lessons", " WHERE archived_at IS NOT NULL"),
+    ("reflections", "reflections", ""),
+)
+
+
+def _keep_totals() -> None:
+    op.create_table(
+        "totals",
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("tenant_id", "name"),
+        sqlite_with_rowid=False,
+    )
+    for name, table, which in _COUNTED:
+        op.execute(
+            "INSERT INTO totals (tenant_id, name, value)"
+            f" SELECT tenant_id, '{name}', count(*) FROM {table}{which} GROUP BY tenant_id"
+        )
+    op.create_index(
+        "embeddings_that_failed",
+        "embedding_queue",
+        ["tenant_id"],
+        sqlite_where=sa.text("attempts > 0"),
+        postgresql_where=sa.text("attempts > 0"),
     )

@@ -1,0 +1,38 @@
+"""One of each thing that a tenant's store keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mneme_server.events.model import Agent, Event, Session
+from mneme_server.events.outcome import Outcome
+from mneme_server.learn.lesson_model import Lesson
+from mneme_server.learn.reflection_model import Reflection
+
+
+def session(session_id: str, **fields: Any) -> Session:
+    return Session(session_id, agent_id="agent", started_us=10, **fields)
+
+
+def event(event_id: str, session_id: str, sequence: int, **fields: Any) -> Event:
+    """Return an event; its place in the session's chain is the caller's business."""
+    given = {
+        "agent_id": "agent", "event_type": "message", "severity": 2, "timestamp_us": sequence,
+        "text": f"the text of {event_id}", "name": "", "call_id": "", "error": "", "model": "",
+        "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0, "duration_us": None,
+        "payload_json": "{}", "metadata_json": "{}", "searchable": True, "hash_version": 2,
+        "salt": b"salt", "commitment": b"commitment",
+    } | fields  # fmt: skip
+    return Event(event_id, session_id, sequence=sequence, **given)
+
+
+def agent(agent_id: str, **fields: Any) -> Agent:
+    return Agent(agent_id, **({"event_count": 1} | fields))
+
+
+def lesson(lesson_id: str, **fields: Any) -> Lesson:
+    return Lesson(lesson_id, f"title of {lesson_id}", "content", "testing", **fields)
+
+
+def reflection(reflection_id: str, **fields: Any) -> Reflection:
+    return Reflection(reflection_id, "s1", "a task", Outcome.SUCCESS, attempt_number=1, **fields)

@@ -1,0 +1,113 @@
+"""Tenants do not see, change or count each other's, wherever they are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mneme_server.corpus.feed import START
+from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.events.activity import ActivityFilter
+from mneme_server.events.kinds import EVENT
+from mneme_server.events.model import EventFilter, SessionFilter
+from mneme_server.learn.lesson_model import LessonFilter
+from mneme_server.learn.reflection_model import ReflectionFilter, ReflectionLimits
+from store_contract.conftest import Stores, document, fill
+from store_contract.samples import event, lesson, reflection, session
+
+Store = TenantStore[Any]
+FOREVER = 2**60
+
+
+def _seen(store: Store) -> dict[str, Any]:
+    """Everything that can be read of a tenant, without the numbers that a database shares out."""
+    with store.read() as unit:
+        return {
+            "sessions": unit.sessions.page(SessionFilter(), None, 100),
+            "session ids": list(unit.sessions.ids()),
+            "some sessions": unit.sessions.get_many(["s1", "s2", "s3"]),
+            "activity": unit.activity.page(ActivityFilter(), None, 100),
+            "events": [e.id for e in unit.events.page(EventFilter(), None, 100, descending=False)],
+            "events since": [e.id for e in unit.events.recorded_after(0, EventFilter(), 100)],
+            "chain": [e.id for e in unit.events.chain("s1", 0, 100)],
+            "agents": unit.agents.page(None, 100),
+            "lessons": unit.lessons.by_id(LessonFilter(include_archived=True), "", 100),
+            "reflections": unit.reflections.page(ReflectionFilter(), None, 100),
+            "attempts": unit.reflections.attempts("s1", reflection("r1").task_key),
+            "counters": unit.counters.all(),
+            "summaries": unit.summaries.get_many(["s1"]),
+            "summary requests": unit.summary_queue.due(FOREVER, 100),
+            "queue": [queued.text for queued in unit.queue.due(FOREVER, 100)],
+            "due": unit.queue.next_due_us(),
+            "known vectors": list(unit.queue.known_vectors(["what d1 says"])),
+            "feed": len(unit.feed.changes_after(START, 100)),
+            "totals": (
+                unit.events.total(), unit.sessions.total(), unit.agents.total(),
+                unit.lessons.total(), unit.queue.depth(), unit.queue.failed(),
+            ),
+            "documents": [d.source_id for d in store.source.documents_after(0, 100)],
+            "vectors": len(store.source.vectors_after(0, 100).doc_ids),
+        }  # fmt: skip
+
+
+EMPTY: dict[str, Any] = {
+    "some sessions": {}, "counters": {}, "summaries": {}, "attempts": 0, "due": None, "feed": 0,
+    "totals": (0, 0, 0, 0, 0, 0), "vectors": 0,
+}  # fmt: skip
+
+
+def test_a_new_tenant_sees_nothing_of_another(store: Store) -> None:
+    assert {name: seen for name, seen in _seen(store).items() if seen != EMPTY.get(name, [])} == {}
+
+
+def test_nothing_that_one_tenant_does_changes_what_another_sees(stores: Stores) -> None:
+    acme, rival = stores.open("acme"), stores.open("rival")
+    fill(acme)
+    fill(rival)
+    before = _seen(rival)
+    with acme.write() as unit:
+        queued = unit.queue.due(FOREVER, 100)
+        unit.queue.defer([queued[0].doc_id], until_us=9, error="no")
+        unit.queue.finish(queued[1:], np.ones((len(queued) - 1, 4), np.float32))
+        unit.documents.set_archived(EVENT, "d1", archived=True)
+        unit.documents.remove(EVENT, ["d2"])
+        unit.sessions.save([session("s1", event_count=7), session("s3")])
+        unit.events.append([event("e3", "s1", 3)])
+        unit.lessons.save([lesson("l1", archived_us=1)])
+        unit.reflections.remove(["r1"])
+        unit.counters.add({"searched": 3})
+        unit.summary_queue.request({"s1": 1})
+    assert _seen(rival) == before
+    with acme.write() as unit:
+        unit.embed_everything_again()
+    assert _seen(rival) == before
+
+
+def test_two_tenants_may_use_the_same_ids(stores: Stores) -> None:
+    acme, rival = stores.open("acme"), stores.open("rival")
+    fill(acme)
+    fill(rival)
+    assert _seen(acme) == _seen(rival)
+
+
+def test_a_document_is_told_what_was_said_before_it_in_its_own_tenants_session_only(
+    stores: Stores,
+) -> None:
+    said = {"session_id": "s", "category": "message"}
+    for tenant, before in (("rival", "theirs"), ("acme", "ours")):
+        with stores.open(tenant).write() as unit:
+            unit.documents.add([document(before, position=1, **said)])
+    with stores.open("acme").write() as unit:
+        (later,) = unit.documents.add([document("later", position=2, **said)])
+    assert later.context == "what ours says"
+
+
+def test_the_oldest_reflections_leave_by_the_number_of_ones_own(stores: Stores) -> None:
+    acme, rival = stores.open("acme"), stores.open("rival")
+    for store in (acme, rival):
+        with store.write() as unit:
+            for n in range(3):
+                unit.reflections.add(reflection(f"r{n}", created_us=n), None)
+    with acme.read() as unit:
+        surplus = unit.reflections.beyond(reflection("r2"), ReflectionLimits(per_session=2))
+    assert surplus == ["r0"]

@@ -1,0 +1,111 @@
+"""What the capabilities keep: events in chains, sessions, agents, lessons, reflections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.events.model import EventFilter, SessionFilter
+from mneme_server.learn.lesson_model import LessonFilter
+from store_contract.samples import agent, event, lesson, session
+
+Store = TenantStore[Any]
+
+
+def test_events_are_numbered_in_the_order_of_recording(store: Store) -> None:
+    with store.write() as unit:
+        unit.sessions.save([session("s"), session("t")])
+        unit.events.append([event("a", "s", 1, timestamp_us=9), event("b", "t", 1, timestamp_us=1)])
+    with store.write() as unit:
+        unit.events.append([event("c", "s", 2, timestamp_us=5)])
+    with store.read() as unit:
+        recorded = unit.events.recorded_after(0, EventFilter(), 10)
+        by_time = unit.events.page(EventFilter(), None, 10, descending=False)
+        assert unit.events.last_cursor() == recorded[-1].cursor
+        assert unit.events.recorded_after(recorded[0].cursor, EventFilter(), 1) == recorded[1:2]
+    assert [found.id for found in recorded] == ["a", "b", "c"]
+    assert [found.cursor for found in recorded] == sorted({found.cursor for found in recorded})
+    assert [found.id for found in by_time] == ["b", "c", "a"]
+
+
+def test_a_sessions_events_form_a_chain_by_sequence(store: Store) -> None:
+    with store.write() as unit:
+        unit.sessions.save([session("s")])
+        unit.events.append([event(f"e{n}", "s", n) for n in (1, 2, 3)])
+    with store.read() as unit:
+        assert [found.id for found in unit.events.chain("s", 1, 1)] == ["e2"]
+        (found,) = unit.events.by_ids(["e1", "unknown"]).values()
+    assert replace(found, cursor=0) == event("e1", "s", 1)
+
+
+@pytest.mark.parametrize(
+    "second", [event("e1", "s", 2), event("e2", "s", 1), event("e2", "nowhere", 1)]
+)
+def test_a_second_event_of_an_id_or_a_place_or_of_no_session_is_refused(
+    store: Store, second: Any
+) -> None:
+    with store.write() as unit:
+        unit.sessions.save([session("s")])
+        unit.events.append([event("e1", "s", 1)])
+    with pytest.raises(Exception, match=r"(?i)unique|duplicate|foreign"), store.write() as unit:
+        unit.events.append([second])
+    with store.read() as unit:
+        assert unit.events.total() == 1
+
+
+def test_a_session_that_is_saved_again_replaces_itself(store: Store) -> None:
+    with store.write() as unit:
+        unit.sessions.save([session("s", tags=("x",)), session("t")])
+        unit.sessions.save([session("s", tags=("x",), event_count=4)])
+    with store.read() as unit:
+        assert unit.sessions.get("s").event_count == 4
+        assert [s.id for s in unit.sessions.page(SessionFilter(tags=("x",)), None, 10)] == ["s"]
+        assert unit.sessions.count(SessionFilter(tags=("x",))) == 1
+
+
+def test_an_agents_activity_adds_up(store: Store) -> None:
+    with store.write() as unit:
+        unit.agents.add_activity({"a": agent("a", name="Ann", first_seen_us=5, last_seen_us=6)})
+        unit.agents.add_activity({"a": agent("a", first_seen_us=2, last_seen_us=9)})
+    with store.read() as unit:
+        (found,) = unit.agents.page(None, 10)
+    assert (found.name, found.event_count) == ("Ann", 2)
+    assert (found.first_seen_us, found.last_seen_us) == (2, 9)
+
+
+def test_a_lesson_has_an_etag_of_what_it_says(store: Store) -> None:
+    with store.write() as unit:
+        unit.lessons.save([lesson("l", updated_us=1)])
+    with store.read() as unit:
+        before = unit.lessons.get_many(["l"])["l"]
+    with store.write() as unit:
+        unit.lessons.count_access(["l"], 7)
+    with store.read() as unit:
+        counted = unit.lessons.get_many(["l"])["l"]
+    with store.write() as unit:
+        unit.lessons.save([replace(counted, content="other", updated_us=2)])
+    with store.read() as unit:
+        after = unit.lessons.get_many(["l"])["l"]
+    assert before.etag == counted.etag != after.etag
+    assert (counted.access_count, counted.last_accessed_us) == (1, 7)
+
+
+def test_lessons_are_found_by_what_they_are_filtered_by(store: Store) -> None:
+    with store.write() as unit:
+        unit.lessons.save(
+            [
+                lesson("a", project="p", tags=("x",), updated_us=1),
+                lesson("b", project="p", updated_us=2),
+                lesson("c", archived_us=3, updated_us=3),
+            ]
+        )
+    with store.read() as unit:
+        for filter_, expected in (
+            (LessonFilter(), ["b", "a"]),
+            (LessonFilter(include_archived=True), ["c", "b", "a"]),
+            (LessonFilter(project="p", tags=("x",)), ["a"]),
+        ):
+            assert [found.id for found in unit.lessons.page(filter_, None, 10)] == expected
+            assert unit.lessons.count(filter_) == len(expected)

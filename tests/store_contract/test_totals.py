@@ -1,0 +1,143 @@
+"""Totals are kept, not counted; they are what counting would give, whatever was written."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.events.activity import ActivityFilter
+from mneme_server.events.model import EventFilter, SessionFilter
+from mneme_server.learn.lesson_model import LessonFilter
+from mneme_server.learn.reflection_model import ReflectionFilter
+from store_contract.conftest import SqliteStores, fill
+from store_contract.samples import agent, event, lesson, reflection, session
+
+Store = TenantStore[Any]
+Write = Callable[[Any], object]
+
+_names = st.sampled_from([f"n{n}" for n in range(6)])
+_some = st.lists(_names, min_size=1, max_size=4)
+
+
+def _lessons(names: list[str], archived: list[bool]) -> Write:
+    return lambda unit: unit.lessons.save(
+        [
+            lesson(name, archived_us=1 if old else None)
+            for name, old in zip(names, archived, strict=True)
+        ]
+    )
+
+
+def _reflection(name: str) -> Write:
+    def write(unit: Any) -> None:
+        if name not in unit.reflections.get_many([name]):
+            unit.reflections.add(reflection(name), None)
+
+    return write
+
+
+def _events(name: str, count: int) -> Write:
+    def write(unit: Any) -> None:
+        unit.sessions.save([session(name)])
+        chain = unit.events.chain(name, 0, 1_000)
+        places = range(len(chain) + 1, len(chain) + count + 1)
+        unit.events.append([event(f"{name}-{n}", name, n) for n in places])
+
+    return write
+
+
+_writes: st.SearchStrategy[Write] = st.one_of(
+    st.builds(
+        lambda names: lambda unit: unit.sessions.save([session(name) for name in names]), _some
+    ),
+    st.builds(_events, _names, st.integers(1, 40)),
+    st.builds(
+        lambda names: lambda unit: unit.agents.add_activity({n: agent(n) for n in names}), _some
+    ),
+    _some.flatmap(
+        lambda names: st.builds(
+            _lessons,
+            st.just(names),
+            st.lists(st.booleans(), min_size=len(names), max_size=len(names)),
+        )
+    ),
+    st.builds(_reflection, _names),
+    st.builds(lambda names: lambda unit: unit.reflections.remove(names), _some),
+)
+_transactions = st.lists(st.tuples(st.lists(_writes, max_size=4), st.booleans()), max_size=8)
+
+
+class _Undone(Exception):
+    pass
+
+
+def _kept(unit: Any) -> dict[str, int]:
+    return {
+        "events": unit.events.total(),
+        "sessions": unit.sessions.total(),
+        "sessions listed": unit.sessions.count(SessionFilter()),
+        "sessions active": unit.activity.count(ActivityFilter()),
+        "agents": unit.agents.total(),
+        "lessons": unit.lessons.total(),
+        "lessons listed": unit.lessons.count(LessonFilter()),
+        "lessons and archived ones": unit.lessons.count(LessonFilter(include_archived=True)),
+        "reflections": unit.reflections.count(ReflectionFilter()),
+    }
+
+
+def _counted(unit: Any) -> dict[str, int]:
+    many = 10_000
+    sessions = len(unit.sessions.page(SessionFilter(), None, many))
+    lessons = len(unit.lessons.page(LessonFilter(), None, many))
+    return {
+        "events": len(unit.events.page(EventFilter(), None, many, descending=False)),
+        "sessions": sessions,
+        "sessions listed": sessions,
+        "sessions active": sessions,
+        "agents": len(unit.agents.page(None, many)),
+        "lessons": lessons,
+        "lessons listed": lessons,
+        "lessons and archived ones": len(
+            unit.lessons.page(LessonFilter(include_archived=True), None, many)
+        ),
+        "reflections": len(unit.reflections.page(ReflectionFilter(), None, many)),
+    }
+
+
+@settings(max_examples=40)
+@given(transactions=_transactions)
+def test_totals_are_what_counting_gives_after_any_sequence_of_writes(
+    transactions: list[tuple[list[Write], bool]],
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(SqliteStores(Path(folder), shared=True)) as stores,
+    ):
+        fill(stores.open("rival"))
+        store = stores.open("acme")
+        for writes, undone in transactions:
+            try:
+                with store.write() as unit:
+                    for write in writes:
+                        write(unit)
+                    if undone:
+                        raise _Undone
+            except _Undone:
+                pass
+            with store.read() as unit:
+                assert _kept(unit) == _counted(unit)
+
+
+def test_totals_outlive_the_store(stores: Any) -> None:
+    before = stores.open("acme")
+    fill(before)
+    before.close()
+    with stores.open("acme").read() as unit:
+        assert _kept(unit) == _counted(unit)
+        assert _kept(unit)["events"] == 2
