@@ -26,12 +26,12 @@ from mneme_server.events.outcome import Outcome
 from mneme_server.learn.lesson_model import FoundLesson
 from mneme_server.learn.reflection_model import FoundReflection
 from mneme_server.learn.reflection_model import prompt_of as reflections_prompt
-from mneme_server.recall.search import Answer, Recall, Recalled, RecallQuery
+from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 RELEVANCE_WEIGHT = 0.7
 RECENCY_WEIGHT = 0.3
-_SESSIONS = 25
-"""Summaries that are looked at, at least: recency may lift one that is less relevant."""
+_SESSIONS = 50
+"""Sessions that are looked at, at least: recency may lift one that is less relevant."""
 _EVENTS = 40
 _NAMED = 5_000
 """Sessions that a search for events is restricted to by their ids."""
@@ -97,8 +97,8 @@ class GetContext:
     ) -> FoundContext:
         """Return what bears on the topic; sessions by 0.7 relevance and 0.3 recency.
 
-        Relevance is recall's score of the session's summary or of its best event, whichever is
-        higher. A session that is still active and has no summary is found by its events.
+        Relevance is recall's score of the session, by its summary and its events. One that is
+        still active and has no summary is found by its best event.
 
         When the topic cannot be embedded soon, its words alone decide.
         """
@@ -121,17 +121,23 @@ class GetContext:
     ) -> tuple[dict[str, _Candidate], bool]:
         """Return what recall finds, by session, and whether by words only.
 
-        What does not bear on the topic is left out.
+        What does not bear on the topic, by its summary or an event, is left out.
         """
-        candidates: dict[str, _Candidate] = {}
         sessions = self._recalled(tenant_id, topic, document_filter(filter_), limit)
-        for found in _bearing_on(topic, sessions):
-            candidates[found.document.source_id] = _Candidate(found.score, found.similarity)
+        ranked = {found.document.source_id: found for found in sessions.results}
+        candidates = {
+            key: _Candidate(found.score, found.similarity)
+            for key, found in ranked.items()
+            if bears_on(topic, found)
+        }
         events = self._recalled(tenant_id, topic, self._events_of(tenant_id, filter_), _EVENTS)
-        for found in _bearing_on(topic, events):
-            candidate = candidates.setdefault(found.document.session_id, _Candidate(0.0))
-            candidate.relevance = max(candidate.relevance, found.score)
-            candidate.event_ids.append(found.document.source_id)
+        for event in events.results:
+            if bears_on(topic, event):
+                key = event.document.session_id
+                found = ranked.get(key, event)
+                similarity = found.similarity if key in ranked else None
+                candidate = candidates.setdefault(key, _Candidate(found.score, similarity))
+                candidate.event_ids.append(event.document.source_id)
         return candidates, sessions.words_only or events.words_only
 
     def _recalled(
@@ -174,7 +180,7 @@ class GetContext:
 
 @dataclass(frozen=True, slots=True)
 class SearchSessions:
-    """Searches sessions by their summaries and handovers."""
+    """Searches sessions by their summaries, handovers and events."""
 
     tenants: OpenTenants[ContextUnit]
     recall: Recall
@@ -226,10 +232,6 @@ def _best(
         for score, key in best
         if key in known
     ]
-
-
-def _bearing_on(topic: str, answer: Answer) -> list[Recalled]:
-    return [found for found in answer.results if bears_on(topic, found)]
 
 
 def key_events(

@@ -21,6 +21,8 @@ class MemoryKind:
         failed: the categories of its memories that report a failure.
         lasting: whether its memories are never removed, so that the feed need not say by name what
             their documents' numbers tell at any time.
+        parts: the kinds of memory that its memories sum up, one a session: searched for alone, they
+            are ranked by these, too.
 
     Raises:
         ValueError: the name is none.
@@ -30,6 +32,7 @@ class MemoryKind:
     spoken: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
     lasting: bool = False
+    parts: frozenset[MemoryKind] = frozenset()
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

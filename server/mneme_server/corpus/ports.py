@@ -116,6 +116,10 @@ class CorpusColumns(Protocol):
         """Return the number of a role in `role`; one that no row has when nobody has it."""
         ...
 
+    def session_words(self, sessions: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return how many words each of the numbered sessions holds; 0 for -1, no session."""
+        ...
+
     def authors_named_by(self, words: Collection[str]) -> Sequence[int]:
         """Return the numbers of the authors whose names have one of these words, in lower case."""
         ...

@@ -111,6 +111,7 @@ class DocumentTable:
         self._agents, self._users = Codes(), Codes()
         self._projects, self._categories, self._authors = Codes(), Codes(), NameCodes()
         self._types, self._names, self._roles = Codes(), Codes(), Codes()
+        self._session_words = np.zeros(0, np.int64)
         self._version = 0
         self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
         self._newest = (-1, 0)
@@ -153,7 +154,7 @@ class DocumentTable:
     def nbytes(self) -> int:
         """Bytes of the arrays, and about those of the names that stand in them as numbers."""
         columns = sum(int(getattr(self, name).nbytes) for name in _DTYPES)
-        links = self.previous.nbytes + self.next.nbytes
+        links = self.previous.nbytes + self.next.nbytes + self._session_words.nbytes
         names = (
             self._kinds, self._sessions, self._agents, self._users, self._projects,
             self._categories, self._authors, self._types, self._names, self._roles,
@@ -202,6 +203,7 @@ class DocumentTable:
             return rows
         self.live[rows] = False
         self.live_count -= rows.size
+        self._count_words(rows, -1)
         for row in rows.tolist():
             self._links.remove(row, int(self.session[row]))
             self._tags.put(row, ())
@@ -212,6 +214,10 @@ class DocumentTable:
     def role_number(self, role: str) -> int:
         """Return the number of a role in `role`; one that no row has when nobody has it."""
         return self._roles.get(role, _NOBODY)
+
+    def session_words(self, sessions: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return how many words each of the numbered sessions holds; 0 for -1, no session."""
+        return np.append(self._session_words, 0)[sessions]
 
     def authors_named_by(self, words: Collection[str]) -> list[int]:
         """Return the numbers of the authors whose names have one of these words, in lower case."""
@@ -292,6 +298,7 @@ class DocumentTable:
         start, end = self.size, self.size + len(documents)
         self._reserve(end)
         self._write(slice(start, end), documents)
+        self._count_words(np.arange(start, end), 1)
         self.live[start:end] = True
         for row, document in enumerate(documents, start):
             if document.tags:
@@ -306,7 +313,10 @@ class DocumentTable:
     def _replace(self, row: int, document: Document) -> None:
         place = (self.session[row], self.position[row])
         session = int(self.session[row])
+        this = np.array([row])
+        self._count_words(this, -1)
         self._write(slice(row, row + 1), [document])
+        self._count_words(this, 1)
         self._tags.put(row, document.tags)
         if (self.session[row], self.position[row]) != place:
             self._links.remove(row, session)
@@ -335,6 +345,15 @@ class DocumentTable:
         self.shape[rows] = [d.shape for d in documents]
         self.archived[rows] = [d.archived for d in documents]
         self.fingerprint[rows] = [hash(d.text) for d in documents]
+
+    def _count_words(self, rows: Rows, sign: int) -> None:
+        """Add the words of rows to those of their sessions, or take them off."""
+        missing = self.session_count - len(self._session_words)
+        if missing > 0:
+            more = np.zeros(missing + len(self._session_words) // 2, np.int64)
+            self._session_words = np.concatenate([self._session_words, more])
+        rows = rows[self.session[rows] >= 0]
+        np.add.at(self._session_words, self.session[rows], sign * self.words[rows])
 
     def _reserve(self, rows: int) -> None:
         if rows <= self._capacity:

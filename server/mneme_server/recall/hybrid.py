@@ -36,6 +36,7 @@ _DAY_US = 86_400 * MICROSECONDS
 _DAYS_AROUND_A_DATE = 3
 _NOBODY = -1
 _LAST = -1
+NO_ROWS: Rows = np.empty(0, np.int64)
 
 _Links = NDArray[np.int32]
 _Rows = Rows | _Links
@@ -55,6 +56,29 @@ class Ranked:
     capped: bool
     terms: Floats | None = None
     words_only: bool = False
+    totals: Floats | None = None
+    """The sums (n,), where there are terms."""
+    evidence: float = 0.0
+    """How well the best of them matches at all, 0 to 1, where there are terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What the events of the candidates' sessions come to: `sums` (n,), and their evidence."""
+
+    sums: Floats
+    evidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Candidates before they are ranked: rows (n,) in order, and what is known of them."""
+
+    reading: Reading
+    rows: Rows
+    candidates: Candidates
+    capped: bool
+    words_only: bool
 
 
 def search_hybrid(
@@ -71,30 +95,70 @@ def search_hybrid(
     Words are searched while the query is being embedded.
     """
     reading = read(query)
-    words = _by_words(index, query, selection)
-    lexical = [words, *_on_named_days(index, query, reading, selection)]
+    lexical = by_words(index, query, reading, selection)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
+    found = gather(index, reading, vector, lexical, selection)
+    return rank(index, found, weights)
+
+
+def by_words(
+    index: CorpusIndex, query: str, reading: Reading, selection: Selection
+) -> Sequence[Hits]:
+    """Search the words of the query: everywhere, then around each day that it names."""
+    everywhere = _by_words(index, query, selection)
+    return [everywhere, *_on_named_days(index, query, reading, selection)]
+
+
+def gather(
+    index: CorpusIndex,
+    reading: Reading,
+    vector: Matrix | None,
+    lexical: Sequence[Hits],
+    selection: Selection,
+    *,
+    more: Rows = NO_ROWS,
+) -> Found:
+    """Return the candidates: what the words found, what is near by meaning, the neighbours of all
+    these, and the rows `more`."""
     dense = _by_meaning(index, vector, selection)
-    rows = _with_neighbours(
-        index, np.concatenate([dense.rows, *(hits.rows for hits in lexical)]), selection
+    near = np.concatenate([dense.rows, *(hits.rows for hits in lexical)])
+    rows = _distinct(_with_neighbours(index, near, selection), more)
+    return Found(
+        reading=reading,
+        rows=rows,
+        candidates=_candidates(index, reading, vector, rows, lexical, size=len(selection.mask)),
+        capped=full(dense) or full(lexical[0]),
+        words_only=vector is None,
     )
-    candidates = _candidates(index, reading, vector, rows, lexical, size=len(selection.mask))
-    terms = measure(candidates)
+
+
+def rank(
+    index: CorpusIndex, found: Found, weights: Weights, events: Events | None = None
+) -> Ranked:
+    """Return the candidates, the best first."""
+    rows, candidates, reading = found.rows, found.candidates, found.reading
+    terms = measure(candidates, None if events is None else events.sums)
+    matches = evidence(candidates, reading.words)
+    if events is not None:
+        matches = max(matches, events.evidence)
     totals, order = _order(index, rows, terms, weights)
     highest = weights.highest(
         asks=reading.asks,
         dated=bool(reading.dates),
         named=bool(candidates.author_named.any()),
         failure=reading.failure,
+        summed=events is not None,
     )
     return Ranked(
         rows=rows[order],
-        scores=scores(totals, highest, evidence(candidates, reading.words))[order],
+        scores=scores(totals, highest, matches)[order],
         similarity=candidates.cosine[order],
-        capped=full(dense) or full(words),
+        capped=found.capped,
         terms=terms[:, order],
-        words_only=vector is None,
+        words_only=found.words_only,
+        totals=totals[order],
+        evidence=matches,
     )
 
 
@@ -184,7 +248,10 @@ def _candidates(
         cosine_question=before,
         cosine_next=after,
         alone=(previous < 0) & (following < 0),
+        spoken=said,
         session=columns.session[rows].astype(np.int64),
+        position=columns.position[rows],
+        session_words=columns.session_words(columns.session[rows]).astype(np.float64),
         words=columns.words[rows].astype(np.float64),
         author_named=_author_named(index, reading, rows),
         date_match=date_match(reading.dates, columns.timestamp_us[rows]),
@@ -235,7 +302,9 @@ def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
 
 
 def _author_named(index: CorpusIndex, reading: Reading, rows: Rows) -> NDArray[np.bool_]:
-    named = index.columns.authors_named_by(reading.names)
-    if not named:
+    columns = index.columns
+    authors = columns.authors_named_by(reading.names | reading.speakers)
+    roles = [columns.role_number(role) for role in reading.speakers]
+    if not authors and not roles:
         return np.zeros(len(rows), np.bool_)
-    return np.isin(index.columns.author[rows], named)
+    return np.isin(columns.author[rows], authors) | np.isin(columns.role[rows], roles)

@@ -98,6 +98,8 @@ def _weights(message: pb.RankingWeights) -> Weights:
             weights,
             session_dense=weights.session_dense * message.session,
             session_lexical=weights.session_lexical * message.session,
+            passage=weights.passage * message.session,
+            events=weights.events * message.session,
         )
     if message.HasField("recency"):
         weights = replace(weights, recency=message.recency)

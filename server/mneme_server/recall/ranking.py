@@ -19,7 +19,14 @@ NO_SESSION = -1
 CONTEXT_WEIGHT = 2.0
 """Weight of BM25 over a text with its context, beside BM25 over the text alone."""
 MAX_WORDS = 64
-"""The length term stops growing here: a long tool output is no better than a sentence."""
+"""The length term stops growing here, and from here on a text borrows less from its neighbours: it
+tells by itself what it is about."""
+LONG_WORDS = 128
+"""From here on the length term falls: a long text has some word of any query."""
+SESSION_WORDS = 2_500.0
+"""Up to here a session is about one thing; of a longer one the passage tells."""
+PASSAGE = 6
+"""Places before and after a text that make its passage."""
 UNRELATED_COSINE = 0.2
 """Unrelated texts lie below this cosine under MiniLM; a text lifts another only above it."""
 HALF_LIFE_DAYS = 30.0
@@ -27,6 +34,7 @@ HALF_LIFE_DAYS = 30.0
 WORD_HALF = 3.0
 """BM25 per word of the query that counts as evidence of one half."""
 _DECIMALS = 9
+_POSITION_BITS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +43,29 @@ class Weights:
 
     lexical: float = 1.0
     """BM25 of text and context, divided by the best candidate's."""
-    dense: float = 1.0
+    dense: float = 1.5
     """Cosine of query and text."""
     answer: float = 1.0
-    """Lift by the text said before, when that one and the query both ask a question."""
-    next: float = 0.5
-    """Lift by the text said after: what follows tells what it was about."""
+    """Lift by the text said before, when that one and the query both ask a question; less for a
+    text of more than `MAX_WORDS`."""
+    next: float = 0.65
+    """Lift by the text said after: what follows tells what it was about. Less for a long text."""
     alone: float = 0.75
     """Lift by its own text, for what has nobody to borrow from: tools' events, lessons."""
     session_dense: float = 1.0
-    """Best cosine among the session's candidates."""
+    """Best cosine among the session's candidates; less for a session over `SESSION_WORDS`."""
     session_lexical: float = 0.5
-    """Best lexical term among the session's candidates."""
+    """Best lexical term among the session's candidates; less for a session over `SESSION_WORDS`."""
+    passage: float = 2.0
+    """Mean lexical term of what is said up to `PASSAGE` places before and after, of a long text
+    less; the more, the longer the session is beyond `SESSION_WORDS`."""
+    events: float = 2.0
+    """For the summary of a session where sessions are searched for: the sum of its events."""
     author: float = 0.25
-    """1 when the query names whoever speaks."""
+    """1 when the query names whoever speaks, or speaks of "me" or to "you"."""
     length: float = 0.1
-    """Natural logarithm of the number of words: "Thanks!" answers nothing."""
+    """Natural logarithm of the number of words, falling again beyond `LONG_WORDS`: "Thanks!"
+    answers nothing, and a page anything."""
     date: float = 1.5
     """How well the day fits a date that the query names, 0 to 1; see `dates.date_match`."""
     failure: float = 0.5
@@ -66,7 +81,9 @@ class Weights:
         """Return the weights in the order of `TERMS`, (terms,)."""
         return np.array([getattr(self, name) for name in TERMS], dtype=np.float64)
 
-    def highest(self, *, asks: bool, dated: bool, named: bool, failure: bool) -> float:
+    def highest(
+        self, *, asks: bool, dated: bool, named: bool, failure: bool, summed: bool = False
+    ) -> float:
         """Return the sum that a perfect memory would get for a query.
 
         Args:
@@ -74,13 +91,16 @@ class Weights:
             dated: it names a date.
             named: it names the author of a candidate.
             failure: it speaks of a failure.
+            summed: memories are ranked by their sessions' events, too.
         """
         lift = 1.0 - UNRELATED_COSINE
         borrowed = max(self.answer * asks + self.next, self.alone) * lift
-        own = self.lexical + self.dense + self.session_dense + self.session_lexical
+        session = max(self.session_dense + self.session_lexical, self.passage)
+        own = self.lexical + self.dense + session
         said = self.author * named + self.date * dated + self.failure * failure
         small = self.length * float(np.log(MAX_WORDS)) + self.importance / 2 + self.recency
-        return own + borrowed + said + small
+        highest = own + borrowed + said + small
+        return highest * (1.0 + self.events * summed)
 
 
 TERMS = tuple(field.name for field in fields(Weights))
@@ -101,8 +121,13 @@ class Candidates:
     """Cosine of what is said just after."""
     alone: Bools
     """Whether nothing is said just before or after, or it is not said itself."""
+    spoken: Bools
     session: Ints
     """Number of the session; `NO_SESSION` for none."""
+    position: Ints
+    """Place in the session."""
+    session_words: Floats
+    """Words of all that the session holds; 0 without one."""
     words: Floats
     author_named: Bools
     date_match: Floats
@@ -112,25 +137,31 @@ class Candidates:
     age_days: Floats
 
 
-def measure(candidates: Candidates) -> Floats:
+def measure(candidates: Candidates, events: Floats | None = None) -> Floats:
     """Return the terms before weighting, (terms, n), in the order of `TERMS`.
 
     `repeated` is left 0: it depends on the order of the others; see `put_back`.
+    `events` (n,) are the sums of the candidates' sessions, where these are searched for.
     """
-    cosine = np.where(np.isnan(candidates.cosine), 0.0, candidates.cosine)
     best = candidates.lexical.max(initial=0.0)
     lexical = candidates.lexical / best if best > 0 else np.zeros_like(candidates.lexical)
-    of_session = _best_of_session(np.stack([cosine, lexical]), candidates.session)
+    cosine = _cosine(candidates.cosine, lexical)
+    whole = SESSION_WORDS / np.fmax(candidates.session_words, SESSION_WORDS)
+    of_session = _best_of_session(np.stack([cosine, lexical]), candidates.session) * whole
+    borrows = MAX_WORDS / np.fmax(candidates.words, MAX_WORDS)
     measured = {
         "lexical": lexical,
         "dense": cosine,
-        "answer": _lift(candidates.cosine_question),
-        "next": _lift(candidates.cosine_next),
+        "answer": _lift(candidates.cosine_question) * borrows,
+        "next": _lift(candidates.cosine_next) * borrows,
         "alone": _lift(cosine) * candidates.alone,
         "session_dense": of_session[0],
         "session_lexical": of_session[1],
+        "passage": _around(lexical * borrows, candidates) * (1.0 - whole),
+        "events": np.zeros_like(lexical) if events is None else events,
         "author": candidates.author_named,
-        "length": np.log(np.clip(candidates.words, 1, MAX_WORDS)),
+        "length": np.log(np.clip(candidates.words, 1, MAX_WORDS))
+        - np.log(np.fmax(candidates.words, LONG_WORDS) / LONG_WORDS),
         "date": candidates.date_match,
         "failure": candidates.failed,
         "importance": candidates.importance,
@@ -203,6 +234,33 @@ def scores(totals: Floats, highest: float, evidence_: float) -> Floats:
     if highest <= 0:
         return np.zeros_like(totals)
     return np.sqrt(np.clip(totals / highest, 0.0, 1.0) * evidence_)
+
+
+def _cosine(known: Floats, lexical: Floats) -> Floats:
+    """Return the cosines, with an estimate for what is not embedded yet.
+
+    Whose words fit as well as the best candidate's is taken to fit as well as the best candidate by
+    meaning: 0 would put what was just written behind all that is vaguely like the query.
+    """
+    estimated = lexical * np.fmax.reduce(known, initial=0.0)
+    return np.where(np.isnan(known), estimated, known)
+
+
+def _around(lexical: Floats, candidates: Candidates) -> Floats:
+    """Return the mean lexical term of the places around what is spoken; 0 for everything else.
+
+    What is no candidate counts 0, and so does what is not spoken.
+    """
+    around = np.zeros_like(lexical)
+    spoken = np.flatnonzero(candidates.spoken & (candidates.session != NO_SESSION))
+    place = (candidates.session[spoken] << _POSITION_BITS) + candidates.position[spoken]
+    order = np.argsort(place)
+    place, spoken = place[order], spoken[order]
+    until = np.concatenate([[0.0], np.cumsum(lexical[spoken])])
+    first = np.searchsorted(place, place - PASSAGE, side="left")
+    last = np.searchsorted(place, place + PASSAGE, side="right")
+    around[spoken] = (until[last] - until[first] - lexical[spoken]) / (2 * PASSAGE)
+    return around
 
 
 def _lift(cosine: Floats) -> Floats:

@@ -14,6 +14,11 @@ _QUESTION = re.compile(
     r"|can|could|will|would|should)\b",
     re.IGNORECASE,
 )
+_TO_YOU = re.compile(r"\b(?:you|your|yours)\b", re.IGNORECASE)
+_PLEASE = re.compile(r"\W*(?:please\W+)?(?:can|could|would|will) you\b", re.IGNORECASE)
+_OF_ME = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
+_USER = frozenset({"user", "human"})
+_ASSISTANT = frozenset({"assistant"})
 _MARKS = ("?", "？", "؟")
 # Words of any program's failures, not of one domain's.
 _FAILURE = re.compile(
@@ -30,6 +35,8 @@ class Reading:
 
     `asks` tells a question from a description; `failure` whether it speaks of something that went
     wrong. `names` are the words that may name somebody; `words` counts the distinct words.
+    `speakers` are the roles whose words are asked for: the user's by "I" and "my", the assistant's
+    by a question to "you".
     """
 
     asks: bool
@@ -37,15 +44,24 @@ class Reading:
     dates: Sequence[NamedDate]
     names: frozenset[str]
     words: int
+    speakers: frozenset[str] = frozenset()
 
 
 def read(query: str) -> Reading:
     """Return what an English query says; other languages give their question mark and names."""
     words = words_of(query)
+    asks = any(mark in query for mark in _MARKS) or _QUESTION.match(query) is not None
     return Reading(
-        asks=any(mark in query for mark in _MARKS) or _QUESTION.match(query) is not None,
+        asks=asks,
         failure=_FAILURE.search(query) is not None,
         dates=named_dates(query),
         names=naming(words),
         words=len(words),
+        speakers=_speakers(query, asks=asks),
     )
+
+
+def _speakers(query: str, *, asks: bool) -> frozenset[str]:
+    if asks and _TO_YOU.search(_PLEASE.sub("", query, count=1)):
+        return _ASSISTANT
+    return _USER if _OF_ME.search(query) else frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
 from mneme_server.recall.ranking import Floats, Ints, ranked
+from mneme_server.recall.sessions import parts_of, search_sessions
 from mneme_server.runtime.foreground import Foreground, Size
 
 __all__ = ["Answer", "Mode", "Recall", "RecallOutcome", "RecallQuery", "Recalled", "Term"]
@@ -53,6 +54,8 @@ class Recall:
         Raises:
             EmbeddingError: the embedding backend failed, and the query needs its vector.
         """
+        if parts_of(query.filter.kinds):  # Two sessions that ended alike are two sessions.
+            query = replace(query, every_copy=True)
         size = Size.SMALL if len(query.text) <= LONG_QUERY else Size.LARGE
         with self.tenants.open(tenant_id) as memory:
             embedding = self._begin_embedding(query, size)  # Before it stands in line.
@@ -119,6 +122,10 @@ def _rank(
         hits = index.search_dense(vectors[0], CANDIDATES_PER_SIDE, selection)
         cosine = hits.scores.astype(np.float64)
         return _alone(index, hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
+    if parts := parts_of(query.filter.kinds):
+        return search_sessions(
+            index, query.text, embedding, selection, parts=parts, weights=query.weights
+        )
     return search_hybrid(index, query.text, embedding, selection, query.weights)
 
 

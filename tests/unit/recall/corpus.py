@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mneme_server.context.kinds import SESSION
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Memory
 from mneme_server.corpus.ports import Matrix
 from mneme_server.events.kinds import EVENT
@@ -76,7 +77,11 @@ class Corpus:
     def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
         return {d.doc_id: Memory(d, {}) for d in self._source.documents_of(doc_ids)}
 
-    def _add(self, text: str, session: str, **more: Any) -> int:
+    def sum_up(self, session: str, text: str) -> int:
+        """Add the summary of a session; return its id."""
+        return self._add(text, session, kind=SESSION, position=0)
+
+    def _add(self, text: str, session: str, *, embedded: bool = True, **more: Any) -> int:
         doc_id = len(self._source.documents) + 1
         before = [d for d in self._source.documents.values() if session and d.session_id == session]
         values: dict[str, Any] = {
@@ -93,5 +98,6 @@ class Corpus:
             document.context = "\n".join(spoken[-CONTEXT_DOCUMENTS:])
         self._source.put([document])
         self.index.add_documents([document])
-        self.index.add_vectors(self._source.embed([doc_id], self._embedder.embed([text])))
+        if embedded:
+            self.index.add_vectors(self._source.embed([doc_id], self._embedder.embed([text])))
         return doc_id

@@ -187,3 +187,43 @@ def test_switching_the_neighbours_off_leaves_nothing_borrowed(corpus: Corpus) ->
     weights = replace(Weights(), answer=0.0, next=0.0, alone=0.0)
     for result in corpus.recall("is the shed green?", weights=weights, explain=True).results:
         assert not {"answer", "next", "alone"} & set(terms_of(result))
+
+
+def test_i_asks_for_what_the_user_said_and_you_for_what_the_assistant_did(corpus: Corpus) -> None:
+    mine, yours = (
+        corpus.say("s", "paint the shed green", role=role)[0] for role in ("user", "assistant")
+    )
+    assert "author" in terms(corpus, "what did I say about the shed", mine)
+    assert "author" not in terms(corpus, "what did I say about the shed", yours)
+    assert "author" in terms(corpus, "what did you tell me about my shed?", yours)
+    assert "author" not in terms(corpus, "what did you tell me about my shed?", mine)
+    for doc_id in (mine, yours):
+        assert "author" not in terms(corpus, "can you find the shed", doc_id)
+
+
+def test_a_label_says_who_speaks_where_there_is_no_role(corpus: Corpus) -> None:
+    mine, yours = corpus.say("s", "User: paint the shed", "Assistant: paint the shed")
+    assert "author" in terms(corpus, "what did I paint", mine)
+    assert "author" in terms(corpus, "what did you paint", yours)
+
+
+def test_in_a_long_session_the_passage_tells_what_a_text_is_about(corpus: Corpus) -> None:
+    about = [f"the shed needs paint, number {i}" for i in range(3)]
+    talk = ["something else altogether " * 50] * 30
+    corpus.say("s", *talk)
+    corpus.say("s", about[0], about[1])
+    (inside,) = corpus.say("s", "I will think of it.")
+    corpus.say("s", about[2], *talk)
+    assert terms(corpus, "paint for the shed", inside)["passage"] > 0
+
+
+def test_of_many_that_wait_for_their_embedding_the_one_with_the_rare_word_comes_first(
+    corpus: Corpus,
+) -> None:
+    for n in range(40):
+        corpus.say(f"old{n}", "the report on the orders was sent to the customer")
+    for n in range(400):
+        corpus.say(f"s{n // 10}", f"the report on order {n} is ready", embedded=False)
+    (rare,) = corpus.say("s7", "the report names a zeppelin", embedded=False)
+    assert corpus.ids("was the report on the zeppelin sent?")[0] == rare
+    assert corpus.recall("the report on the zeppelin").results[0].similarity is None

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.recall.ranking import (
     HALF_LIFE_DAYS,
+    LONG_WORDS,
     MAX_WORDS,
     NO_SESSION,
+    PASSAGE,
+    SESSION_WORDS,
     TERMS,
     UNRELATED_COSINE,
     Candidates,
@@ -28,7 +31,10 @@ from mneme_server.recall.ranking import (
 )
 
 NAN = float("nan")
-_DTYPES = {"session": np.int64, "alone": np.bool_, "author_named": np.bool_, "failed": np.bool_}
+_DTYPES = {
+    **dict.fromkeys(("session", "position"), np.int64),
+    **dict.fromkeys(("alone", "spoken", "author_named", "failed"), np.bool_),
+}
 
 
 def candidates(count: int, **columns: Any) -> Candidates:
@@ -39,7 +45,10 @@ def candidates(count: int, **columns: Any) -> Candidates:
         "cosine_question": NAN,
         "cosine_next": NAN,
         "alone": False,
+        "spoken": False,
         "session": NO_SESSION,
+        "position": 0,
+        "session_words": 0.0,
         "words": 1.0,
         "author_named": False,
         "date_match": 0.0,
@@ -104,9 +113,55 @@ def test_whoever_is_named_by_the_query_gains() -> None:
     assert term("author", 2, author_named=[True, False]).tolist() == [1.0, 0.0]
 
 
-def test_length_grows_with_the_logarithm_and_stops() -> None:
-    lengths = term("length", 4, words=[0.0, 1.0, MAX_WORDS, 10 * MAX_WORDS])
-    assert lengths == pytest.approx([0.0, 0.0, np.log(MAX_WORDS), np.log(MAX_WORDS)])
+def test_length_grows_with_the_logarithm_stops_and_falls_for_long_texts() -> None:
+    words = [0.0, 1.0, MAX_WORDS, LONG_WORDS, 2 * LONG_WORDS]
+    most = np.log(MAX_WORDS)
+    assert term("length", 5, words=words) == pytest.approx(
+        [0.0, 0.0, most, most, most - np.log(2.0)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("answer", "cosine_question"), ("next", "cosine_next")]
+)
+def test_a_long_text_borrows_less_than_a_short_one(name: str, column: str) -> None:
+    short, four_times = term(name, 2, words=[MAX_WORDS, 4 * MAX_WORDS], **{column: 0.8})
+    assert short == pytest.approx(4 * four_times) == pytest.approx(0.8 - UNRELATED_COSINE)
+
+
+def test_the_longer_a_session_the_less_it_tells_and_the_more_the_passage() -> None:
+    columns = {"session": 1, "cosine": 0.5, "lexical": 2.0, "spoken": True, "position": [1, 2, 3]}
+    words = {"session_words": [SESSION_WORDS, 4 * SESSION_WORDS, 1e9]}
+    for name in ("session_dense", "session_lexical"):
+        assert term(name, 3, **columns, **words) == pytest.approx(
+            [term(name, 3, **columns)[0] * share for share in (1.0, 0.25, 0.0)], abs=1e-4
+        )
+    mean = 2 / (2 * PASSAGE)
+    assert term("passage", 3, **columns, **words) == pytest.approx(
+        [0.0, 0.75 * mean, mean], abs=1e-4
+    )
+
+
+def test_a_passage_is_what_is_said_around_in_the_same_session() -> None:
+    passage = term(
+        "passage", 6,
+        lexical=[4.0, 2.0, 1.0, 4.0, 4.0, 4.0],
+        position=[10, 11, 10 + PASSAGE, 11 + PASSAGE, 10, 12],
+        session=[1, 1, 1, 1, 2, 1],
+        spoken=[True, True, True, True, True, False],
+        session_words=1e9,
+    )  # fmt: skip
+    around = [0.5 + 0.25, 1.0 + 0.25 + 1.0, 1.0 + 0.5 + 1.0, 0.5 + 0.25, 0.0, 0.0]
+    assert passage == pytest.approx([total / (2 * PASSAGE) for total in around], abs=1e-4)
+
+
+def test_what_is_not_embedded_yet_is_taken_to_mean_what_its_words_say() -> None:
+    dense = term("dense", 4, lexical=[8.0, 4.0, 8.0, 0.0], cosine=[0.6, 0.3, NAN, NAN])
+    assert dense == pytest.approx([0.6, 0.3, 0.6, 0.0])
+
+
+def test_without_any_cosine_nothing_is_estimated() -> None:
+    assert term("dense", 2, lexical=[8.0, 4.0], cosine=NAN).tolist() == [0.0, 0.0]
 
 
 def test_date_failure_and_importance_are_taken_as_they_are() -> None:

@@ -1692,8 +1692,8 @@ class ScoreTerm(Answer[recall_service_pb2.ScoreTerm], of=recall_service_pb2.Scor
 
     name: str
     """Its name: "lexical", "dense", "answer", "next", "alone", "session_dense",
-    "session_lexical", "author", "length", "date", "failure", "importance",
-    "recency", "repeated" or "newer".
+    "session_lexical", "passage", "events", "author", "length", "date",
+    "failure", "importance", "recency", "repeated" or "newer".
     """
 
     value: float

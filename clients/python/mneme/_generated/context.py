@@ -240,8 +240,8 @@ class ContextMethods(SyncCaller):
         min_score: float | None = None,
         timeout: float | None = None,
     ) -> SearchSessionsResponse:
-        """Searches sessions by the meaning and words of their summaries and
-        handovers.
+        """Searches sessions by the meaning and words of their summaries and handovers
+        and of the best of their events, as Recall does with the scope SESSION.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -543,8 +543,8 @@ class AsyncContextMethods(AsyncCaller):
         min_score: float | None = None,
         timeout: float | None = None,
     ) -> SearchSessionsResponse:
-        """Searches sessions by the meaning and words of their summaries and
-        handovers.
+        """Searches sessions by the meaning and words of their summaries and handovers
+        and of the best of their events, as Recall does with the scope SESSION.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

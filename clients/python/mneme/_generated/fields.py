@@ -290,8 +290,9 @@ class RankingWeightsFields(TypedDict, total=False):
     0 to 2. Default: 1.
     """
     session: float
-    """Scales what it borrows from the best memories of its session (terms
-    "session_dense" and "session_lexical").
+    """Scales what it borrows from its session (terms "session_dense" and
+    "session_lexical", in a long session "passage"), and what a session borrows
+    from its events ("events").
     0 to 2. Default: 1.
     """
     recency: float

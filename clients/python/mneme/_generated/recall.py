@@ -79,7 +79,8 @@ class RecallMethods(SyncCaller):
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
-                everywhere. A kind the server does not know is refused. Kinds: "event",
+                everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
+                are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session". Up to 16 entries, each of the
                 form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
@@ -194,7 +195,8 @@ class AsyncRecallMethods(AsyncCaller):
             query: The question, or what the agent is about to do, in words. Required; up to
                 8,192 characters.
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
-                everywhere. A kind the server does not know is refused. Kinds: "event",
+                everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
+                are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session". Up to 16 entries, each of the
                 form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.

@@ -40,7 +40,7 @@ def search(
         float | None, typer.Option(min=0, max=1, help="Leave out results that score less.")
     ] = None,
 ) -> None:
-    """Search sessions by their summaries and handovers, best first."""
+    """Search sessions by their summaries, handovers and events, best first."""
     with cli.connect() as client:
         answer = client.search_sessions(
             query,

@@ -121,8 +121,8 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SearchSessions(self, request, context):
-        """Searches sessions by the meaning and words of their summaries and
-        handovers.
+        """Searches sessions by the meaning and words of their summaries and handovers
+        and of the best of their events, as Recall does with the scope SESSION.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -76,8 +76,8 @@ class ContextServiceStub:
     Errors: INVALID_ARGUMENT.
     """
     SearchSessions: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]
-    """Searches sessions by the meaning and words of their summaries and
-    handovers.
+    """Searches sessions by the meaning and words of their summaries and handovers
+    and of the best of their events, as Recall does with the scope SESSION.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -137,8 +137,8 @@ class ContextServiceAsyncStub(ContextServiceStub):
     Errors: INVALID_ARGUMENT.
     """
     SearchSessions: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchSessionsRequest, _context_service_pb2.SearchSessionsResponse]  # type: ignore[assignment]
-    """Searches sessions by the meaning and words of their summaries and
-    handovers.
+    """Searches sessions by the meaning and words of their summaries and handovers
+    and of the best of their events, as Recall does with the scope SESSION.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -219,8 +219,8 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_service_pb2.SearchSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.SearchSessionsResponse, _abc.Awaitable[_context_service_pb2.SearchSessionsResponse]]:
-        """Searches sessions by the meaning and words of their summaries and
-        handovers.
+        """Searches sessions by the meaning and words of their summaries and handovers
+        and of the best of their events, as Recall does with the scope SESSION.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -564,8 +564,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Searches sessions by the meaning and words of their summaries and
-   * handovers.
+   * Searches sessions by the meaning and words of their summaries and handovers
+   * and of the best of their events, as Recall does with the scope SESSION.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.

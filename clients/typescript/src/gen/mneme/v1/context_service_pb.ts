@@ -1457,8 +1457,8 @@ export const ContextService: GenService<{
     output: typeof WakeUpResponseSchema;
   },
   /**
-   * Searches sessions by the meaning and words of their summaries and
-   * handovers.
+   * Searches sessions by the meaning and words of their summaries and handovers
+   * and of the best of their events, as Recall does with the scope SESSION.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.

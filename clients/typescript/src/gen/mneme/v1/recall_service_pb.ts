@@ -37,8 +37,9 @@ export type RankingWeights = Message<"mneme.v1.RankingWeights"> & {
   neighbors?: number;
 
   /**
-   * Scales what it borrows from the best memories of its session (terms
-   * "session_dense" and "session_lexical").
+   * Scales what it borrows from its session (terms "session_dense" and
+   * "session_lexical", in a long session "passage"), and what a session borrows
+   * from its events ("events").
    * 0 to 2. Default: 1.
    *
    * @generated from field: optional double session = 2;
@@ -96,7 +97,8 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
 
   /**
    * Where to look, by kinds of memory, in upper or lower case; empty means
-   * everywhere. A kind the server does not know is refused.
+   * everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
+   * are ranked by their summaries and by their best events.
    * Kinds: "event", "lesson", "reflection", "knowledge", "session".
    * Up to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
    *
@@ -267,8 +269,8 @@ export const RecallRequestSchema: GenMessage<RecallRequest> = /*@__PURE__*/
 export type ScoreTerm = Message<"mneme.v1.ScoreTerm"> & {
   /**
    * Its name: "lexical", "dense", "answer", "next", "alone", "session_dense",
-   * "session_lexical", "author", "length", "date", "failure", "importance",
-   * "recency", "repeated" or "newer".
+   * "session_lexical", "passage", "events", "author", "length", "date",
+   * "failure", "importance", "recency", "repeated" or "newer".
    *
    * @generated from field: string name = 1;
    */
