@@ -102,7 +102,8 @@ class Rpc:
     """One RPC with everything that its methods are made from.
 
     `scope` is the name of the scope that it needs, in lower case; `level` its idempotency level;
-    `made_ids` the paths of ids that the client makes where the caller gives none.
+    `resumed_by` the fields of answer and request by which a stream goes on; `made_ids` the paths of
+    ids that the client makes where the caller gives none.
     """
 
     descriptor: MethodDescriptor
@@ -114,6 +115,7 @@ class Rpc:
     errors: tuple[CallError, ...]
     level: int
     long_lived: bool
+    resumed_by: tuple[str, str] | None
     made_ids: tuple[str, ...]
     paging: Paging | None
     update: Update | None
@@ -262,10 +264,23 @@ class _Reader:
             errors=self._errors(method),
             level=self._level(method, qualified),
             long_lived=bool(self._option(method, "long_lived")),
+            resumed_by=self._resumed_by(method, qualified),
             made_ids=made_ids,
             paging=self._paging(method, name),
             update=self._update(method, fields),
         )
+
+    def _resumed_by(self, method: MethodDescriptor, qualified: str) -> tuple[str, str] | None:
+        resumption = self._option(method, "resumed_by")
+        if resumption is None:
+            return None
+        place, after = resumption.place, resumption.after
+        if (
+            place not in method.output_type.fields_by_name
+            or after not in method.input_type.fields_by_name
+        ):
+            raise GenerationError(f"{qualified}: resumed_by names fields that are not there")
+        return place, after
 
     def _scope(self, method: MethodDescriptor, qualified: str) -> str:
         scope = self._option(method, "required_scope")

@@ -112,6 +112,8 @@ def _description(rpc: Rpc) -> Iterator[str]:
     yield f"{INDENT}repeatable={rpc.repeatable},"
     if rpc.long_lived:
         yield f"{INDENT}long_lived=True,"
+    if rpc.resumed_by:
+        yield f'{INDENT}resumed_by=("{rpc.resumed_by[0]}", "{rpc.resumed_by[1]}"),'
     if rpc.made_ids:
         paths = ", ".join(f'"{path}"' for path in rpc.made_ids)
         yield f"{INDENT}made_ids=({paths},),"

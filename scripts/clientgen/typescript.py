@@ -70,6 +70,9 @@ def _properties(service: str, rpc: Rpc) -> Iterator[str]:
     yield f"repeatable: {'true' if rpc.repeatable else 'false'}"
     if rpc.long_lived:
         yield "longLived: true"
+    if rpc.resumed_by:
+        place, after = map(camel_case, rpc.resumed_by)
+        yield f'resumedBy: {{ place: "{place}", after: "{after}" }}'
     required = [camel_case(field.name) for field in rpc.fields if field.required]
     if rpc.update:
         required = [name for name in required if name != "updateMask"]

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type {
   DescMethod,
   DescMethodClientStreaming,
@@ -10,6 +11,7 @@ import { Attempts, cancelled } from "./attempts.js";
 import type { Connection } from "./connection.js";
 import { errorOf, MnemeError } from "./errors.js";
 import { fillIds, messageOf } from "./fields.js";
+import { DEFAULT_PATIENCE_MS, Resumption } from "./resuming.js";
 import { Stream } from "./stream.js";
 
 /** What a call may be given beside its request. */
@@ -31,6 +33,8 @@ export interface Call {
   readonly repeatable: boolean;
   /** Whether its stream stays open until someone ends it. */
   readonly longLived?: boolean;
+  /** The fields of response and request by which a stream that broke off goes on. */
+  readonly resumedBy?: { readonly place: string; readonly after: string };
   /** The fields without which it is refused. */
   readonly required: readonly string[];
   /** Paths of the ids that the client makes when they are left empty. */
@@ -146,8 +150,47 @@ export class Caller {
     });
   }
 
-  /** The messages of a stream with a connection of its own, which is closed when it ends. */
+  /**
+   * The messages of a stream that stays open. One that can be resumed goes on where it was when it
+   * breaks off, for as long as the client waits for a call.
+   */
   async *#messagesApart(
+    call: Call,
+    request: Message | Source,
+    options: CallOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<Message, void, undefined> {
+    if (call.resumedBy === undefined || request instanceof Source || this.#retries === 0) {
+      yield* this.#messagesOfOneCall(call, request, options, signal);
+      return;
+    }
+    this.#attempts(call, options, null); // Looks at what was given.
+    const patienceMs = this.#timeoutMs ?? DEFAULT_PATIENCE_MS;
+    const resumption = new Resumption(call.resumedBy, request, options.timeoutMs, patienceMs);
+    for (;;) {
+      try {
+        const timeoutMs = resumption.timeLeft();
+        const messages = this.#messagesOfOneCall(call, request, { ...options, timeoutMs }, signal);
+        for await (const message of messages) {
+          if (resumption.isNews(message)) {
+            yield message;
+          }
+        }
+        return;
+      } catch (failure) {
+        const pause = failure instanceof MnemeError ? resumption.pauseAfter(failure) : undefined;
+        if (pause === undefined || this.#closed || signal.aborted) {
+          throw failure;
+        }
+        await sleep(pause, undefined, { signal }).catch(() => {
+          throw cancelled(signal);
+        });
+      }
+    }
+  }
+
+  /** The messages of a call with a connection of its own, which is closed when it ends. */
+  async *#messagesOfOneCall(
     call: Call,
     request: Message | Source,
     options: CallOptions,

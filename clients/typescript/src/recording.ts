@@ -3,13 +3,11 @@ import type { Call, Caller, CallOptions, Items } from "./caller.js";
 import { MnemeError } from "./errors.js";
 import { fillIds, messageOf } from "./fields.js";
 import type { StreamEventsRequest, StreamEventsResponse } from "./gen/mneme/v1/event_service_pb.js";
+import { DEFAULT_PATIENCE_MS, FIRST_PAUSE_MS, isPassing, LONGEST_PAUSE_MS } from "./resuming.js";
 
 // What may be sent without being acknowledged: it is kept, to be sent again. The server writes a
 // batch when it holds fewer, so it never waits for more than it is sent.
 const MOST_EVENTS = 2000;
-const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5000;
-const PATIENCE_MS = 30_000;
 
 /** What became of the events that were recorded so far. */
 export interface Recorded {
@@ -46,7 +44,7 @@ export async function recordAll(
 ): Promise<Recorded> {
   const { onAcknowledged, timeoutMs = null, signal } = options;
   const end = timeoutMs === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
-  const patienceMs = patience.retries > 0 ? (patience.timeoutMs ?? PATIENCE_MS) : 0;
+  const patienceMs = patience.retries > 0 ? (patience.timeoutMs ?? DEFAULT_PATIENCE_MS) : 0;
   const upload = new Upload(call, events);
   let progressAt = performance.now();
   let pauseMs = FIRST_PAUSE_MS;
@@ -80,12 +78,9 @@ export async function recordAll(
 }
 
 function pauseAfter(error: MnemeError, pauseMs: number): number | undefined {
-  const passes =
-    error.code === "UNAVAILABLE" ||
-    (error.code === "RESOURCE_EXHAUSTED" && error.retryAfterMs !== undefined);
   // Clients that lost the same server should not come back together.
   const random = 1 + 0.2 * Math.random();
-  return passes ? Math.max(error.retryAfterMs ?? 0, pauseMs) * random : undefined;
+  return isPassing(error) ? Math.max(error.retryAfterMs ?? 0, pauseMs) * random : undefined;
 }
 
 /**

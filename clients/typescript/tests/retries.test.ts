@@ -44,8 +44,25 @@ test("a call that would have two effects is not sent again", async () => {
   await server.restart();
 });
 
-test("an open stream fails when the server dies, and can be resumed at its cursor", async () => {
+test("an open watch goes on where it was when the server is back", async () => {
   const client = await server.tenant({ retries: 30 });
+  const event = { sessionId: "s", eventType: "message" as const };
+  const stream = client.watchEvents();
+  assert.equal((await stream.next()).value?.event, undefined);
+  for (const text of ["one", "two", "three"]) {
+    await client.recordEvents({ events: [{ ...event, text }] });
+    assert.equal((await stream.next()).value?.event?.text, text);
+    const waiting = stream.next();
+    await server.kill();
+    await server.restart();
+    await client.recordEvents({ events: [{ ...event, text: `${text} and a half` }] });
+    assert.equal((await waiting).value?.event?.text, `${text} and a half`);
+  }
+  stream.close();
+});
+
+test("an open watch of a client without retries fails, and can be resumed at its cursor", async () => {
+  const client = await server.tenant({ retries: 0 });
   const event = { sessionId: "s", eventType: "message" as const };
   const stream = client.watchEvents();
   await stream.next();

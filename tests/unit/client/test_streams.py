@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
+from itertools import count as count_from
 from typing import Any
 
 import grpc
@@ -102,11 +104,99 @@ def test_a_stream_that_fails_raises_the_typed_error_after_its_messages(
 ) -> None:
     def watch(request: Any, context: Any) -> Any:
         yield WatchEventsResponse(cursor="1")
-        failure(context, "UNAVAILABLE", "shutting down", reason="INITIALIZATION_FAILED")
+        failure(context, "NOT_FOUND", "there is no tenant acme")
+
+    served.on("WatchEvents", watch)
+    with pytest.raises(errors.NotFoundError, match="no tenant acme"):
+        client.call("watch_events")
+
+
+BREAKS: list[Callable[[Any], None]] = [
+    lambda context: failure(
+        context, "UNAVAILABLE", "shutting down", reason="INITIALIZATION_FAILED", retry_after=0.01
+    ),
+    lambda context: context.abort(grpc.StatusCode.CANCELLED, "cut off"),
+    lambda context: failure(
+        context, "RESOURCE_EXHAUSTED", "full", reason="TOO_MANY_STREAMS", retry_after=0.01
+    ),
+]
+
+
+def breaking(served: ScriptedServer, break_off: Callable[[Any], None]) -> None:
+    """Watching brings two events, breaks off, is refused once, and goes on."""
+    calls = count_from(1)
+
+    def watch(request: Any, context: Any) -> Any:
+        if next(calls) % 2 == 0:
+            break_off(context)
+        first = int(request.after_cursor or 0)
+        yield WatchEventsResponse(cursor=str(first))
+        for number in (first + 1, first + 2):
+            yield WatchEventsResponse(event=Event(id=f"e{number}"), cursor=str(number))
+        break_off(context)
+
+    served.on("WatchEvents", watch)
+
+
+@pytest.mark.parametrize("break_off", BREAKS)
+def test_a_watch_that_breaks_off_goes_on_after_its_last_message(
+    client: EitherClient, served: ScriptedServer, break_off: Callable[[Any], None]
+) -> None:
+    breaking(served, break_off)
+    messages = client.call("watch_events", take=7, agent_id="a")
+    assert ["event" in message for message in messages] == [False] + [True] * 6
+    assert [message.event.id for message in messages[1:]] == [f"e{n}" for n in range(1, 7)]
+    asked = [(seen.request.after_cursor, seen.request.agent_id) for seen in served.seen]
+    assert asked == [(after, "a") for after in ("", "2", "2", "4", "4")]
+
+
+def test_a_watch_is_not_resumed_that_never_began_nor_by_a_client_without_retries(
+    connect: Callable[..., EitherClient], served: ScriptedServer
+) -> None:
+    breaking(served, BREAKS[0])
+    with pytest.raises(errors.UnavailableError):
+        connect(retries=0).call("watch_events")
+    assert len(served.seen) == 1
+    served.on("WatchEvents", lambda request, context: BREAKS[0](context))
+    with pytest.raises(errors.UnavailableError):
+        connect(timeout=1).call("watch_events")
+
+
+def test_a_watch_that_cannot_be_resumed_is_given_up_as_a_call_would_be(
+    connect: Callable[..., EitherClient], served: ScriptedServer
+) -> None:
+    def watch(request: Any, context: Any) -> Any:
+        if not request.after_cursor:
+            yield WatchEventsResponse(cursor="1")
+        BREAKS[0](context)
 
     served.on("WatchEvents", watch)
     with pytest.raises(errors.UnavailableError, match="shutting down"):
-        client.call("watch_events")
+        connect(timeout=0.5).call("watch_events")
+    assert len(served.seen) > 1
+
+
+def test_a_watch_that_waits_to_be_resumed_can_be_closed(served: ScriptedServer) -> None:
+    refused = threading.Event()
+
+    def watch(request: Any, context: Any) -> Any:
+        if request.after_cursor:
+            refused.set()
+            failure(context, "UNAVAILABLE", "busy", reason="TRANSACTION_FAILED", retry_after=20)
+        yield WatchEventsResponse(cursor="1")
+        BREAKS[0](context)
+
+    served.on("WatchEvents", watch)
+    with MnemeClient(served.address, timeout=60) as client, client.watch_events() as stream:
+        next(stream)
+        found: list[Any] = []
+        reading = threading.Thread(target=lambda: found.extend(stream))
+        reading.start()
+        assert refused.wait(20)
+        stream.close()
+        reading.join(20)
+        assert not reading.is_alive()
+        assert found == []
 
 
 def test_items_of_a_stream_may_be_mappings_messages_or_whole_requests(

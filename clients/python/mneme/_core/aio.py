@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from mneme._core.calling import Caller, callable_of
 from mneme._core.connection import APART, Connection
+from mneme._core.resuming import Resumption, patience_of
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc
 from mneme._core.status import DOWN, error_of
@@ -32,8 +33,10 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         wrap: Callable[[Any], AnswerT_co],
         error_of: Callable[[grpc.RpcError, grpc.aio.Channel | None], MnemeError],
         source: _Source | None = None,
+        resumption: Resumption | None = None,
     ) -> None:
         self._source = source
+        self._resumption = resumption
         self._open_call = open_call
         self._wrap = wrap
         self._error_of = error_of
@@ -47,33 +50,48 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         return self
 
     async def __anext__(self) -> AnswerT_co:
-        if self._closed or self._ended:
-            raise StopAsyncIteration
-        if self._call is None:
-            self._call, self._own = self._open_call()
-            self._loop = asyncio.get_running_loop()
-        try:
-            message = await self._call.read()
-        except grpc.RpcError as failure:
-            if self._closed:
-                raise StopAsyncIteration from None
-            self._ended = True
-            self._raise_own_error()
+        while True:
+            if self._is_over:
+                raise StopAsyncIteration
+            if self._call is None:
+                self._call, self._own = self._open_call()
+                self._loop = asyncio.get_running_loop()
             try:
-                # The traceback would hold the call, and with it the connection.
-                raise self._error_of(failure, self._own) from failure.with_traceback(None)
-            finally:
+                message = await self._call.read()
+            except grpc.RpcError as failure:
+                if self._closed:
+                    raise StopAsyncIteration from None
+                await self._resume_after(failure)
+                continue
+            except asyncio.CancelledError:
+                if self._closed:
+                    raise StopAsyncIteration from None
+                self._raise_own_error()
+                raise
+            if message is grpc.aio.EOF:
+                self._ended = True
                 await self.free()
-        except asyncio.CancelledError:
-            if self._closed:
-                raise StopAsyncIteration from None
-            self._raise_own_error()
-            raise
-        if message is grpc.aio.EOF:
-            self._ended = True
+            elif self._resumption is None or self._resumption.is_news(message):
+                return self._wrap(message)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._closed or self._ended
+
+    async def _resume_after(self, failure: grpc.RpcError) -> None:
+        """Wait until the stream goes on where it broke off; raise what is final."""
+        self._raise_own_error()
+        error = self._error_of(failure, self._own)
+        pause = None if self._resumption is None else self._resumption.pause_after(error)
+        self._ended = pause is None
+        try:
+            if pause is None:
+                # The traceback would hold the call, and with it the connection.
+                raise error from failure.with_traceback(None)
+        finally:
             await self.free()
-            raise StopAsyncIteration
-        return self._wrap(message)
+        self._call = None
+        await asyncio.sleep(pause)
 
     def _raise_own_error(self) -> None:
         """Raise what the caller's own items raised: gRPC hides it behind a cancelled call."""
@@ -201,8 +219,16 @@ class AsyncCaller(Caller):
     def _server_stream(
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
     ) -> AsyncStream[AnswerT]:
-        request = rpc.build(fields)
-        return self._stream("unary_stream", rpc, lambda: request, timeout)
+        connection = self._connection
+        patience = patience_of(connection.retries, connection.timeout)
+        resumption = Resumption(rpc, fields, patience, timeout)
+
+        def request() -> Message:
+            copy = type(resumption.request)()
+            copy.CopyFrom(resumption.request)
+            return copy
+
+        return self._stream("unary_stream", rpc, request, timeout, resumption=resumption)
 
     def _bidirectional(
         self,
@@ -211,7 +237,7 @@ class AsyncCaller(Caller):
         timeout: float | None,
     ) -> AsyncStream[AnswerT]:
         source = _Source(rpc, items)
-        return self._stream("stream_stream", rpc, source.requests, timeout, source)
+        return self._stream("stream_stream", rpc, source.requests, timeout, source=source)
 
     def _stream(
         self,
@@ -219,12 +245,14 @@ class AsyncCaller(Caller):
         rpc: Rpc[RequestT, AnswerT],
         given: Callable[[], Any],
         timeout: float | None,
+        *,
         source: _Source | None = None,
+        resumption: Resumption | None = None,
     ) -> AsyncStream[AnswerT]:
         """A stream; `kind` is the name of the channel's method that makes such calls."""
 
         def open_call() -> tuple[Any, grpc.aio.Channel | None]:
-            options = self._options(timeout)
+            options = self._options(timeout if resumption is None else resumption.time_left)
             if not rpc.long_lived:
                 call = self._callable(rpc, getattr(self._channel, kind))
                 return call(given(), **options), None
@@ -233,7 +261,7 @@ class AsyncCaller(Caller):
             channel = self._make_apart()
             return callable_of(rpc, getattr(channel, kind))(given(), **options), channel
 
-        stream = AsyncStream(open_call, rpc.answer, self._error_of, source)
+        stream = AsyncStream(open_call, rpc.answer, self._error_of, source, resumption)
         if rpc.long_lived:
             self._apart.add(stream)
         return stream

@@ -30,6 +30,8 @@ class Rpc(Generic[RequestT, AnswerT]):
         repeatable: whether sending the request twice has the effect of sending it once, so that
             the channel may send it again when the server cannot be reached.
         long_lived: whether its stream stays open until the caller ends it.
+        resumed_by: the answer's field that says where a stream that broke off goes on, and the
+            request's that takes it; None: it cannot be resumed.
         made_ids: paths of ids that the client makes where the caller gave none; this is what
             makes a write repeatable.
     """
@@ -40,6 +42,7 @@ class Rpc(Generic[RequestT, AnswerT]):
     answer: type[AnswerT]
     repeatable: bool
     long_lived: bool = False
+    resumed_by: tuple[str, str] | None = None
     made_ids: tuple[str, ...] = ()
 
     @property

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
 import grpc
@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from mneme._core.answers import Answer
 from mneme._core.calling import Caller, callable_of
 from mneme._core.connection import APART, Connection
+from mneme._core.resuming import Resumption, patience_of
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc, fields_of
 from mneme._core.status import DOWN, error_of
@@ -27,50 +28,79 @@ ItemT = TypeVar("ItemT")
 AnswerT_co = TypeVar("AnswerT_co", bound=Answer[Any], covariant=True)
 
 
+class Opened(NamedTuple):
+    """A call of a stream: what is read from, what frees its connection, and its errors."""
+
+    call: Any
+    free: Callable[[], None]
+    error_of: Callable[[grpc.RpcError], MnemeError]
+
+
 class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
     """The messages of a stream, as they come. Leaving the `with` block ends the stream.
 
     with client.watch_events() as events:
         for message in events:
             ...
+
+    A stream that can be resumed goes on where it was when it breaks off.
     """
 
     def __init__(
         self,
-        call: Any,
+        open_call: Callable[[], Opened],
         wrap: Callable[[Any], AnswerT_co],
-        error_of: Callable[[grpc.RpcError], MnemeError],
-        free: Callable[[], None] | None = None,
+        resumption: Resumption | None = None,
     ) -> None:
-        self._call = call
+        self._open_call = open_call
+        self._opened = open_call()
         self._wrap = wrap
-        self._error_of = error_of
-        self._free = free or _nothing
-        self._closed = False
+        self._resumption = resumption
+        self._closed = threading.Event()
 
     def __iter__(self) -> Iterator[AnswerT_co]:
         return self
 
     def __next__(self) -> AnswerT_co:
-        try:
-            message = next(self._call)
-        except StopIteration:
-            self._free()
-            raise
-        except grpc.RpcError as failure:
-            if self._closed:
-                raise StopIteration from None
+        while True:
+            opened = self._opened
             try:
-                raise self._error_of(failure) from failure
-            finally:
-                self._free()
-        return self._wrap(message)
+                message = next(opened.call)
+            except StopIteration:
+                opened.free()
+                raise
+            except grpc.RpcError as failure:
+                if self._closed.is_set():
+                    raise StopIteration from None
+                try:
+                    error = opened.error_of(failure)
+                finally:
+                    opened.free()
+                self._resume_after(error, failure)
+                continue
+            if self._resumption is None or self._resumption.is_news(message):
+                return self._wrap(message)
+
+    def _resume_after(self, error: MnemeError, failure: grpc.RpcError) -> None:
+        """Begin another call where the stream broke off, after a pause; raise what is final."""
+        pause = None if self._resumption is None else self._resumption.pause_after(error)
+        if pause is None:
+            raise error from failure
+        if self._closed.wait(pause):
+            raise StopIteration
+        try:
+            opened = self._open_call()
+        except ClosedError:
+            raise error from failure
+        self._opened = opened
+        if self._closed.is_set():  # While it was opened.
+            self.close()
 
     def close(self) -> None:
         """End the stream; another thread may do so while this one waits for a message."""
-        self._closed = True
-        self._call.cancel()
-        self._free()
+        self._closed.set()
+        self._opened.call.cancel()
+        self._opened.free()
 
     def __enter__(self) -> Stream[AnswerT_co]:
         return self
@@ -151,23 +181,35 @@ class SyncCaller(Caller):
     def _server_stream(
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
     ) -> Stream[AnswerT]:
-        return self._stream("unary_stream", rpc, rpc.build(fields), timeout, _nothing)
+        connection = self._connection
+        patience = patience_of(connection.retries, connection.timeout)
+        resumption = Resumption(rpc, fields, patience, timeout)
+
+        def open_call() -> Opened:
+            request = type(resumption.request)()
+            request.CopyFrom(resumption.request)  # It moves on while gRPC may still read it.
+            return self._open("unary_stream", rpc, request, resumption.time_left, _nothing)
+
+        return Stream(open_call, rpc.answer, resumption)
 
     def _bidirectional(
         self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
     ) -> Stream[AnswerT]:
         source = _Source(rpc, items)
-        return self._stream("stream_stream", rpc, source, timeout, source.raise_own_error)
+        return Stream(
+            lambda: self._open("stream_stream", rpc, source, timeout, source.raise_own_error),
+            rpc.answer,
+        )
 
-    def _stream(
+    def _open(
         self,
         kind: str,
         rpc: Rpc[RequestT, AnswerT],
         given: Any,
         timeout: float | None,
         raise_own_error: Callable[[], None],
-    ) -> Stream[AnswerT]:
-        """Begin a stream; `kind` is the name of the channel's method that makes such calls."""
+    ) -> Opened:
+        """Begin a call of a stream; `kind` names the channel's method that makes such calls."""
         options = self._options(timeout)
 
         def error_of(failure: grpc.RpcError) -> MnemeError:
@@ -177,14 +219,14 @@ class SyncCaller(Caller):
         if not rpc.long_lived:
             channel = self._channel
             call = self._callable(rpc, getattr(channel, kind))(given, **options)
-            return Stream(call, rpc.answer, error_of)
+            return Opened(call, _nothing, error_of)
         channel = self._open_apart()
         try:
             call = callable_of(rpc, getattr(channel, kind))(given, **options)
         except BaseException:
             channel.close()
             raise
-        return Stream(call, rpc.answer, error_of, channel.close)
+        return Opened(call, channel.close, error_of)
 
     def _open_apart(self) -> grpc.Channel:
         with self._lock:

@@ -12,6 +12,7 @@ from typing import Any
 
 from grpc import StatusCode
 
+from mneme._core.resuming import FIRST_PAUSE_S, LONGEST_PAUSE_S, is_passing, patience_of
 from mneme._core.rpc import Rpc
 from mneme.errors import MnemeError, UnavailableError
 from mneme.v1.event_service_pb2 import StreamEventsRequest, StreamEventsResponse
@@ -20,12 +21,6 @@ MOST_EVENTS = 2_000
 MOST_BYTES = 16 * 1024 * 1024
 """What may be sent without being acknowledged: it is kept, to be sent again. The server writes a
 batch when it holds fewer, so it never waits for more than it is sent."""
-
-_FIRST_PAUSE_S = 0.2
-_LONGEST_PAUSE_S = 5.0
-_PATIENCE_S = 30.0
-_BROKEN = frozenset({StatusCode.INTERNAL, StatusCode.CANCELLED})
-"""What gRPC makes of some broken connections; where a server says so, it gives a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ class Unacknowledged:
         self._patience_s = patience_s
         self._deadline = deadline
         self._progress_at = time.monotonic()
-        self._pause_s = _FIRST_PAUSE_S
+        self._pause_s = FIRST_PAUSE_S
 
     @property
     def time_left(self) -> float | None:
@@ -101,7 +96,7 @@ class Unacknowledged:
         )
         if fresh:
             self._progress_at = time.monotonic()
-            self._pause_s = _FIRST_PAUSE_S
+            self._pause_s = FIRST_PAUSE_S
         return fresh
 
     def require_all(self) -> None:
@@ -122,16 +117,11 @@ class Unacknowledged:
 
     def pause_after(self, error: MnemeError) -> float | None:
         """Seconds to wait before the next stream; None when the error is final."""
-        passes = (
-            error.code is StatusCode.UNAVAILABLE
-            or (error.code is StatusCode.RESOURCE_EXHAUSTED and error.retry_after is not None)
-            or (error.code in _BROKEN and not error.reason)
-        )
-        if not passes:
+        if not is_passing(error):
             return None
         # Clients that lost the same server should not come back together.
         pause = max(error.retry_after or 0.0, self._pause_s) * random.uniform(1.0, 1.2)
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         if time.monotonic() + pause > self._progress_at + self._patience_s:
             return None
         if self.time_left is not None and pause >= self.time_left:
@@ -148,7 +138,7 @@ def unacknowledged(retries: int, limit_s: float | None, timeout: float | None) -
             nothing was acknowledged for so long.
         timeout: seconds for the whole upload; None: no limit.
     """
-    patience = (_PATIENCE_S if limit_s is None else limit_s) if retries else 0.0
+    patience = patience_of(retries, limit_s)
     return Unacknowledged(patience, None if timeout is None else time.monotonic() + timeout)
 
 

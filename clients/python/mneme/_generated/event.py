@@ -95,6 +95,7 @@ _WATCH_EVENTS = Rpc(
     answer=WatchEventsResponse,
     repeatable=True,
     long_lived=True,
+    resumed_by=("cursor", "after_cursor"),
 )
 _VERIFY_EVENTS = Rpc(
     service="mneme.v1.EventService",

@@ -119,7 +119,14 @@ from mneme.v1.learn_service_pb2 import (
     UpdateLessonRequest,
     UpdateLessonResponse,
 )
-from mneme.v1.options_pb2 import BroughtKind, CallError, JsonLimits, KnownName, KnownNames
+from mneme.v1.options_pb2 import (
+    BroughtKind,
+    CallError,
+    JsonLimits,
+    KnownName,
+    KnownNames,
+    Resumption,
+)
 from mneme.v1.recall_service_pb2 import (
     RankingWeights,
     RecallMode,
@@ -306,6 +313,7 @@ __all__ = [
     "RelatedSession",
     "RestoreRequest",
     "RestoreResponse",
+    "Resumption",
     "RevokeApiKeyRequest",
     "RevokeApiKeyResponse",
     "ScoreTerm",

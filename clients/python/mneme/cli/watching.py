@@ -35,10 +35,11 @@ def watch(
     ] = 0,
 ) -> None:
     """Show events as they are recorded, until interrupted. Survives a server restart."""
-    from mneme.errors import UnavailableError
+    from mneme.errors import CancelledError, UnavailableError
 
     cursor, shown, lost_at = after, 0, None
-    with cli.connect() as client:
+    # Who looks at the screen is told that the server is away: it is resumed here.
+    with cli.connect(retries=0) as client:
         while True:
             try:
                 with client.watch_events(
@@ -57,7 +58,7 @@ def watch(
                         if shown == limit:
                             return
                     return
-            except UnavailableError as error:
+            except (CancelledError, UnavailableError) as error:
                 now = time.monotonic()
                 # Nothing was ever heard: there is no server to wait for.
                 if cursor is None or now - (lost_at or now) > _PATIENCE_S:

@@ -16,6 +16,8 @@ REQUIRED_SCOPE_FIELD_NUMBER: _ClassVar[int]
 required_scope: _descriptor.FieldDescriptor
 LONG_LIVED_FIELD_NUMBER: _ClassVar[int]
 long_lived: _descriptor.FieldDescriptor
+RESUMED_BY_FIELD_NUMBER: _ClassVar[int]
+resumed_by: _descriptor.FieldDescriptor
 ERRORS_FIELD_NUMBER: _ClassVar[int]
 errors: _descriptor.FieldDescriptor
 DEFAULT_VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -72,3 +74,11 @@ class BroughtKind(_message.Message):
     name: str
     meaning: str
     def __init__(self, name: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
+
+class Resumption(_message.Message):
+    __slots__ = ("place", "after")
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    place: str
+    after: str
+    def __init__(self, place: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...

@@ -281,6 +281,7 @@ export const calls = {
     method: EventService.method.watchEvents,
     repeatable: true,
     longLived: true,
+    resumedBy: { place: "cursor", after: "afterCursor" },
     required: [],
     madeIds: [],
   },

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/options.proto.
  */
 export const file_mneme_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo/Cgpsb25nX2xpdmVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyOwEIAEoCFIJbG9uZ0xpdmVkOk0KBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMnsBCADKAsyEy5tbmVtZS52MS5DYWxsRXJyb3JSBmVycm9yczpECg1kZWZhdWx0X3ZhbHVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjR7AQgASgJUgxkZWZhdWx0VmFsdWU6WwoKY2hhbmdlYWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0uwEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tSCmNoYW5nZWFibGU6RwoPbWFkZV93aGVuX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjT7AQgASgIUg1tYWRlV2hlbkVtcHR5OksKBWtub3duEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxja7AQgASgLMhQubW5lbWUudjEuS25vd25OYW1lc1IFa25vd246PgoKbmFtZXNfa2luZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1OwEIAEoCFIJbmFtZXNLaW5kOlYKC2pzb25fbGltaXRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjV7AQgASgLMhQubW5lbWUudjEuSnNvbkxpbWl0c1IKanNvbkxpbWl0c2IGcHJvdG8z", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
+  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCSIqCgpSZXN1bXB0aW9uEg0KBXBsYWNlGAEgASgJEg0KBWFmdGVyGAIgASgJOlsKDGJyaW5nc19raW5kcxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxi97AQgAygLMhUubW5lbWUudjEuQnJvdWdodEtpbmRSC2JyaW5nc0tpbmRzOlsKDnJlcXVpcmVkX3Njb3BlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYx+wEIAEoDjISLm1uZW1lLnYxLktleVNjb3BlUg1yZXF1aXJlZFNjb3BlOj8KCmxvbmdfbGl2ZWQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjI7AQgASgIUglsb25nTGl2ZWQ6VQoKcmVzdW1lZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMvsBCABKAsyFC5tbmVtZS52MS5SZXN1bXB0aW9uUglyZXN1bWVkQnk6TQoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyewEIAMoCzITLm1uZW1lLnYxLkNhbGxFcnJvclIGZXJyb3JzOkQKDWRlZmF1bHRfdmFsdWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNHsBCABKAlSDGRlZmF1bHRWYWx1ZTpbCgpjaGFuZ2VhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjS7AQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza1IKY2hhbmdlYWJsZTpHCg9tYWRlX3doZW5fZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNPsBCABKAhSDW1hZGVXaGVuRW1wdHk6SwoFa25vd24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNrsBCABKAsyFC5tbmVtZS52MS5Lbm93bk5hbWVzUgVrbm93bjo+CgpuYW1lc19raW5kEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjU7AQgASgIUgluYW1lc0tpbmQ6VgoLanNvbl9saW1pdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNXsBCABKAsyFC5tbmVtZS52MS5Kc29uTGltaXRzUgpqc29uTGltaXRzYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
 
 /**
  * CallError is a way in which an RPC fails.
@@ -177,6 +177,34 @@ export const BroughtKindSchema: GenMessage<BroughtKind> = /*@__PURE__*/
   messageDesc(file_mneme_v1_options, 4);
 
 /**
+ * Resumption is how a stream of answers that broke off goes on.
+ *
+ * @generated from message mneme.v1.Resumption
+ */
+export type Resumption = Message<"mneme.v1.Resumption"> & {
+  /**
+   * The response's field that says where to go on after it.
+   *
+   * @generated from field: string place = 1;
+   */
+  place: string;
+
+  /**
+   * The request's field that says where to begin.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message mneme.v1.Resumption.
+ * Use `create(ResumptionSchema)` to create a new message.
+ */
+export const ResumptionSchema: GenMessage<Resumption> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_options, 5);
+
+/**
  * The kinds of memory it adds, which Recall can find, filter by and show. The
  * server does not start if they differ from those of the service's
  * capability.
@@ -205,6 +233,16 @@ export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 2);
 
 /**
+ * Set if clients can resume the stream when it breaks off: they send the
+ * request again with the last message's place. Its first message then holds
+ * nothing but that place.
+ *
+ * @generated from extension: mneme.v1.Resumption resumed_by = 79435;
+ */
+export const resumed_by: GenExtension<MethodOptions, Resumption> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 3);
+
+/**
  * How the RPC can fail, apart from the ways every call can: without a key or
  * the scope, over the rate limit, or if the server is starting, stopping or
  * broken.
@@ -212,7 +250,7 @@ export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
  * @generated from extension: repeated mneme.v1.CallError errors = 79433;
  */
 export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 3);
+  extDesc(file_mneme_v1_options, 4);
 
 /**
  * The field's value when a request leaves it out (0, empty or unspecified;
@@ -222,7 +260,7 @@ export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
  * @generated from extension: string default_value = 79441;
  */
 export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 4);
+  extDesc(file_mneme_v1_options, 5);
 
 /**
  * On an update's mask: the fields it may name.
@@ -230,7 +268,7 @@ export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: google.protobuf.FieldMask changeable = 79442;
  */
 export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 5);
+  extDesc(file_mneme_v1_options, 6);
 
 /**
  * True for an id that a request may leave empty; the server then makes a
@@ -240,7 +278,7 @@ export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
  * @generated from extension: bool made_when_empty = 79443;
  */
 export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 6);
+  extDesc(file_mneme_v1_options, 7);
 
 /**
  * The names with a meaning, on a field that takes any name.
@@ -248,7 +286,7 @@ export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*
  * @generated from extension: mneme.v1.KnownNames known = 79450;
  */
 export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 7);
+  extDesc(file_mneme_v1_options, 8);
 
 /**
  * True for a text that names a kind of memory (see `brings_kinds`).
@@ -256,7 +294,7 @@ export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
  * @generated from extension: bool names_kind = 79444;
  */
 export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 8);
+  extDesc(file_mneme_v1_options, 9);
 
 /**
  * How large a `google.protobuf.Struct` may be. Every one in a request says it.
@@ -264,5 +302,5 @@ export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: mneme.v1.JsonLimits json_limits = 79445;
  */
 export const json_limits: GenExtension<FieldOptions, JsonLimits> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 9);
+  extDesc(file_mneme_v1_options, 10);
 

@@ -1,0 +1,102 @@
+"""Streams that go on where they broke off."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf.message import Message
+from grpc import StatusCode
+
+from mneme._core.rpc import Rpc
+from mneme.errors import MnemeError
+
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 5.0
+PATIENCE_S = 30.0
+_BROKEN = frozenset({StatusCode.INTERNAL, StatusCode.CANCELLED})
+"""What gRPC makes of some broken connections, and of a stream whose messages were not taken in
+time; where a server says so, it gives a reason."""
+
+
+def is_passing(error: MnemeError) -> bool:
+    """Whether a stream that ended so may go on: it broke off, or is refused for a while."""
+    return (
+        error.code is StatusCode.UNAVAILABLE
+        or (error.code is StatusCode.RESOURCE_EXHAUSTED and error.retry_after is not None)
+        or (error.code in _BROKEN and not error.reason)
+    )
+
+
+class Resumption:
+    """One stream, over all the calls that it takes.
+
+    Args:
+        rpc: what is called.
+        fields: the request's.
+        patience_s: seconds after which a stream that broke off is given up; 0: at once.
+        timeout: seconds for the stream; None: no limit.
+    """
+
+    def __init__(
+        self,
+        rpc: Rpc[Any, Any],
+        fields: Mapping[str, Any],
+        patience_s: float,
+        timeout: float | None,
+    ) -> None:
+        self.request: Message = rpc.build(fields)
+        self._fields = rpc.resumed_by
+        self._patience_s = patience_s if rpc.resumed_by else 0.0
+        self._end = None if timeout is None else time.monotonic() + timeout
+        self._begun = False
+        self._resumed = False
+        self._lost_at: float | None = None
+        self._pause_s = FIRST_PAUSE_S
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the deadline; None without one."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def is_news(self, message: Message) -> bool:
+        """Note how far the stream has come; tell whether the message is for the caller.
+
+        The first one of a call that resumes only says from where.
+        """
+        greets, self._resumed = self._resumed, False
+        self._lost_at, self._pause_s = None, FIRST_PAUSE_S
+        if self._fields is not None:
+            place, after = self._fields
+            self._begun = True
+            setattr(self.request, after, getattr(message, place))
+        return not greets
+
+    def pause_after(self, error: MnemeError) -> float | None:
+        """Seconds to wait before the next call; None when the error is final."""
+        if not self._begun or not is_passing(error):
+            return None
+        now = time.monotonic()
+        if self._lost_at is None:
+            self._lost_at = now
+        # Clients that lost the same server should not come back together.
+        pause = max(error.retry_after or 0.0, self._pause_s) * random.uniform(1.0, 1.2)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+        if now + pause > self._lost_at + self._patience_s:
+            return None
+        if self.time_left is not None and pause >= self.time_left:
+            return None
+        self._resumed = True
+        return pause
+
+
+def patience_of(retries: int, limit_s: float | None) -> float:
+    """Return how long a client is patient with a stream that broke off, in seconds.
+
+    Args:
+        retries: how often it sends a call again; 0: nothing is resumed.
+        limit_s: its time for a call; None: no limit.
+    """
+    return (PATIENCE_S if limit_s is None else limit_s) if retries else 0.0
