@@ -114,7 +114,12 @@ class Application:
         except FailedPrecondition:
             self._opened.close()
             raise
-        parts = self._build(files)
+        try:
+            parts = self._build(files)
+        except BaseException:
+            self._opened.close()
+            raise
+        self._closing = [part.close for part in parts if part.close is not None]
         self._server = GrpcServer(
             _server_options(settings, local),
             [service for part in parts for service in part.services],
@@ -159,6 +164,8 @@ class Application:
             self._local.ending()
         with ExitStack() as last:  # Each of these, whatever the one before it meets.
             last.callback(self._opened.close)
+            for close in self._closing:
+                last.callback(close)
             last.callback(self._authenticator.flush)
             last.callback(self._flusher.stop)
             if self._endpoint is not None:
@@ -177,6 +184,8 @@ class Application:
         self._flusher.stop()
         if self._endpoint is not None:
             self._endpoint.close()
+        for close in self._closing:
+            close()
         self._opened.close()
 
     def _build(self, files: TenantFiles) -> Sequence[Parts]:

@@ -38,13 +38,14 @@ class Parts:
     """What a capability consists of while the server runs.
 
     `offers` are the use cases that later capabilities may ask for, by their class. `jobs` are done
-    beside the calls.
+    beside the calls. `close` is called when the server ends, after the last call.
     """
 
     services: Sequence[Service] = ()
     offers: Sequence[object] = ()
     jobs: Mapping[str, TenantWorker] = field(default_factory=dict)
     gauges: Sequence[Gauge] = ()
+    close: Callable[[], object] | None = None
 
 
 class Host:

@@ -20,6 +20,7 @@ from pydantic_settings.sources import InitSettingsSource
 
 from mneme_server.events.settings import SessionSettings
 from mneme_server.learn.settings import ReflectionSettings
+from mneme_server.recall.settings import RecallSettings
 from mneme_server.reflect.settings import AnalysisSettings
 from mneme_server.runtime.settings import ENV_PREFIX, ServerSettings
 
@@ -28,7 +29,9 @@ class SettingsError(Exception):
     """The settings cannot be used; the message has a line for each that is wrong."""
 
 
-class Settings(AnalysisSettings, ReflectionSettings, SessionSettings, ServerSettings):
+class Settings(
+    AnalysisSettings, RecallSettings, ReflectionSettings, SessionSettings, ServerSettings
+):
     """The server's settings and those of its capabilities.
 
     They are joined here and not where the capabilities are listed: the command line reads them

@@ -167,6 +167,8 @@ def _notes(answer: dict[str, Any]) -> list[str]:
     notes = []
     if answer.get("words_only"):
         notes.append("(Found by words alone: the embedding backend is not answering.)")
+    if answer.get("reranking") in ("late", "failed"):
+        notes.append("(Not reranked: the reranker is not answering.)")
     if pending := int(answer["pending_count"]):
         waiting = counted(pending, "memory", "memories")
         notes.append(f"({waiting} not embedded yet: found by words only.)")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,10 +17,16 @@ from mneme_server.recall.hybrid import Ranked
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
 from mneme_server.recall.ports import RecallUnit
 from mneme_server.recall.ranking import TERMS, Ints, Weights
+from mneme_server.recall.reranker.soon import Reranking
 from mneme_server.recall.turns import Turns
 from mneme_server.recall.versions import newest_first, versions
 
+Rerank: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[int] | None, Reranking]]
+"""Orders texts by how well they answer the query: their places, or None, and why."""
+
 NEWER = "newer"
+RERANKED = 50
+"""So many of the first candidates a reranker puts in its order."""
 _LOOKED_BEHIND = 5
 """Results behind the last one wanted that may be a newer version of one before it."""
 
@@ -32,15 +39,19 @@ def answer_of(
     candidates: Ranked,
     *,
     repeated: Ints,
+    rerank: Rerank | None = None,
 ) -> Answer:
     """Read the best candidates and return them, with what is to be said of them.
 
     `repeated` are the keys of what there are copies of.
     """
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
-    places, copied = _best(index, query, candidates, enough, repeated)
+    wanted = query.limit if rerank is None else max(query.limit, RERANKED)
+    places, copied = _best(
+        index, candidates, enough, wanted, None if query.every_copy else repeated
+    )
     doc_ids: list[int] = index.columns.doc_id[candidates.rows[places]].tolist()
-    turns = _turns(index, query, candidates, places[: query.limit])
+    turns = _turns(index, query, candidates, places[:wanted])
     with memory.read() as unit:
         memories = unit.memories.get_many([*doc_ids, *turns.doc_ids])
         pending, lost = memory.pending, unit.memories.lost
@@ -51,6 +62,9 @@ def answer_of(
     ]
     if not query.every_copy:
         results = _newest_first(results)
+    reranking = None
+    if rerank is not None and results:
+        results, reranking = _reranked(results, rerank, together=not query.every_copy)
     rows = dict(zip(doc_ids, candidates.rows[places].tolist(), strict=True))
     shown = []
     for result in results[: query.limit]:
@@ -67,17 +81,21 @@ def answer_of(
         capped=candidates.capped,
         words_only=query.mode == Mode.HYBRID and candidates.words_only,
         partial=lost > 0 or index.partial,
+        reranking=reranking,
     )
 
 
 def _best(
-    index: CorpusIndex, query: RecallQuery, candidates: Ranked, enough: int, repeated: Ints
+    index: CorpusIndex, candidates: Ranked, enough: int, wanted: int, repeated: Ints | None
 ) -> tuple[Ints, set[int]]:
-    """Return the places of the candidates to read, and the rows that stand for others, too."""
-    if query.every_copy:
-        return np.arange(min(enough, query.limit)), set()
+    """Return the places of the candidates to read, and the rows that stand for others, too.
+
+    Of the first `enough` so many as are wanted; with `repeated`, one of each that has copies.
+    """
+    if repeated is None:
+        return np.arange(min(enough, wanted)), set()
     keys = keys_of(index.columns, candidates.rows[:enough])
-    places = best_of_each(keys)[: query.limit + _LOOKED_BEHIND]
+    places = best_of_each(keys)[: wanted + _LOOKED_BEHIND]
     copied = places[np.isin(keys[places], repeated)]
     return places, set(candidates.rows[copied].tolist())
 
@@ -121,6 +139,28 @@ def _moved(result: Recalled, there: Recalled) -> Recalled:
         gained = sum(t.contribution for t in there.terms) - sum(t.contribution for t in terms)
         terms = _sorted([*terms, Term(NEWER, 1.0 if gained > 0 else -1.0, gained)])
     return replace(result, score=there.score, terms=terms)
+
+
+def _reranked(
+    results: Sequence[Recalled], rerank: Rerank, *, together: bool
+) -> tuple[list[Recalled], Reranking]:
+    """Return the results with the first of them in the reranker's order, each with its own score.
+
+    With `together`, of those that say almost the same the newest still comes first.
+    """
+    first = results[:RERANKED]
+    order, reranking = rerank([result.document.text for result in first])
+    if order is None:
+        return list(results), reranking
+    ordered = [first[place] for place in order]
+    if together:
+        documents = [result.document for result in ordered]
+        placed = list(ordered)
+        for group in versions(documents):
+            for place, taken in zip(group, newest_first(group, documents), strict=True):
+                placed[place] = ordered[taken]
+        ordered = placed
+    return [*ordered, *results[RERANKED:]], reranking
 
 
 def _linked(results: Sequence[Recalled]) -> list[Recalled]:

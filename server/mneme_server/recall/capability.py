@@ -5,14 +5,21 @@ from __future__ import annotations
 from mneme.v1 import recall_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
+from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.embedding.errors import ModelUnavailable
+from mneme_server.recall.reranker.factory import build_reranker
+from mneme_server.recall.reranker.soon import SoonReranker
 from mneme_server.recall.search import Recall
 from mneme_server.recall.service import RecallServicer
+from mneme_server.recall.settings import RecallSettings
+from mneme_server.runtime.settings import ServerSettings
 from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
     runtime = host.runtime
-    recall = Recall(host.tenants, runtime.embedder, runtime.foreground, runtime.asking)
+    reranker = _reranker(host.settings(RecallSettings), host.settings(ServerSettings).embed_threads)
+    recall = Recall(host.tenants, runtime.embedder, runtime.foreground, runtime.asking, reranker)
     return Parts(
         services=[
             Service(
@@ -21,7 +28,29 @@ def _build(host: Host) -> Parts:
             )
         ],
         offers=[recall],
+        close=reranker.close if reranker is not None else None,
     )
+
+
+def _reranker(settings: RecallSettings, threads: int) -> SoonReranker | None:
+    """Return the reranker of the settings; None when there is none.
+
+    Raises:
+        FailedPrecondition: MODEL_NOT_LOADED, the settings name none that can be had.
+    """
+    key = settings.reranker_api_key
+    try:
+        model = build_reranker(
+            settings.reranker,
+            url=settings.reranker_url,
+            api_key=key.get_secret_value() if key else None,
+            threads=threads,
+        )
+    except (ValueError, ModelUnavailable) as error:
+        raise FailedPrecondition(
+            f"MNEME_RERANKER: {error}", reason=Reason.MODEL_NOT_LOADED
+        ) from error
+    return SoonReranker(model, patience_s=settings.reranker_seconds) if model is not None else None
 
 
 CAPABILITY = Capability(name="recall", build=_build)

@@ -52,6 +52,7 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
         mode=Mode(request.mode),
         weights=_weights(request.weights),
         explain=request.explain,
+        rerank=request.rerank if request.HasField("rerank") else True,
         every_copy=request.every_copy,
         turns=request.context_turns,
     )
@@ -70,6 +71,7 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
         candidates_capped=answer.capped,
         words_only=answer.words_only,
         partial=answer.partial,
+        reranking=f"RERANKING_{answer.reranking.name}" if answer.reranking else None,
     )
 
 

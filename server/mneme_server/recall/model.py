@@ -10,6 +10,7 @@ from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.recall.copies import Copies
 from mneme_server.recall.ranking import Weights
+from mneme_server.recall.reranker.soon import Reranking
 
 
 class Mode(IntEnum):
@@ -34,7 +35,8 @@ class RecallQuery:
     """What is asked.
 
     With `every_copy` near-copies are results of their own. `turns` asks for so many documents from
-    just before and after each result in its session.
+    just before and after each result in its session. `rerank` has a reranker, where there is one,
+    order the first results.
     """
 
     text: str
@@ -46,6 +48,7 @@ class RecallQuery:
     explain: bool = False
     every_copy: bool = True
     turns: int = 0
+    rerank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class Answer:
     """What was recalled. `total` counts the candidates that reach `min_score`.
 
     It is `partial` when an index failed or a memory is damaged: something may be missing.
+    `reranking` tells what a reranker did; None when none was asked.
     """
 
     results: Sequence[Recalled]
@@ -93,3 +97,4 @@ class Answer:
     capped: bool = False
     words_only: bool = False
     partial: bool = False
+    reranking: Reranking | None = None

@@ -12,12 +12,13 @@ import numpy as np
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
 from mneme_server.corpus.tenant import OpenTenants
-from mneme_server.recall.answering import answer_of
+from mneme_server.recall.answering import Rerank, answer_of
 from mneme_server.recall.copies import keys_of, several, uncrowded
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
 from mneme_server.recall.ranking import Floats, Ints, ranked
+from mneme_server.recall.reranker.soon import SoonReranker
 from mneme_server.recall.sessions import parts_of, search_sessions
 from mneme_server.runtime.foreground import Foreground, Size
 
@@ -40,13 +41,15 @@ by, and takes the embedding model many times as long as a question does."""
 class Recall:
     """Recalls memories.
 
-    With `soon`, a HYBRID query that cannot be embedded soon is answered by its words alone.
+    With `soon`, a HYBRID query that cannot be embedded soon is answered by its words alone. With
+    `reranker`, the first results of a HYBRID query are put in its order.
     """
 
     tenants: OpenTenants[RecallUnit]
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
     soon: SoonEmbedder | None = None
+    reranker: SoonReranker | None = None
 
     def __call__(self, tenant_id: str, query: RecallQuery) -> Answer:
         """Return what bears on the query, the best first; equal scores by time, then by id.
@@ -66,7 +69,10 @@ class Recall:
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0)
                 found, repeated = _ranked_apart(index, query, embedding, selection)
-                return answer_of(memory, index, query, selection, found, repeated=repeated)
+                return answer_of(
+                    memory, index, query, selection, found,
+                    repeated=repeated, rerank=self._rerank(query, size),
+                )  # fmt: skip
 
     def _begin_embedding(self, query: RecallQuery, size: Size) -> _Embedding:
         if query.mode == Mode.LEXICAL:
@@ -74,6 +80,12 @@ class Recall:
         can_do_without = query.mode == Mode.HYBRID and self.soon is not None
         embedder = self.soon if self.soon is not None and can_do_without else self.embedder
         return partial(self.foreground.wait_outside, embedder.begin([query.text]), size)
+
+    def _rerank(self, query: RecallQuery, size: Size) -> Rerank | None:
+        if self.reranker is None or not query.rerank or query.mode != Mode.HYBRID:
+            return None
+        order = partial(self.reranker.order, query.text)
+        return lambda texts: self.foreground.wait_outside(partial(order, texts), size)
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> RecallOutcome:

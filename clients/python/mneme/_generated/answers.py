@@ -17,6 +17,7 @@ from mneme._generated.choices import (
     MemoryKindChoice,
     OutcomeChoice,
     RecallOutcomeChoice,
+    RerankingChoice,
     SessionStatusChoice,
     SeverityChoice,
     TrendChoice,
@@ -1332,6 +1333,11 @@ class RecallResponse(
     on disk, which the server's log names.
     """
 
+    reranking: RerankingChoice | None
+    """Whether a reranker put the first results in its order. `score` and
+    `min_score` always mean the order before that.
+    """
+
 
 class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb2.RecallResult):
     """RecallResult is one recalled memory, or several that are nearly copies of it."""
@@ -1343,7 +1349,8 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """Its id, to use with the service of its kind."""
 
     score: float
-    """How well it fits, 0 to 1; larger is better, and results are sorted by it.
+    """How well it fits, 0 to 1; larger is better, and results are sorted by it
+    unless a reranker was asked (see `RecallResponse.reranking`).
     HYBRID: sqrt(sum / highest * evidence). `sum` is the sum of the terms,
     `highest` what a perfect memory would get for this query. `evidence` is how
     well the query's best candidate matches at all: its cosine, or b / (b + 3)

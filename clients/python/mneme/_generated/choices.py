@@ -119,6 +119,12 @@ RecallOutcomeChoice = Literal[
     "nothing_above_min_score",
 ]
 
+RerankingChoice = Literal[
+    "done",
+    "late",
+    "failed",
+]
+
 SessionStatusChoice = Literal[
     "active",
     "completed",
@@ -177,6 +183,7 @@ __all__ = [
     "OutcomeChoice",
     "RecallModeChoice",
     "RecallOutcomeChoice",
+    "RerankingChoice",
     "SessionStatusChoice",
     "SeverityChoice",
     "TrendChoice",

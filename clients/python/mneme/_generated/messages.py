@@ -136,6 +136,7 @@ from mneme.v1.recall_service_pb2 import (
     RecallResult,
     RecallTurn,
     RecallVersion,
+    Reranking,
     ScoreTerm,
 )
 from mneme.v1.reflect_service_pb2 import (
@@ -311,6 +312,7 @@ __all__ = [
     "ReflectionFilter",
     "ReflectionMetrics",
     "RelatedSession",
+    "Reranking",
     "RestoreRequest",
     "RestoreResponse",
     "Resumption",

@@ -60,6 +60,7 @@ class RecallMethods(SyncCaller):
         author: str | None = None,
         context_turns: int | None = None,
         every_copy: bool | None = None,
+        rerank: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -113,6 +114,8 @@ class RecallMethods(SyncCaller):
                 as many from just after: of any type and author, but of the same user and
                 project where the request names them. 0 to 3.
             every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
+            rerank: False leaves the results in the order of their scores where the server has a
+                reranker (MNEME_RERANKER); unset asks it. HYBRID only.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -141,6 +144,7 @@ class RecallMethods(SyncCaller):
                 "author": author,
                 "context_turns": context_turns,
                 "every_copy": every_copy,
+                "rerank": rerank,
             },
             timeout,
         )
@@ -176,6 +180,7 @@ class AsyncRecallMethods(AsyncCaller):
         author: str | None = None,
         context_turns: int | None = None,
         every_copy: bool | None = None,
+        rerank: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -229,6 +234,8 @@ class AsyncRecallMethods(AsyncCaller):
                 as many from just after: of any type and author, but of the same user and
                 project where the request names them. 0 to 3.
             every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
+            rerank: False leaves the results in the order of their scores where the server has a
+                reranker (MNEME_RERANKER); unset asks it. HYBRID only.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -257,6 +264,7 @@ class AsyncRecallMethods(AsyncCaller):
                 "author": author,
                 "context_turns": context_turns,
                 "every_copy": every_copy,
+                "rerank": rerank,
             },
             timeout,
         )

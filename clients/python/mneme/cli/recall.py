@@ -166,6 +166,8 @@ def _remark(cli: Cli, answer: RecallResponse) -> None:
         cli.out.remark(why.get(answer.outcome or "", "Nothing found."))
     if answer.words_only:
         cli.out.remark("Found by words alone: the server's embedding backend is not answering.")
+    if answer.reranking in ("late", "failed"):
+        cli.out.remark("Not reranked: the server's reranker is not answering.")
     if answer.pending_count:
         cli.out.remark(
             f"{cells.count(answer.pending_count)} of the memories are found by words only, until "

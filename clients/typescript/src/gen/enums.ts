@@ -7,7 +7,7 @@ import type { ErrorReason } from "./mneme/v1/errors_pb.js";
 import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
-import type { RecallMode, RecallOutcome } from "./mneme/v1/recall_service_pb.js";
+import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
 import type { Analysis, Baseline, Bucket, Trend } from "./mneme/v1/reflect_service_pb.js";
 import type { Outcome } from "./mneme/v1/reflection_pb.js";
 
@@ -115,6 +115,12 @@ export interface EnumNames {
     | "nothing_stored"
     | "nothing_matches_filters"
     | "nothing_above_min_score"
+  ];
+  Reranking: [
+    Reranking,
+    | "done"
+    | "late"
+    | "failed"
   ];
   Analysis: [
     Analysis,
