@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ from benchmarks.cases import (
     jobs,
     lessons,
     neighbours,
+    ranking,
     recall,
     recording,
     reflect,
@@ -32,10 +32,10 @@ from benchmarks.cases import (
 )
 from benchmarks.context import FULL, QUICK, Context
 from benchmarks.machine import Load, facts
+from benchmarks.ranking.files import add_options, files_of
 from benchmarks.report import Row, Verdict, as_json, as_markdown
 from benchmarks.server import ROOT
 
-LOCOMO_VARIABLE = "MNEME_LOCOMO_FILE"
 _RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 _QUIET_CORES = 0.3
 _STYLES = {Verdict.MET: "green", Verdict.MISSED: "bold red", Verdict.NONE: "dim"}
@@ -43,6 +43,7 @@ _STYLES = {Verdict.MET: "green", Verdict.MISSED: "bold red", Verdict.NONE: "dim"
 CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "ceiling": ("What gRPC gives", ceiling.run),
     "recall": ("Recall", recall.run),
+    "ranking": ("What recall finds", ranking.run),
     "recording": ("Recording", recording.run),
     "embedding": ("Embedding", embedding.run),
     "lessons": ("Lessons and statistics", lessons.run),
@@ -58,6 +59,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line; return the exit code: 0 also when a budget is missed."""
     arguments = _arguments(argv)
+    files = files_of(arguments)
     console = Console(stderr=True, highlight=False)
     started = time.monotonic()
     load = Load.start()
@@ -68,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             QUICK if arguments.quick else FULL,
             work=Path(work),
             cache=ROOT / ".cache" / "bench",
-            locomo=arguments.locomo,
+            sets=files,
             say=lambda text: console.print(f"[dim]{time.monotonic() - started:5.0f} s[/] {text}"),
         )
         for name in arguments.only or CASES:
@@ -113,14 +115,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--output", type=Path, help="the Markdown file; default: benchmarks/RESULTS.md of full runs"
     )
-    parser.add_argument(
-        "--locomo", type=Path, default=os.environ.get(LOCOMO_VARIABLE) or None,
-        help=f"a file in LoCoMo's format, for recall and realistic texts ({LOCOMO_VARIABLE})",
-    )  # fmt: skip
-    arguments = parser.parse_args(argv)
-    if arguments.locomo is not None and not arguments.locomo.exists():
-        parser.error(f"{arguments.locomo} does not exist")
-    return arguments
+    add_options(parser)
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,7 @@ class Context:
         sizes: how much to measure.
         work: a temporary folder.
         cache: a folder that outlives the run.
-        locomo: a file in LoCoMo's format; None without one.
+        sets: the files of sets that recall is measured on, by name: those that are given.
         say: told what is going on.
     """
 
@@ -50,20 +50,21 @@ class Context:
         *,
         work: Path,
         cache: Path,
-        locomo: Path | None,
+        sets: Mapping[str, Path],
         say: Callable[[str], None],
     ) -> None:
         self.sizes = sizes
         self.work = work
-        self.locomo = locomo
+        self.sets = sets
+        self.locomo = sets.get("locomo")
         self.say = say
-        self._cache = cache
+        self.cache = cache
         self._seed = 1_000
 
     @cached_property
     def memories(self) -> memories.Memories:
         """The data folder with many memories."""
-        return memories.ensure(self._cache, self.sizes.memories, self.say)
+        return memories.ensure(self.cache, self.sizes.memories, self.say)
 
     def fresh_questions(self, count: int) -> list[str]:
         """Return questions that this run has not asked yet, as good as certainly."""

@@ -111,7 +111,7 @@ class DocumentTable:
         self._agents, self._users = Codes(), Codes()
         self._projects, self._categories, self._authors = Codes(), Codes(), NameCodes()
         self._types, self._names, self._roles = Codes(), Codes(), Codes()
-        self._session_words = np.zeros(0, np.int64)
+        self._session_words = np.zeros(1, np.int64)  # The last one is that of no session.
         self._version = 0
         self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
         self._newest = (-1, 0)
@@ -217,7 +217,7 @@ class DocumentTable:
 
     def session_words(self, sessions: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return how many words each of the numbered sessions holds; 0 for -1, no session."""
-        return np.append(self._session_words, 0)[sessions]
+        return self._session_words[sessions]
 
     def authors_named_by(self, words: Collection[str]) -> list[int]:
         """Return the numbers of the authors whose names have one of these words, in lower case."""
@@ -348,7 +348,7 @@ class DocumentTable:
 
     def _count_words(self, rows: Rows, sign: int) -> None:
         """Add the words of rows to those of their sessions, or take them off."""
-        missing = self.session_count - len(self._session_words)
+        missing = self.session_count + 1 - len(self._session_words)
         if missing > 0:
             more = np.zeros(missing + len(self._session_words) // 2, np.int64)
             self._session_words = np.concatenate([self._session_words, more])

@@ -123,7 +123,9 @@ def gather(
     these, and the rows `more`."""
     dense = _by_meaning(index, vector, selection)
     near = np.concatenate([dense.rows, *(hits.rows for hits in lexical)])
-    rows = _distinct(_with_neighbours(index, near, selection), more)
+    rows = _with_neighbours(index, near, selection)
+    if more.size:
+        rows = _distinct(rows, more)
     return Found(
         reading=reading,
         rows=rows,
@@ -304,7 +306,7 @@ def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
 def _author_named(index: CorpusIndex, reading: Reading, rows: Rows) -> NDArray[np.bool_]:
     columns = index.columns
     authors = columns.authors_named_by(reading.names | reading.speakers)
-    roles = [columns.role_number(role) for role in reading.speakers]
-    if not authors and not roles:
-        return np.zeros(len(rows), np.bool_)
-    return np.isin(columns.author[rows], authors) | np.isin(columns.role[rows], roles)
+    named = np.isin(columns.author[rows], authors) if authors else np.zeros(len(rows), np.bool_)
+    for role in reading.speakers:
+        named |= columns.role[rows] == columns.role_number(role)
+    return named

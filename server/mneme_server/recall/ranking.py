@@ -146,9 +146,9 @@ def measure(candidates: Candidates, events: Floats | None = None) -> Floats:
     best = candidates.lexical.max(initial=0.0)
     lexical = candidates.lexical / best if best > 0 else np.zeros_like(candidates.lexical)
     cosine = _cosine(candidates.cosine, lexical)
-    whole = SESSION_WORDS / np.fmax(candidates.session_words, SESSION_WORDS)
+    whole = _shrinking(candidates.session_words, SESSION_WORDS)
     of_session = _best_of_session(np.stack([cosine, lexical]), candidates.session) * whole
-    borrows = MAX_WORDS / np.fmax(candidates.words, MAX_WORDS)
+    borrows = _shrinking(candidates.words, MAX_WORDS)
     measured = {
         "lexical": lexical,
         "dense": cosine,
@@ -157,11 +157,10 @@ def measure(candidates: Candidates, events: Floats | None = None) -> Floats:
         "alone": _lift(cosine) * candidates.alone,
         "session_dense": of_session[0],
         "session_lexical": of_session[1],
-        "passage": _around(lexical * borrows, candidates) * (1.0 - whole),
+        "passage": _passage(lexical * borrows, candidates, 1.0 - whole),
         "events": np.zeros_like(lexical) if events is None else events,
         "author": candidates.author_named,
-        "length": np.log(np.clip(candidates.words, 1, MAX_WORDS))
-        - np.log(np.fmax(candidates.words, LONG_WORDS) / LONG_WORDS),
+        "length": _length(candidates.words),
         "date": candidates.date_match,
         "failure": candidates.failed,
         "importance": candidates.importance,
@@ -242,16 +241,29 @@ def _cosine(known: Floats, lexical: Floats) -> Floats:
     Whose words fit as well as the best candidate's is taken to fit as well as the best candidate by
     meaning: 0 would put what was just written behind all that is vaguely like the query.
     """
-    estimated = lexical * np.fmax.reduce(known, initial=0.0)
-    return np.where(np.isnan(known), estimated, known)
+    unknown = np.isnan(known)
+    if not unknown.any():
+        return known
+    return np.where(unknown, lexical * np.fmax.reduce(known, initial=0.0), known)
 
 
-def _around(lexical: Floats, candidates: Candidates) -> Floats:
-    """Return the mean lexical term of the places around what is spoken; 0 for everything else.
+def _length(words: Floats) -> Floats:
+    return np.log(np.clip(words, 1, MAX_WORDS) * _shrinking(words, LONG_WORDS))
 
-    What is no candidate counts 0, and so does what is not spoken.
+
+def _shrinking(words: Floats, most: float) -> Floats | float:
+    """Return min(1, most / words)."""
+    return most / np.fmax(words, most) if words.max(initial=0.0) > most else 1.0
+
+
+def _passage(lexical: Floats, candidates: Candidates, share: Floats | float) -> Floats:
+    """Return the mean lexical term of the places around what is spoken, times `share`.
+
+    0 for everything else. What is no candidate counts 0, and so does what is not spoken.
     """
     around = np.zeros_like(lexical)
+    if not np.any(share):
+        return around
     spoken = np.flatnonzero(candidates.spoken & (candidates.session != NO_SESSION))
     place = (candidates.session[spoken] << _POSITION_BITS) + candidates.position[spoken]
     order = np.argsort(place)
@@ -260,7 +272,7 @@ def _around(lexical: Floats, candidates: Candidates) -> Floats:
     first = np.searchsorted(place, place - PASSAGE, side="left")
     last = np.searchsorted(place, place + PASSAGE, side="right")
     around[spoken] = (until[last] - until[first] - lexical[spoken]) / (2 * PASSAGE)
-    return around
+    return around * share
 
 
 def _lift(cosine: Floats) -> Floats:

@@ -14,9 +14,9 @@ _QUESTION = re.compile(
     r"|can|could|will|would|should)\b",
     re.IGNORECASE,
 )
-_TO_YOU = re.compile(r"\b(?:you|your|yours)\b", re.IGNORECASE)
+_TO_YOU = frozenset({"you", "your", "yours"})
 _PLEASE = re.compile(r"\W*(?:please\W+)?(?:can|could|would|will) you\b", re.IGNORECASE)
-_OF_ME = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
+_OF_ME = frozenset({"i", "me", "my", "mine", "myself"})
 _USER = frozenset({"user", "human"})
 _ASSISTANT = frozenset({"assistant"})
 _MARKS = ("?", "？", "؟")
@@ -57,11 +57,11 @@ def read(query: str) -> Reading:
         dates=named_dates(query),
         names=naming(words),
         words=len(words),
-        speakers=_speakers(query, asks=asks),
+        speakers=_speakers(query, words, asks=asks),
     )
 
 
-def _speakers(query: str, *, asks: bool) -> frozenset[str]:
-    if asks and _TO_YOU.search(_PLEASE.sub("", query, count=1)):
+def _speakers(query: str, words: set[str], *, asks: bool) -> frozenset[str]:
+    if asks and words & _TO_YOU and words_of(_PLEASE.sub("", query, count=1)) & _TO_YOU:
         return _ASSISTANT
-    return _USER if _OF_ME.search(query) else frozenset()
+    return _USER if words & _OF_ME else frozenset()

@@ -1,0 +1,1 @@
+"""How well recall ranks, on sets of several kinds of text, beside its two sides alone."""

@@ -1,0 +1,62 @@
+"""What was just written is found at once, however much waits to be embedded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.api import Api
+from support.making import event, ids_of, recall, record
+from support.server import local_server
+
+_WAITING = 4_000
+_AT_ONCE = 1_000
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A tenant with embedded memories about orders, and thousands more that wait."""
+    folder: Path = tmp_path_factory.mktemp("behind")
+    with local_server(folder / "data") as server:
+        api = server.keys.tenant()
+        known = [
+            event(
+                f"The customer asked when order {n} will be sent.", f"old-{n // 10}", id=f"old-{n}"
+            )
+            for n in range(100)
+        ]
+        record(api, *known, wait=True)
+        server.application.runtime.pipeline.stop()
+        waiting = [
+            event(
+                f"Order {n} was packed and will be sent by noon.", f"new-{n // 20}", id=f"new-{n}"
+            )
+            for n in range(_WAITING)
+        ]
+        waiting[2_345] = event("Order 2345 holds a zeppelin.", "new-117", id="rare")
+        for start in range(0, _WAITING, _AT_ONCE):
+            record(api, *waiting[start : start + _AT_ONCE])
+        yield api
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "When was the order with the zeppelin sent?",
+        "zeppelin",
+        "Will the order that holds a zeppelin be sent by noon?",
+    ],
+)
+def test_among_thousands_that_wait_the_one_with_the_only_rare_word_comes_first(
+    behind: Api, query: str
+) -> None:
+    found = recall(behind, query)
+    assert found.pending_count == _WAITING
+    assert ids_of(found)[0] == "rare"
+    assert not found.results[0].HasField("similarity")
+
+
+def test_what_is_embedded_is_still_found_by_its_meaning(behind: Api) -> None:
+    found = recall(behind, "somebody wants to know about the delivery", limit=5)
+    assert all(found_id.startswith("old-") for found_id in ids_of(found))
