@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mneme_server.corpus.tenant_store import TenantStore
 from mneme_server.events.model import EventFilter, SessionFilter
-from mneme_server.learn.lesson_model import LessonFilter
+from mneme_server.learn.lesson_model import Access, LessonFilter
 from store_contract.samples import agent, event, lesson, session
 
 Store = TenantStore[Any]
@@ -81,7 +81,7 @@ def test_a_lesson_has_an_etag_of_what_it_says(store: Store) -> None:
     with store.read() as unit:
         before = unit.lessons.get_many(["l"])["l"]
     with store.write() as unit:
-        unit.lessons.count_access(["l"], 7)
+        unit.lessons.count_accesses({"l": Access(3, 7)})
     with store.read() as unit:
         counted = unit.lessons.get_many(["l"])["l"]
     with store.write() as unit:
@@ -89,7 +89,7 @@ def test_a_lesson_has_an_etag_of_what_it_says(store: Store) -> None:
     with store.read() as unit:
         after = unit.lessons.get_many(["l"])["l"]
     assert before.etag == counted.etag != after.etag
-    assert (counted.access_count, counted.last_accessed_us) == (1, 7)
+    assert (counted.access_count, counted.last_accessed_us) == (3, 7)
 
 
 def test_lessons_are_found_by_what_they_are_filtered_by(store: Store) -> None:

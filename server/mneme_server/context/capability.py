@@ -18,6 +18,7 @@ from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.learn.reflections import Reflections
+from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Recall
 from mneme_server.transport.service import Service
 
@@ -25,7 +26,7 @@ from mneme_server.transport.service import Service
 def _build(host: Host) -> Parts:
     runtime, tenants, recall = host.runtime, host.tenants, host.get(Recall)
     schedule = host.get(SummarySchedule)
-    learned = Learned(tenants, recall, host.get(Reflections))
+    learned = Learned(tenants, recall, host.get(Reflections), host.get(Usage))
     servicer = ContextServicer(
         get_context=GetContext(tenants, runtime.asking, recall, learned),
         sleep=Sleep(tenants, runtime.writing, schedule),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mneme_server.common.clock import now_us
 from mneme_server.context.ports import ContextUnit, ReflectionSearch
 from mneme_server.context.words import coverage
 from mneme_server.corpus.document import DocumentFilter
@@ -15,6 +14,7 @@ from mneme_server.events.activity import ActivityFilter
 from mneme_server.learn.kinds import LESSON, REFLECTION
 from mneme_server.learn.lesson_model import FoundLesson, Lesson
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
+from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
 
 RELEVANT_SIMILARITY = 0.25
@@ -43,6 +43,7 @@ class Learned:
     tenants: OpenTenants[ContextUnit]
     recall: Recall
     reflections: ReflectionSearch
+    usage: Usage
 
     def lessons_on(
         self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
@@ -56,11 +57,15 @@ class Learned:
         if not near:
             return []
         ids = [found.document.source_id for found in near]
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
-            unit.lessons.count_access(ids, now_us())
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             stored = unit.lessons.get_many(ids)
+        self.usage.lessons_read(tenant_id, stored)
         return [
-            FoundLesson(stored[found.document.source_id], found.score, found.similarity)
+            FoundLesson(
+                self.usage.shown(tenant_id, stored[found.document.source_id]),
+                found.score,
+                found.similarity,
+            )
             for found in near
             if found.document.source_id in stored
         ]
@@ -74,7 +79,7 @@ class Learned:
         )
         with self.tenants.open(tenant_id) as memory:
             if not memory.index.select(stored).count:
-                return ()  # A search is counted, which costs a write to the disk.
+                return ()  # Nothing was looked for, so no search is counted.
         found, _ = self.reflections.search(
             tenant_id,
             topic,

@@ -50,6 +50,7 @@ class OpenTenant(Generic[U_co]):
         wake: called with the tenant when documents were queued.
         by_turns: see `LiveIndex`.
         committed: see `TenantListener`.
+        before_closing: called with this before it is closed; may still write.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class OpenTenant(Generic[U_co]):
         wake: Callable[[str], None],
         by_turns: Callable[[Steps], None] = do_at_once,
         committed: Callable[[str], None] = lambda _tenant: None,
+        before_closing: Callable[[OpenTenant[U_co]], None] = lambda _tenant: None,
     ) -> None:
         self.tenant_id = tenant_id
         self._store = store
@@ -69,6 +71,7 @@ class OpenTenant(Generic[U_co]):
         self._queue_limit = queue_limit
         self._wake = wake
         self._tell_committed = committed
+        self._before_closing = before_closing
         self._write_lock = threading.Lock()
         self._committed = threading.Condition()
         self._commits = 0
@@ -222,6 +225,7 @@ class OpenTenant(Generic[U_co]):
 
     def close(self) -> None:
         """Close the index and the store. Nobody may use the memory any more."""
+        self._before_closing(self)
         with self._write_lock:
             self._index.close()
             self._store.close()

@@ -17,6 +17,7 @@ from mneme_server.learn.store.details import KNOWLEDGE_DETAILS, LESSON_DETAILS, 
 from mneme_server.learn.store.knowledge import SqlKnowledge
 from mneme_server.learn.store.lessons import SqlLessons
 from mneme_server.learn.store.reflections import SqlCounters, SqlReflections
+from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Recall
 from mneme_server.transport.service import Service
 
@@ -28,9 +29,11 @@ def _build(host: Host) -> Parts:
         per_session=kept.reflections_per_session,
         per_project=kept.reflections_per_project,
     )
-    reflections = Reflections(host.tenants, writing, recall, limits, tally)
+    usage = Usage()
+    host.runtime.before_closing(usage.write)
+    reflections = Reflections(host.tenants, writing, recall, limits, tally, usage)
     servicer = LearnServicer(
-        Lessons(host.tenants, writing, recall),
+        Lessons(host.tenants, writing, recall, usage),
         reflections,
         Knowledge(host.tenants, writing, recall),
     )
@@ -41,7 +44,8 @@ def _build(host: Host) -> Parts:
                 servicer,
             )
         ],
-        offers=[reflections],
+        offers=[reflections, usage],
+        jobs={"usage": usage.writer(host.tenants)},
         gauges=[Gauge(f"mneme_{name}", meaning, value) for name, meaning, value in tally.gauges()],
     )
 

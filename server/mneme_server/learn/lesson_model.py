@@ -70,6 +70,17 @@ CONTENT_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """How often a lesson was returned, and when it was last, in microseconds since 1970."""
+
+    times: int = 0
+    last_us: int = 0
+
+    def __add__(self, other: Access) -> Access:
+        return Access(self.times + other.times, max(self.last_us, other.last_us))
+
+
+@dataclass(frozen=True, slots=True)
 class LessonFilter:
     """Which lessons. Empty fields do not filter; given ones must all match."""
 

@@ -22,6 +22,7 @@ from mneme_server.learn.lesson_model import (
     OnConflict,
 )
 from mneme_server.learn.ports import LessonsUnit
+from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 _EXPORT_PAGE = 200
@@ -34,6 +35,7 @@ class Lessons:
     tenants: OpenTenants[LessonsUnit]
     embedder: TextEmbedder
     recall: Recall
+    usage: Usage
 
     def create(self, tenant_id: str, lesson: Lesson) -> Lesson:
         """Save the lesson; an empty id is made. The same content again changes nothing.
@@ -43,7 +45,7 @@ class Lessons:
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is saved.
         """
         report, saved = self._save(tenant_id, [lesson], OnConflict.FAIL)
-        return saved[report.lesson_ids[0]]
+        return self.usage.shown(tenant_id, saved[report.lesson_ids[0]])
 
     def get(self, tenant_id: str, lesson_id: str) -> Lesson:
         """Return the lesson and count the access.
@@ -51,16 +53,18 @@ class Lessons:
         Raises:
             NotFound: there is no such lesson.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
-            unit.lessons.count_access([lesson_id], now_us())
-            return _existing(unit, lesson_id)
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            lesson = _existing(unit, lesson_id)
+        self.usage.lessons_read(tenant_id, [lesson_id])
+        return self.usage.shown(tenant_id, lesson)
 
     def page(
         self, tenant_id: str, filter_: LessonFilter, after: tuple[int, str] | None, limit: int
     ) -> tuple[Sequence[Lesson], int]:
         """Return lessons, latest update first, after (updated_us, id); and how many match."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            return unit.lessons.page(filter_, after, limit), unit.lessons.count(filter_)
+            page, total = unit.lessons.page(filter_, after, limit), unit.lessons.count(filter_)
+        return [self.usage.shown(tenant_id, lesson) for lesson in page], total
 
     def search(
         self, tenant_id: str, query: str, filter_: LessonFilter, *, limit: int, min_score: float
@@ -73,12 +77,15 @@ class Lessons:
             ),
         )
         ids = [result.document.source_id for result in answer.results]
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
-            if ids:
-                unit.lessons.count_access(ids, now_us())
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             lessons = unit.lessons.get_many(ids)
+        self.usage.lessons_read(tenant_id, lessons)
         found = [
-            FoundLesson(lessons[result.document.source_id], result.score, result.similarity)
+            FoundLesson(
+                self.usage.shown(tenant_id, lessons[result.document.source_id]),
+                result.score,
+                result.similarity,
+            )
             for result in answer.results
             if result.document.source_id in lessons
         ]
@@ -104,7 +111,7 @@ class Lessons:
                 _require_active(before)
                 after = replace(before, **changes)
                 if after.same_content(before):
-                    return before
+                    return self.usage.shown(tenant_id, before)
                 after = replace(after, updated_us=later_us(before.updated_us))
                 vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
                 if vectors is None:
@@ -119,7 +126,7 @@ class Lessons:
                     unit.lessons.save([after])
                     unit.documents.remove(LESSON, [lesson_id])
                     unit.documents.add([_document(after)], vectors)
-                return after
+                return self.usage.shown(tenant_id, after)
 
     def archive(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
         """Archive the lesson; doing so again changes nothing.
@@ -153,7 +160,7 @@ class Lessons:
                 lesson = replace(lesson, archived_us=archived_us)
                 unit.lessons.save([lesson])
                 unit.documents.set_archived(LESSON, lesson_id, archived=archived)
-            return lesson
+        return self.usage.shown(tenant_id, lesson)
 
     def import_(
         self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict
@@ -178,7 +185,7 @@ class Lessons:
                     page = unit.lessons.by_id(filter_, after, _EXPORT_PAGE)
                 if not page:
                     return
-                yield from page
+                yield from (self.usage.shown(tenant_id, lesson) for lesson in page)
                 after = page[-1].id
 
     def _save(

@@ -9,7 +9,7 @@ from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.knowledge_model import KnowledgeEntry
-from mneme_server.learn.lesson_model import Lesson, LessonFilter
+from mneme_server.learn.lesson_model import Access, Lesson, LessonFilter
 from mneme_server.learn.reflection_model import (
     Reflection,
     ReflectionFilter,
@@ -29,8 +29,8 @@ class LessonRepository(Protocol):
         """Insert or replace these lessons."""
         ...
 
-    def count_access(self, lesson_ids: Collection[str], at_us: int) -> None:
-        """Count that these lessons were returned."""
+    def count_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Add to the accesses of lessons, by id; unknown ones are ignored."""
         ...
 
     def page(

@@ -26,6 +26,7 @@ from mneme_server.learn.reflection_model import (
     Saying,
 )
 from mneme_server.learn.themes import themes_of
+from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 RELEVANT_SIMILARITY = 0.3
@@ -42,6 +43,7 @@ class Reflections:
     recall: Recall
     limits: ReflectionLimits
     tally: Tally
+    usage: Usage
 
     def store(self, tenant_id: str, given: Reflection) -> tuple[Reflection, int]:
         """Store the reflection; return it, and how many older ones left to make room.
@@ -108,9 +110,9 @@ class Reflections:
         )
         best = max((result.similarity or 0.0 for result in answer.results), default=0.0)
         counts = {Counter.SEARCHED: 1, Counter.HIT: int(best >= RELEVANT_SIMILARITY)}
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
-            unit.counters.add(counts)
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             stored = unit.reflections.get_many([r.document.source_id for r in answer.results])
+        self.usage.counted(tenant_id, counts)
         self.tally.add(counts)
         found = [
             FoundReflection(stored[result.document.source_id], result.score, result.similarity)
@@ -128,7 +130,8 @@ class Reflections:
             )
             strategies = unit.reflections.sayings(filter_, worked=True, outcomes={Outcome.SUCCESS})
             recent = unit.reflections.page(filter_, None, _RECENT)
-            metrics = metrics_of(unit.counters.all())
+            counters = unit.counters.all()
+        metrics = metrics_of(self.usage.counters(tenant_id, counters))
         failures, strategies = self._embedded(*failures), self._embedded(*strategies)
         total = sum(outcomes.values())
         return ReflectionSummary(

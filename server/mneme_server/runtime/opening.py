@@ -36,6 +36,7 @@ class TenantOpener:
         wake: called with the tenant when documents wait for embedding.
         by_turns: see `LiveIndex`.
         committed: see `TenantListener`.
+        before_closing: called with an open tenant before it is closed; may still write.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class TenantOpener:
         wake: Callable[[str], None],
         by_turns: Callable[[Steps], None],
         committed: Callable[[str], None],
+        before_closing: Callable[[OpenTenant[Unit]], None],
     ) -> None:
         self._root = root
         self._require = require
@@ -62,6 +64,7 @@ class TenantOpener:
         self._wake = wake
         self._by_turns = by_turns
         self._committed = committed
+        self._before_closing = before_closing
 
     def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
         """Open the tenant's memory; its folder is made at first.
@@ -93,6 +96,7 @@ class TenantOpener:
                 wake=self._wake,
                 by_turns=self._by_turns,
                 committed=self._committed,
+                before_closing=self._before_closing,
             )
         except BaseException:
             database.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Any, Protocol
+
+import structlog
 
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.open_files import most_files
 from mneme_server.common.watchdog import Watchdog
-from mneme_server.corpus.tenant import TenantListener
+from mneme_server.corpus.tenant import OpenTenant, TenantListener
 from mneme_server.embedding.batcher import MicroBatcher
 from mneme_server.embedding.cache import CachedEmbedder, VectorCache
 from mneme_server.embedding.factory import build_embedder
@@ -30,6 +32,8 @@ from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 _FILES_EACH = 8
 """Files that an open tenant has: three or six were seen. All of them together get half of those
 that the process may have; connections have the other half."""
+_log = structlog.get_logger(__name__)
+
 _QUERY_PATIENCE_S = 5.0
 """So long a query waits for its vector: without it the answer is worse."""
 _WRITE_PATIENCE_S = 2.0
@@ -97,6 +101,7 @@ class Runtime:
             memory_bytes=settings.job_memory_bytes,
         )
         self._listeners: list[TenantListener] = []
+        self._before_closing: list[Callable[[OpenTenant[Any]], object]] = []
         self._known = known
         self._workers: dict[str, TenantWorker] = {}
         with ExitStack() as opened:
@@ -129,6 +134,7 @@ class Runtime:
                     wake=self._wake,
                     by_turns=self.foreground.finish,
                     committed=self._committed,
+                    before_closing=self._closing,
                 ),
                 memory_bytes=settings.open_tenants_bytes,
                 most=most_files() // _FILES_EACH // 2,
@@ -162,6 +168,11 @@ class Runtime:
         """Have a listener told what happens to tenants. Before any is opened."""
         self._listeners.append(listener)
 
+    def before_closing(self, write: Callable[[OpenTenant[Any]], object]) -> None:
+        """Have something written that was kept in memory, whenever a tenant is about to be closed:
+        also when the server stops."""
+        self._before_closing.append(write)
+
     def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
         """Tell a job that a tenant has work, due at this time; the default is now."""
         self._workers[job].wake(tenant_id, due_us)
@@ -193,6 +204,13 @@ class Runtime:
     def _committed(self, tenant_id: str) -> None:
         for listener in self._listeners:
             listener.committed(tenant_id)
+
+    def _closing(self, tenant: OpenTenant[Any]) -> None:
+        for write in self._before_closing:
+            try:
+                write(tenant)
+            except Exception:  # It is closed all the same.
+                _log.exception("something was not written", tenant=tenant.tenant_id)
 
     def _removed(self, tenant_id: str, replaced: bool) -> None:
         for listener in self._listeners:

@@ -13,6 +13,7 @@ from mneme_server.common.errors import Aborted, FailedPrecondition
 from mneme_server.corpus.ports import Matrix
 from mneme_server.learn.lesson_model import Lesson
 from mneme_server.learn.lessons import Lessons
+from mneme_server.learn.usage import Usage
 
 
 class Shelf:
@@ -56,7 +57,7 @@ def embedder() -> Interrupted:
 
 @pytest.fixture
 def lessons(embedder: Interrupted) -> Lessons:
-    lessons = Lessons(cast("Any", Shelf()), embedder, mock.Mock())
+    lessons = Lessons(cast("Any", Shelf()), embedder, mock.Mock(), Usage())
     lessons.create("t", Lesson(id="l", title="T", content="C", category="general"))
     return lessons
 

@@ -975,7 +975,8 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
     access_count: int
-    """How often GetLesson or SearchLessons returned it; stops at 2^53 - 1.
+    """How often GetLesson, SearchLessons or GetContext returned it; stops at
+    2^53 - 1. A crash may lose the counts of the last half minute.
     0 to 2^53 - 1.
     """
 

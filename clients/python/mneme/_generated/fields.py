@@ -116,7 +116,8 @@ class LessonFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     access_count: int
-    """How often GetLesson or SearchLessons returned it; stops at 2^53 - 1.
+    """How often GetLesson, SearchLessons or GetContext returned it; stops at
+    2^53 - 1. A crash may lose the counts of the last half minute.
     0 to 2^53 - 1.
     """
     last_accessed_at: datetime

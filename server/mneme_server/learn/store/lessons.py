@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    bindparam,
+    delete,
+    func,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.counting import MAX_COUNT, counted
 from mneme_server.common.stored import reads
-from mneme_server.learn.lesson_model import Importance, Lesson, LessonFilter
+from mneme_server.learn.lesson_model import Access, Importance, Lesson, LessonFilter
 from mneme_server.learn.store.tables import lesson_tags, lessons
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
@@ -63,16 +76,13 @@ class SqlLessons:
             found |= {row.id: row.archived_at is not None for row in rows}
         return found
 
-    def count_access(self, lesson_ids: Collection[str], at_us: int) -> None:
-        for some in chunks(lesson_ids):
-            self._connection.execute(
-                update(lessons)
-                .where(lessons.c.tenant_id == self._tenant_id, lessons.c.id.in_(some))
-                .values(
-                    access_count=func.min(lessons.c.access_count + 1, MAX_COUNT),
-                    last_accessed_at=at_us,
-                )
-            )
+    def count_accesses(self, accesses: Mapping[str, Access]) -> None:
+        if accesses:
+            rows = [
+                {"mine": self._tenant_id, "which": id_, "times": one.times, "last": one.last_us}
+                for id_, one in accesses.items()
+            ]
+            self._connection.execute(_count_accesses(), rows)
 
     def page(
         self, filter_: LessonFilter, after: tuple[int, str] | None, limit: int
@@ -125,6 +135,21 @@ class SqlLessons:
             )
             conditions.append(columns.id.in_(tagged))
         return query.where(*conditions)
+
+
+@cache
+def _count_accesses() -> Update:
+    columns = lessons.c
+    return (
+        update(lessons)
+        .where(columns.tenant_id == bindparam("mine"), columns.id == bindparam("which"))
+        .values(
+            access_count=func.min(columns.access_count + bindparam("times"), MAX_COUNT),
+            last_accessed_at=func.max(
+                func.coalesce(columns.last_accessed_at, 0), bindparam("last")
+            ),
+        )
+    )
 
 
 @reads("lesson")

@@ -120,7 +120,8 @@ export type Lesson = Message<"mneme.v1.Lesson"> & {
   sourceEventId: string;
 
   /**
-   * How often GetLesson or SearchLessons returned it; stops at 2^53 - 1.
+   * How often GetLesson, SearchLessons or GetContext returned it; stops at
+   * 2^53 - 1. A crash may lose the counts of the last half minute.
    * 0 to 2^53 - 1.
    *
    * @generated from field: int64 access_count = 12;

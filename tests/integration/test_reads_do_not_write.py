@@ -1,0 +1,143 @@
+"""A call that reads does not write on its way: what it counts waits in memory for a while."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from mneme.v1 import auth_pb2, options_pb2
+from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import reflection_pb2 as reflection_pb
+from sqlalchemy import Engine, event
+from support.api import Api
+from support.contexts import eventually
+from support.descriptors import services
+from support.making import lesson, list_lessons
+from support.server import REPOSITORY, LocalServer, local_server
+
+METHODS = {f"{s.name}.{m.name}": m for s in services() for m in s.methods}
+READING = [
+    name
+    for name, method in METHODS.items()
+    if method.GetOptions().Extensions[options_pb2.required_scope] == auth_pb2.KEY_SCOPE_READ
+]
+EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
+ITS_OWN = ("AdminService.GetStats",)
+"""Asked about the caller's own tenant: the example asks about another one."""
+IN_THE_BACKGROUND = ("embedding-pipeline", "session-summaries", "usage-writer", "key-usage")
+
+
+class Writes:
+    """The transactions that were begun to write, by the threads they began on."""
+
+    def __init__(self) -> None:
+        self.threads: list[str] = []
+
+    def note(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement == "BEGIN IMMEDIATE":
+            self.threads.append(threading.current_thread().name)
+
+    def of_calls(self) -> list[str]:
+        """Return those that no worker in the background began."""
+        return [name for name in self.threads if not name.startswith(IN_THE_BACKGROUND)]
+
+
+@pytest.fixture
+def writes() -> Iterator[Writes]:
+    noted = Writes()
+    event.listen(Engine, "before_cursor_execute", noted.note)
+    yield noted
+    event.remove(Engine, "before_cursor_execute", noted.note)
+
+
+def call(api: Api, name: str) -> list[Message]:
+    """Call an RPC with its example."""
+    method, example = METHODS[name], {} if name in ITS_OWN else EXAMPLES[name]
+    answers: list[Message] = []
+    for one in example if isinstance(example, list) else [example]:
+        request = ParseDict(one, GetMessageClass(method.input_type)())
+        answers += api.call(f"{method.containing_service.full_name}/{method.name}", request)
+    return answers
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A key that may only read, of a tenant that holds what the examples write."""
+    with local_server(tmp_path_factory.mktemp("server") / "data") as server:
+        for name in EXAMPLES:
+            if not name.startswith("AdminService.") and name not in READING:
+                call(server.keys.admin, name)
+        yield server.keys.key("default", auth_pb2.KEY_SCOPE_READ)
+
+
+@pytest.mark.parametrize("name", READING)
+def test_no_call_that_reads_writes_on_its_way(name: str, reader: Api, writes: Writes) -> None:
+    for _ in range(2):
+        call(reader, name)
+    assert writes.of_calls() == []
+
+
+def test_a_call_that_writes_is_seen_to_write(reader: Api, writes: Writes, tmp_path: Path) -> None:
+    with local_server(tmp_path / "data") as server:
+        call(server.keys.admin, "LearnService.CreateLesson")
+    assert writes.of_calls() != []
+
+
+def _get(api: Api, lesson_id: str) -> learn_pb.Lesson:
+    return api.learn.GetLesson(learn_pb.GetLessonRequest(lesson_id=lesson_id)).lesson
+
+
+def _searches(api: Api) -> int:
+    request = reflection_pb.SummarizeReflectionsRequest()
+    return int(api.learn.SummarizeReflections(request).metrics.search_count)
+
+
+def _search(api: Api) -> None:
+    api.learn.SearchReflections(reflection_pb.SearchReflectionsRequest(task_description="a task"))
+
+
+def test_counts_are_shown_before_they_are_written_and_outlive_an_orderly_stop(
+    tmp_path: Path,
+) -> None:
+    with local_server(tmp_path / "data") as server:
+        kept = lesson(server.keys.admin, "a lesson")
+        for times in (1, 2, 3):
+            assert _get(server.keys.admin, kept.id).access_count == times
+        _search(server.keys.admin)
+        assert _searches(server.keys.admin) == 1
+    with local_server(tmp_path / "data") as server:
+        before = _get(server.keys.admin, kept.id)
+        assert before.access_count == 4
+        assert before.last_accessed_at.ToNanoseconds() > kept.created_at.ToNanoseconds()
+        assert _searches(server.keys.admin) == 1
+
+
+def test_counts_outlive_the_closing_of_an_idle_tenant(server: LocalServer) -> None:
+    api = server.keys.tenant("idle")
+    kept = lesson(api, "a lesson")
+    _get(api, kept.id)
+    _search(api)
+    server.close_tenant(api.tenant_id)
+    assert _get(api, kept.id).access_count == 2
+    assert _searches(api) == 1
+
+
+def test_a_worker_writes_what_was_counted_of_a_tenant_in_one_transaction(
+    server: LocalServer, writes: Writes
+) -> None:
+    api = server.keys.tenant("busy")
+    kept = [lesson(api, f"lesson {n}") for n in range(3)]
+    for one in kept:
+        _get(api, one.id)
+    writes.threads.clear()
+    server.application.runtime.wake("usage", api.tenant_id)
+    eventually(lambda: "usage-writer" in "".join(writes.threads), bool)
+    assert len([name for name in writes.threads if name.startswith("usage-writer")]) == 1
+    assert [one.access_count for one in list_lessons(api)] == [1, 1, 1]
