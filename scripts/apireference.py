@@ -101,7 +101,7 @@ class Reference:
 
     def page(self) -> str:
         """The page."""
-        parts = [_HEAD, "\n".join(self._contents()), "## Ids and page tokens", self._shared]
+        parts = [_HEAD, "\n".join(self._contents()), "## Ids and tokens", self._shared]
         for service in self._services:
             parts += [f"## {service.name}", _prose(service.comment)]
             for rpc in service.rpcs:
@@ -126,7 +126,7 @@ class Reference:
                 for rpc in service.rpcs
             )
             yield f"- [{service.name}](#{_anchor(service.name)}): {calls}"
-        yield "- [Ids and page tokens](#ids-and-page-tokens)"
+        yield "- [Ids and tokens](#ids-and-tokens)"
         yield (
             "- [Messages](#messages) · [Kinds of memory](#kinds-of-memory) · [Enums](#enums)"
             " · [Known names](#known-names)"

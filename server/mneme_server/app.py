@@ -129,6 +129,7 @@ class Application:
             foreground=runtime.foreground,
             room=room,
             sending=Sending(runtime.steps, runtime.watchdog),
+            wait_until_as_fresh=runtime.wait_until_as_fresh,
         )
         for gauge in (*_gauges(runtime), *(gauge for part in parts for gauge in part.gauges)):
             self._metrics.gauge(gauge.name, gauge.meaning, gauge.value)

@@ -38,6 +38,7 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
         timeout: float | None = 30.0,
         retries: int = 3,
         wait_for_ready: bool = False,
+        read_own_writes: bool = True,
         options: Iterable[tuple[str, Any]] = (),
     ) -> None:
         super().__init__(
@@ -50,6 +51,7 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
                 timeout=timeout,
                 retries=retries,
                 wait_for_ready=wait_for_ready,
+                read_own_writes=read_own_writes,
                 options=options,
             )
         )

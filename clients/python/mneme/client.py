@@ -50,6 +50,8 @@ class MnemeClient(SyncServices, RecordsAll):
             unless their call gives one.
         retries: how often a call may be sent again.
         wait_for_ready: let calls wait for a server that is not up yet, until their timeout.
+        read_own_writes: have what is read show what this client wrote before, whichever server
+            answers: a call carries the newest `consistency_token`.
         options: further gRPC channel options.
 
     Raises:
@@ -66,6 +68,7 @@ class MnemeClient(SyncServices, RecordsAll):
         timeout: float | None = 30.0,
         retries: int = 3,
         wait_for_ready: bool = False,
+        read_own_writes: bool = True,
         options: Iterable[tuple[str, Any]] = (),
     ) -> None:
         super().__init__(
@@ -78,6 +81,7 @@ class MnemeClient(SyncServices, RecordsAll):
                 timeout=timeout,
                 retries=retries,
                 wait_for_ready=wait_for_ready,
+                read_own_writes=read_own_writes,
                 options=options,
             )
         )

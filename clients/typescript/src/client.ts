@@ -93,6 +93,11 @@ export interface Mneme extends Methods, Walks {
   /** Connect's transport, which carries the API key: for `createClient` of @connectrpc/connect. */
   readonly transport: Transport;
   /**
+   * The state that this client has written last, for others to read at least that; empty before its
+   * first write. Set it to one that another client wrote to read at least that.
+   */
+  consistencyToken: string;
+  /**
    * An attempt at a task: loads past lessons, does the work, and stores a reflection: a success,
    * or, with the error's text, a failure, whose error goes on.
    *
@@ -152,6 +157,12 @@ export function createMneme(options: MnemeOptions = {}): Mneme {
     ...walksOf(caller),
     get address() {
       return connection.address;
+    },
+    get consistencyToken() {
+      return connection.freshness.token;
+    },
+    set consistencyToken(token) {
+      connection.freshness.token = token;
     },
     transport: connection.transport,
     attempt: (task, about, work) => attempt(methods, task, about, work),

@@ -4,6 +4,7 @@ import { BlockList, connect, isIP } from "node:net";
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { ConfigurationError } from "./errors.js";
+import { Freshness } from "./freshness.js";
 import { VERSION } from "./version.js";
 
 export const DEFAULT_ADDRESS = "127.0.0.1:50051";
@@ -48,6 +49,11 @@ export interface ConnectionOptions {
   readonly tls?: boolean | string | TlsOptions | undefined;
   /** Allow an API key over plaintext to another machine; default MNEME_INSECURE. */
   readonly insecure?: boolean | undefined;
+  /**
+   * Whether what is read shows what this client wrote before, whichever server answers: a call
+   * carries the newest `consistencyToken`. Default: true.
+   */
+  readonly readOwnWrites?: boolean | undefined;
 }
 
 /** An open connection. */
@@ -56,6 +62,8 @@ export interface Connection {
   readonly address: string;
   /** Connect's transport, which carries the API key with every call. */
   readonly transport: Transport;
+  /** What was written last. */
+  readonly freshness: Freshness;
   /** Another connection to the same server: calls on this one do not wait for those on that. */
   apart(): Connection;
   /** Closes the connection; calls and streams that are still open fail. */
@@ -91,7 +99,8 @@ export function connectionOf(options: ConnectionOptions): Connection {
     );
   }
   const baseUrl = `${tls ? "https" : "http"}://${endpoint.socket ? "localhost" : endpoint.address}`;
-  return open(endpoint.address, baseUrl, key, sessionOptions(endpoint, tls));
+  const freshness = new Freshness(options.readOwnWrites ?? true);
+  return open(endpoint.address, baseUrl, key, sessionOptions(endpoint, tls), freshness);
 }
 
 /** The connection to a server, which is made with the first call. */
@@ -100,6 +109,7 @@ export function open(
   baseUrl: string,
   key: string,
   options: SecureClientSessionOptions,
+  freshness: Freshness,
 ): Connection {
   const session = new Http2SessionManager(
     baseUrl,
@@ -108,14 +118,15 @@ export function open(
   );
   return {
     address,
+    freshness,
     transport: createGrpcTransport({
       baseUrl,
       sessionManager: session,
-      interceptors: [identified(key)],
+      interceptors: [identified(key), freshness.interceptor],
       readMaxBytes: MAX_MESSAGE_BYTES,
       writeMaxBytes: MAX_MESSAGE_BYTES,
     }),
-    apart: () => open(address, baseUrl, key, options),
+    apart: () => open(address, baseUrl, key, options, freshness),
     close: () => session.abort(),
   };
 }

@@ -3,6 +3,7 @@ import type { Transport } from "@connectrpc/connect";
 import { cancelled } from "./attempts.js";
 import type { Connection, ConnectionOptions } from "./connection.js";
 import { ConfigurationError, MnemeError } from "./errors.js";
+import { Freshness } from "./freshness.js";
 import { LocalFolder } from "./local-server.js";
 import { Participation } from "./participation.js";
 
@@ -32,19 +33,22 @@ export function folderConnectionOf(options: FolderOptions): Connection {
       "local goes without address, apiKey, tls and insecure: its server has its own",
     );
   }
-  return new FolderConnection(new LocalFolder(local, options.serverCommand));
+  const freshness = new Freshness(options.readOwnWrites ?? true);
+  return new FolderConnection(new LocalFolder(local, options.serverCommand), freshness);
 }
 
 class FolderConnection implements Connection {
   readonly transport: Transport;
+  readonly freshness: Freshness;
   readonly #folder: LocalFolder;
   #joined: Participation | undefined;
   #former: Participation | undefined;
   #joining: Promise<Participation> | undefined;
   #closed = false;
 
-  constructor(folder: LocalFolder) {
+  constructor(folder: LocalFolder, freshness: Freshness) {
     this.#folder = folder;
+    this.freshness = freshness;
     this.transport = this.#transportOf((joined) => joined.connection);
   }
 
@@ -78,6 +82,7 @@ class FolderConnection implements Connection {
     };
     return {
       address: this.address,
+      freshness: this.freshness,
       transport: this.#transportOf(connectionTo),
       apart: () => this.apart(),
       close: () => {
@@ -157,7 +162,8 @@ class FolderConnection implements Connection {
     };
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       const record = this.#folder.record();
-      const joined = record && (await Participation.join(record, Math.min(JOIN_MS, left())));
+      const joined =
+        record && (await Participation.join(record, Math.min(JOIN_MS, left()), this.freshness));
       if (joined) {
         return this.#take(joined);
       }

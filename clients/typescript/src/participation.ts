@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { type Connection, open } from "./connection.js";
+import type { Freshness } from "./freshness.js";
 import type { Record } from "./local-server.js";
 
 const PATH = "/grpc.health.v1.Health/Watch";
@@ -20,14 +21,19 @@ export class Participation {
   readonly #watch: ClientHttp2Session;
   #gone = false;
 
-  private constructor(record: Record, watch: ClientHttp2Session) {
+  private constructor(record: Record, watch: ClientHttp2Session, freshness: Freshness) {
     this.#watch = watch;
     const options = { ca: record.certificate };
-    this.connection = open(record.address, `https://${record.address}`, record.key, options);
+    const url = `https://${record.address}`;
+    this.connection = open(record.address, url, record.key, options, freshness);
   }
 
   /** Joins; undefined when no server answers there that can show who it is. */
-  static join(record: Record, timeoutMs: number): Promise<Participation | undefined> {
+  static join(
+    record: Record,
+    timeoutMs: number,
+    freshness: Freshness,
+  ): Promise<Participation | undefined> {
     return new Promise((done) => {
       const session = connect(`https://${record.address}`, { ca: record.certificate });
       let joined: Participation | undefined;
@@ -53,7 +59,7 @@ export class Participation {
         heard = Buffer.concat([heard, data]);
         if (heard.equals(SERVING)) {
           clearTimeout(late);
-          joined = new Participation(record, session);
+          joined = new Participation(record, session, freshness);
           session.unref();
           done(joined);
         } else if (heard.length >= SERVING.length) {

@@ -84,6 +84,11 @@ class Feed(Protocol):
         """Return the newest row; `START` before the first."""
         ...
 
+    def holds(self, place: Position) -> bool:
+        """Return whether what was written up to there is in the store: its row is there with its
+        mark, or is older than all that are kept."""
+        ...
+
     def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
         """Return up to `limit` rows after `place`, in order; none when it is the newest.
 

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 
 import structlog
 
+from mneme_server.common import deadline
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.feed import FeedRow, Position
@@ -189,13 +190,16 @@ class LiveIndex(Generic[C]):
         """Wait until the index holds what there is up to a row that the store has.
 
         Returns whether it does, or failed: then it answers at once, marked as partial.
+
+        Raises:
+            Abandoned: nobody waits for the call any more.
         """
         if not self._has(number):
             self._know(number)
             self._mend()
             with self._moved:
-                self._moved.wait_for(
-                    lambda: self._has(number) or self._closing.is_set(), max(0.0, timeout_s)
+                deadline.wait_for(
+                    self._moved, lambda: self._has(number) or self._closing.is_set(), timeout_s
                 )
         return self._has(number)
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, Protocol
 
 import structlog
 
-from mneme_server.common import deadline
+from mneme_server.common import consistency, deadline
+from mneme_server.common.consistency import ConsistencyToken
 from mneme_server.common.errors import (
     FailedPrecondition,
     NotFound,
@@ -30,6 +32,8 @@ from mneme_server.corpus.tenant_store import TenantStore, U_co
 
 _log = structlog.get_logger(__name__)
 
+_MARKS = 4_096
+"""Rows of the feed whose marks are known without a look at the store."""
 LONGEST_WAIT_S = 60.0
 """How long a caller without a deadline waits for embeddings."""
 _BASE_BYTES = 700_000
@@ -78,6 +82,9 @@ class OpenTenant(Generic[U_co]):
         self._leaving = self._replaced = False
         with store.read() as unit:
             self._pending = unit.queue.depth()
+            self._generation = unit.feed.generation() or 0
+            self._head = unit.feed.head()
+        self._marks = OrderedDict([self._head])  # Of the newest rows, by number.
 
     @property
     def index(self) -> CorpusIndex:
@@ -122,12 +129,50 @@ class OpenTenant(Generic[U_co]):
             changes = unit.documents.changes
             self._pending += changes.queued
             self._index.apply(changes)
+            if changes.position is not None:
+                self._note(changes.position)
+            consistency.wrote(ConsistencyToken(self._generation, *self._head))
         with self._committed:
             self._commits += 1
             self._committed.notify_all()
         self._tell_committed(self.tenant_id)
         if self._pending:
             self._wake(self.tenant_id)
+
+    def wait_until_as_fresh(self, token: ConsistencyToken) -> bool:
+        """Wait until answers show what there was when the token was given, or more.
+
+        Returns False, at once, when the store does not hold what it held then: it was put back,
+        has lost commits, or is another. Of an index that failed nothing is waited for: its answers
+        are marked as partial.
+
+        Raises:
+            Abandoned: the caller waits no longer.
+            Unavailable: it took more than `LONGEST_WAIT_S`.
+        """
+        place = Position(token.number, token.mark)
+        if token.generation != self._generation or not self._holds(place):
+            return False
+        if not self._index.wait_for(place.number, LONGEST_WAIT_S):
+            raise Unavailable(
+                "the indexes are not as fresh yet as was asked for",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=1.0,
+            )
+        return True
+
+    def _holds(self, place: Position) -> bool:
+        known = self._marks.get(place.number)
+        if known is not None:
+            return known == place.mark
+        with self._store.read() as unit:
+            return unit.feed.holds(place)
+
+    def _note(self, position: Position) -> None:
+        self._head = position
+        self._marks[position.number] = position.mark
+        if len(self._marks) > _MARKS:
+            self._marks.popitem(last=False)
 
     def _changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
         with self._store.read() as unit:

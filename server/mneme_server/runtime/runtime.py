@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from mneme_server.common.consistency import ConsistencyToken
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.open_files import most_files
 from mneme_server.common.watchdog import Watchdog
@@ -172,6 +173,11 @@ class Runtime:
         """Have something written that was kept in memory, whenever a tenant is about to be closed:
         also when the server stops."""
         self._before_closing.append(write)
+
+    def wait_until_as_fresh(self, tenant_id: str, token: ConsistencyToken) -> bool:
+        """Wait until a tenant's answers are as fresh as the token says; see `OpenTenant`."""
+        with self.tenants.open(tenant_id) as memory:
+            return memory.wait_until_as_fresh(token)
 
     def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
         """Tell a job that a tenant has work, due at this time; the default is now."""

@@ -75,6 +75,13 @@ class SqlFeed:
         row = _HEAD.first(self._connection, {"tenant": self._tenant_id})
         return START if row is None else Position(row.number, row.mark)
 
+    def holds(self, place: Position) -> bool:
+        if place.number > self.head().number:
+            return False
+        mine = (feed.c.tenant_id == self._tenant_id, feed.c.number == place.number)
+        mark = self._connection.execute(select(feed.c.mark).where(*mine)).scalar()
+        return mark is None or mark == place.mark
+
     def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
         query = (
             select(feed.c.number, feed.c.mark, feed.c.changes)

@@ -12,6 +12,8 @@ import grpc
 from mneme_server.common.identity import Caller
 from mneme_server.transport.methods import Method
 
+AT_LEAST_AS_FRESH = "mneme-at-least-as-fresh"
+"""The header with the token of a state that the answer must show."""
 _MAX_REQUEST_ID = 128
 _NEVER_S = 100 * 365 * 86_400.0
 
@@ -59,6 +61,7 @@ class Call:
         "_caller",
         "_end_callbacks",
         "_lock",
+        "at_least_as_fresh",
         "authorization",
         "code",
         "edge",
@@ -73,10 +76,12 @@ class Call:
         self.method = method
         self.edge = edge
         self.authorization: str | None = None
-        self.request_id = ""
+        self.request_id = self.at_least_as_fresh = ""
         for key, value in edge.invocation_metadata() or ():
             if key == "authorization":
                 self.authorization = value if isinstance(value, str) else value.decode("latin-1")
+            elif key == AT_LEAST_AS_FRESH and isinstance(value, str):
+                self.at_least_as_fresh = value
             elif key == "x-request-id" and isinstance(value, str):
                 self.request_id = _clean(value)
         if not self.request_id:

@@ -22,6 +22,7 @@ from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication
+from mneme_server.transport.interceptors.consistency import WaitUntilAsFresh, consistent
 from mneme_server.transport.interceptors.errors import Diagnose, map_errors
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
 from mneme_server.transport.interceptors.running import RunningCalls
@@ -114,6 +115,7 @@ class GrpcServer:
         foreground: Foreground | None = None,
         room: Room | None = None,
         sending: Sending | None = None,
+        wait_until_as_fresh: WaitUntilAsFresh = lambda _tenant, _token: True,
     ) -> None:
         self._options = options
         names = [service.descriptor.full_name for service in services]
@@ -137,6 +139,7 @@ class GrpcServer:
                 authentication(authenticator, required=options.auth_required),
                 rate_limit(TokenBuckets()),
                 self.streams.layer,
+                consistent(wait_until_as_fresh),
             ],
             checks=[check_rules],
             admission=admission,

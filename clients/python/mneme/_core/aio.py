@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, TypeAlias
@@ -32,9 +32,12 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         open_call: Callable[[], tuple[Any, grpc.aio.Channel | None]],
         wrap: Callable[[Any], AnswerT_co],
         error_of: Callable[[grpc.RpcError, grpc.aio.Channel | None], MnemeError],
+        finished: Callable[[Any], Awaitable[None]],
+        *,
         source: _Source | None = None,
         resumption: Resumption | None = None,
     ) -> None:
+        self._finished = finished
         self._source = source
         self._resumption = resumption
         self._open_call = open_call
@@ -70,6 +73,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
                 raise
             if message is grpc.aio.EOF:
                 self._ended = True
+                await self._finished(self._call)
                 await self.free()
             elif self._resumption is None or self._resumption.is_news(message):
                 return self._wrap(message)
@@ -180,14 +184,17 @@ class AsyncCaller(Caller):
         attempts = Attempts(rpc, self._connection.retries, limit)
         call = self._callable(rpc, self._channel.unary_unary)
         while True:
+            asked = self._freshness.token
             try:
-                response = await call(request, **self._options(attempts.time_left))
+                made = call(request, **self._options(attempts.time_left))
+                response = await made
             except grpc.RpcError as failure:
                 error = self._error_of(failure)
                 pause = attempts.pause_after(error)
                 if pause is None:
                     raise error from failure
             else:
+                self._freshness.note(await made.trailing_metadata(), asked)
                 return rpc.answer(response)
             await asyncio.sleep(pause)
 
@@ -197,6 +204,7 @@ class AsyncCaller(Caller):
         items: AnyIterable[Any],
         timeout: float | None,
     ) -> AnswerT:
+        asked = self._freshness.token
         call = self._callable(rpc, self._channel.stream_unary)(**self._options(timeout))
         try:
             async for request in _requests(rpc, items):
@@ -214,6 +222,7 @@ class AsyncCaller(Caller):
             response = await call
         except grpc.RpcError as failure:
             raise self._error_of(failure) from failure
+        self._freshness.note(await call.trailing_metadata(), asked)
         return rpc.answer(response)
 
     def _server_stream(
@@ -261,7 +270,14 @@ class AsyncCaller(Caller):
             channel = self._make_apart()
             return callable_of(rpc, getattr(channel, kind))(given(), **options), channel
 
-        stream = AsyncStream(open_call, rpc.answer, self._error_of, source, resumption)
+        asked = self._freshness.token
+
+        async def finished(call: Any) -> None:
+            self._freshness.note(await call.trailing_metadata(), asked)
+
+        stream = AsyncStream(
+            open_call, rpc.answer, self._error_of, finished, source=source, resumption=resumption
+        )
         if rpc.long_lived:
             self._apart.add(stream)
         return stream

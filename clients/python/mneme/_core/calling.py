@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mneme._core.connection import Connection
+from mneme._core.freshness import Freshness
 from mneme._core.rpc import Rpc
 from mneme.errors import ClosedError
 
@@ -21,11 +22,23 @@ class Caller:
         self._connection = connection
         self._calls: dict[str, Any] = {}
         self._closed = False
+        self._freshness = Freshness(connection.read_own_writes)
+
+    @property
+    def consistency_token(self) -> str:
+        """The state that this client has written last, for others to read at least that; empty
+        before its first write. Set it to one that another client wrote to read at least that.
+        """
+        return self._freshness.token
+
+    @consistency_token.setter
+    def consistency_token(self, token: str) -> None:
+        self._freshness.token = token
 
     def _options(self, timeout: float | None) -> dict[str, Any]:
         return {
             "timeout": timeout,
-            "metadata": self._connection.metadata,
+            "metadata": (*self._connection.metadata, *self._freshness.metadata),
             "wait_for_ready": self._connection.wait_for_ready or None,
         }
 

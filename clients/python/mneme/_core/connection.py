@@ -58,6 +58,7 @@ class Connection:
         timeout: seconds for a unary call by default; None: no deadline.
         retries: how often a call may be sent again.
         wait_for_ready: whether calls wait for the server until their deadline.
+        read_own_writes: whether what is read shows what was written before by the same client.
     """
 
     target: str
@@ -67,6 +68,7 @@ class Connection:
     timeout: float | None
     retries: int
     wait_for_ready: bool
+    read_own_writes: bool = True
 
     def channel(self, more: tuple[tuple[str, Any], ...] = ()) -> grpc.Channel:
         """A channel to the server, with more options when given."""
@@ -94,6 +96,7 @@ def connection_of(
     retries: int,
     wait_for_ready: bool,
     options: Iterable[tuple[str, Any]],
+    read_own_writes: bool = True,
 ) -> Connection:
     """Join arguments and environment; ConfigurationError when they cannot be used."""
     endpoint = _Endpoint.parse(address or os.environ.get("MNEME_ADDRESS") or DEFAULT_ADDRESS)
@@ -118,6 +121,7 @@ def connection_of(
         timeout=timeout,
         retries=retries,
         wait_for_ready=wait_for_ready,
+        read_own_writes=read_own_writes,
     )
 
 

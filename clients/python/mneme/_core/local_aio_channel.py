@@ -232,16 +232,44 @@ class _Call:
 class _Unary(_Call):
     """Calls with one request and one answer."""
 
-    async def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
+    def __call__(
+        self, request: Any, *, timeout: float | None = None, **options: Any
+    ) -> _LateAnswer:
+        return _LateAnswer(lambda: self._answered(request, timeout, options))
+
+    async def _answered(
+        self, request: Any, timeout: float | None, options: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        """Return the answer, with gRPC's own call that it came by."""
         tries = Resending(self._membership, self._method.path, timeout)
         while True:
             try:
-                return await (await self._begin((request,), tries, options))
+                call = await self._begin((request,), tries, options)
+                return await call, call
             except grpc.RpcError as error:
                 pause = tries.pause_after(error)
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
+
+
+class _LateAnswer:
+    """A call with one answer that is begun, again if need be, when the answer is awaited."""
+
+    def __init__(self, answered: Callable[[], Awaitable[tuple[Any, Any]]]) -> None:
+        self._answered = answered
+        self._call: Any = None
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._answer().__await__()
+
+    async def _answer(self) -> Any:
+        answer, self._call = await self._answered()
+        return answer
+
+    async def trailing_metadata(self) -> Any:
+        """What came behind the answer, once it was awaited."""
+        return await self._call.trailing_metadata()
 
 
 class _Streamed(_Call):
@@ -274,6 +302,10 @@ class _LateCall:
     async def read(self) -> Any:
         """The next answer, or `grpc.aio.EOF`."""
         return await (await self._call()).read()
+
+    async def trailing_metadata(self) -> Any:
+        """What came behind the answers."""
+        return await (await self._call()).trailing_metadata()
 
     def cancel(self) -> bool:
         """Give the call up."""

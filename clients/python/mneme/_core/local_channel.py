@@ -211,14 +211,31 @@ class _Call:
         self._method = method
 
     def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
+        return self._made(_called, request, timeout, options)
+
+    def with_call(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
+        """The answer with gRPC's own call, where a single answer comes."""
+        return self._made(_called_with_call, request, timeout, options)
+
+    def _made(
+        self, make: Callable[..., Any], request: Any, timeout: float | None, options: dict[str, Any]
+    ) -> Any:
         tries = Resending(self._membership, self._method.path, timeout)
         while True:
             joined = self._channel.join(tries.left())
             given = options_of(options, joined.record, tries.left())
             try:
-                return self._method.on(joined.channel)(request, **given)
+                return make(self._method.on(joined.channel), request, given)
             except grpc.RpcError as error:
                 pause = tries.pause_after(error)
                 if pause is None:
                     raise
             time.sleep(pause)
+
+
+def _called(method: Any, request: Any, options: dict[str, Any]) -> Any:
+    return method(request, **options)
+
+
+def _called_with_call(method: Any, request: Any, options: dict[str, Any]) -> Any:
+    return method.with_call(request, **options)

@@ -29,11 +29,13 @@ AnswerT_co = TypeVar("AnswerT_co", bound=Answer[Any], covariant=True)
 
 
 class Opened(NamedTuple):
-    """A call of a stream: what is read from, what frees its connection, and its errors."""
+    """A call of a stream: what is read from, what frees its connection, its errors, and what looks
+    at what came behind the last message."""
 
     call: Any
     free: Callable[[], None]
     error_of: Callable[[grpc.RpcError], MnemeError]
+    ended: Callable[[Any], None]
 
 
 class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
@@ -67,6 +69,7 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
             try:
                 message = next(opened.call)
             except StopIteration:
+                opened.ended(opened.call)
                 opened.free()
                 raise
             except grpc.RpcError as failure:
@@ -155,14 +158,16 @@ class SyncCaller(Caller):
         attempts = Attempts(rpc, self._connection.retries, limit)
         call = self._callable(rpc, self._channel.unary_unary)
         while True:
+            asked = self._freshness.token
             try:
-                response = call(request, **self._options(attempts.time_left))
+                response, made = call.with_call(request, **self._options(attempts.time_left))
             except grpc.RpcError as failure:
                 error = self._error_of(failure)
                 pause = attempts.pause_after(error)
                 if pause is None:
                     raise error from failure
             else:
+                self._freshness.note(made.trailing_metadata(), asked)
                 return rpc.answer(response)
             time.sleep(pause)
 
@@ -170,12 +175,13 @@ class SyncCaller(Caller):
         self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
     ) -> AnswerT:
         call = self._callable(rpc, self._channel.stream_unary)
-        source = _Source(rpc, items)
+        source, asked = _Source(rpc, items), self._freshness.token
         try:
-            response = call(source, **self._options(timeout))
+            response, made = call.with_call(source, **self._options(timeout))
         except grpc.RpcError as failure:
             source.raise_own_error()
             raise self._error_of(failure) from failure
+        self._freshness.note(made.trailing_metadata(), asked)
         return rpc.answer(response)
 
     def _server_stream(
@@ -210,7 +216,10 @@ class SyncCaller(Caller):
         raise_own_error: Callable[[], None],
     ) -> Opened:
         """Begin a call of a stream; `kind` names the channel's method that makes such calls."""
-        options = self._options(timeout)
+        options, asked = self._options(timeout), self._freshness.token
+
+        def ended(call: Any) -> None:
+            self._freshness.note(call.trailing_metadata(), asked)
 
         def error_of(failure: grpc.RpcError) -> MnemeError:
             raise_own_error()
@@ -219,14 +228,14 @@ class SyncCaller(Caller):
         if not rpc.long_lived:
             channel = self._channel
             call = self._callable(rpc, getattr(channel, kind))(given, **options)
-            return Opened(call, _nothing, error_of)
+            return Opened(call, _nothing, error_of, ended)
         channel = self._open_apart()
         try:
             call = callable_of(rpc, getattr(channel, kind))(given, **options)
         except BaseException:
             channel.close()
             raise
-        return Opened(call, channel.close, error_of)
+        return Opened(call, channel.close, error_of, ended)
 
     def _open_apart(self) -> grpc.Channel:
         with self._lock:

@@ -24,6 +24,19 @@
 // list: it does not expire, it survives a server restart, and entries that keep
 // their position are neither skipped nor repeated. It is opaque, safe to use in
 // a URL, and grants no access by itself.
+//
+// Consistency tokens. A call that writes ends with a trailer,
+// `mneme-consistency-token`, that names the state it left. Send it as the
+// header `mneme-at-least-as-fresh` with a call that reads, and the answer shows
+// that state or a newer one: the call waits for it until its deadline, but not
+// for an index that failed, whose answers are partial. When the state is gone,
+// after a restore or because commits were lost, the answer is of the newest one
+// and says so by a trailer, `mneme-at-least-as-fresh: newest`; then drop the
+// token. It does not expire, survives a server restart, and is opaque, except
+// that of two whose first 16 characters are equal the larger one is the newer.
+// The clients send their newest token by themselves. In a shell:
+// `grpcurl -v …` prints trailers, `grpcurl -H 'mneme-at-least-as-fresh: …'`
+// sends one.
 
 import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";

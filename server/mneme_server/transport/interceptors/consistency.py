@@ -1,0 +1,54 @@
+"""Consistency tokens: what a write is answered with, and a reader asks to be as fresh as.
+
+They travel beside the messages, as headers, so that no message has a field for them, and streams
+have them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias, cast
+
+import grpc
+
+from mneme_server.common import consistency
+from mneme_server.common.consistency import ConsistencyToken
+from mneme_server.common.identity import KeyScope
+from mneme_server.transport.call import AT_LEAST_AS_FRESH, Call
+from mneme_server.transport.methods import StreamKind
+from mneme_server.transport.pipeline import Layer
+
+TOKEN = "mneme-consistency-token"
+"""The trailer with the token of what a call wrote."""
+NEWEST = "newest"
+"""In the trailer of an answer that is not of the state that was asked for, which is not there any
+more, but of the newest one."""
+
+WaitUntilAsFresh: TypeAlias = Callable[[str, ConsistencyToken], bool]
+"""Waits until a tenant's answers are as fresh as a token says; False when that state is lost."""
+
+
+def consistent(wait_until_as_fresh: WaitUntilAsFresh) -> Layer:
+    """Return the layer that waits for what readers ask for, and tells writers their tokens. It must
+    be inside those that refuse."""
+
+    @contextmanager
+    def layer(call: Call) -> Iterator[None]:
+        trailers: list[tuple[str, str]] = []
+        if call.at_least_as_fresh and _reads(call):
+            token = ConsistencyToken.parse(call.at_least_as_fresh)
+            if not wait_until_as_fresh(call.tenant, token):
+                trailers.append((AT_LEAST_AS_FRESH, NEWEST))
+        with consistency.watched() as written:
+            yield
+        if written.token is not None:
+            trailers.append((TOKEN, str(written.token)))
+        if trailers:
+            cast(grpc.ServicerContext, call.edge).set_trailing_metadata(tuple(trailers))
+
+    return layer
+
+
+def _reads(call: Call) -> bool:
+    return call.method.scope is KeyScope.READ and call.method.stream is not StreamKind.WATCH
