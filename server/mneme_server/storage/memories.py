@@ -15,7 +15,7 @@ from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads
 from mneme_server.corpus.document import Document, Memory
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.storage.documents import document_reader, select_documents
+from mneme_server.storage.document_rows import document_reader, select_documents
 from mneme_server.storage.kinds import Details, MemoryKinds
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import listed

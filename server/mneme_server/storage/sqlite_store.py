@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mneme_server.storage.documents import SqlCorpusSource
+from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.engine import Database, address_of, domain_error
 from mneme_server.storage.guard import require_tenant
 from mneme_server.storage.migrate import migrate

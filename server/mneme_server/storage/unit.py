@@ -13,7 +13,8 @@ from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.clock import now_us
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.storage.documents import SqlDocuments, SqlEmbeddingQueue
+from mneme_server.storage.documents import SqlDocuments
+from mneme_server.storage.embedding_queue import SqlEmbeddingQueue
 from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.kinds import Details, MemoryKinds
 from mneme_server.storage.memories import SqlMemories

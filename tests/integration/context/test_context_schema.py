@@ -8,7 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from mneme_server.capabilities import tenant_schema
 from mneme_server.storage import tables
-from mneme_server.storage.documents import select_documents
+from mneme_server.storage.document_rows import select_documents
 from mneme_server.storage.engine import Database
 from mneme_server.storage.migrate import migrate
 from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore

@@ -20,10 +20,10 @@ from mneme_server.learn.reflection_model import (
     Saying,
 )
 from mneme_server.learn.store.tables import counters, reflection_tags, reflections, sayings
-from mneme_server.storage.documents import STORED_VECTOR
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, read_with
 from mneme_server.storage.totals import add_to_total, total
+from mneme_server.storage.vectors import STORED_VECTOR
 
 
 class SqlReflections:
