@@ -176,7 +176,13 @@ def _engine(
 
     @event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        if not read_only:
+            connection.exec_driver_sql(begin)
+            return
+        # It touches no file, and so meets nothing that would have to be translated.
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.execute(begin)
 
     @event.listens_for(engine, "handle_error")
     def translate(context: ExceptionContext) -> MnemeError | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, Executable, Row
 
@@ -16,6 +16,14 @@ T = TypeVar("T")
 
 Lost = Callable[[DataLoss], object]
 """Is told of a row that cannot be read; the others are read."""
+
+
+class First(Protocol):
+    """A statement that is prepared: see `storage.guard.Prepared`."""
+
+    def first(self, connection: Connection, given: Mapping[str, Any]) -> Row[Any] | None:
+        """Run it and return the first row, if there is one."""
+        ...
 
 
 class NotUtf8(DataLoss):
@@ -70,6 +78,30 @@ def read_rows(
                 raise
             lost(loss)
     return found
+
+
+def read_first(
+    connection: Connection,
+    statement: First,
+    decode: Callable[[Row[Any]], T],
+    parameters: Mapping[str, Any],
+    *,
+    kind: str,
+    key: str = "id",
+) -> T | None:
+    """Return what `decode` makes of the first row of a prepared statement; None when it has none.
+
+    Raises:
+        DataLoss: the row cannot be read; the error names it.
+    """
+    try:
+        row = statement.first(connection, parameters)
+    except NotUtf8:
+        with _leniently(connection):
+            row = statement.first(connection, parameters)
+        if row is not None:
+            _require_utf8(row, kind, key)
+    return None if row is None else decode(row)
 
 
 class Rows:

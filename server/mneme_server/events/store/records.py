@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    bindparam,
     func,
     select,
     tuple_,
@@ -29,7 +30,8 @@ from mneme_server.events.model import (
     Severity,
 )
 from mneme_server.events.store.tables import agents, events, session_tags, sessions
-from mneme_server.storage.reading import read_rows
+from mneme_server.storage.guard import Prepared
+from mneme_server.storage.reading import read_first, read_rows
 from mneme_server.storage.rows import (
     decode_tags,
     encode_tags,
@@ -56,10 +58,8 @@ class SqlSessions:
         return total(self._connection, self._tenant_id, "sessions")
 
     def get(self, session_id: str) -> Session | None:
-        query = select(sessions).where(
-            sessions.c.tenant_id == self._tenant_id, sessions.c.id == session_id
-        )
-        return next(iter(self._read(query)), None)
+        wanted = {"tenant": self._tenant_id, "id": session_id}
+        return read_first(self._connection, _session(), session_of, wanted, kind="session")
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
         found = read_with(
@@ -131,6 +131,15 @@ class SqlSessions:
             )
             conditions.append(columns.id.in_(tagged))
         return query.where(*conditions)
+
+
+@cache
+def _session() -> Prepared:
+    return Prepared(
+        select(sessions).where(
+            sessions.c.tenant_id == bindparam("tenant"), sessions.c.id == bindparam("id")
+        )
+    )
 
 
 class SqlEvents:
@@ -283,7 +292,7 @@ def session_of(row: Row[Any]) -> Session:
         total_input_tokens=row.total_input_tokens,
         total_output_tokens=row.total_output_tokens,
         head_hash=row.head_hash,
-        declared=row.declared,
+        declared=bool(row.declared),
     )
 
 
