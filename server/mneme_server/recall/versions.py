@@ -43,10 +43,8 @@ def versions(documents: Sequence[Document]) -> list[list[int]]:
             continue
         group = [place] + [
             other
-            for other in range(place + 1, len(words))
-            if other not in taken
-            and _alike(mine, words[other])
-            and _are_versions(documents[place], documents[other])
+            for other in _alike(mine, words, place + 1)
+            if other not in taken and _are_versions(documents[place], documents[other])
         ]
         if len(group) > 1:
             taken.update(group)
@@ -66,11 +64,15 @@ def _telling(document: Document) -> frozenset[str]:
     return words if len(words) >= _FEWEST else frozenset()
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    if not other or min(len(one), len(other)) < _ALIKE * max(len(one), len(other)):
-        return False
-    common = len(one & other)
-    return common >= _FEWEST and common >= _ALIKE * (len(one) + len(other) - common)
+def _alike(one: frozenset[str], words: Sequence[frozenset[str]], start: int) -> list[int]:
+    """Return the places from `start` on that have most of their words in common with `one`."""
+    fewest = max(_FEWEST, _ALIKE * len(one))  # What both have is part of what either has.
+    common = map(len, map(one.__and__, words[start:]))
+    return [
+        place
+        for place, shared in enumerate(common, start)
+        if shared >= fewest and shared >= _ALIKE * (len(one) + len(words[place]) - shared)
+    ]
 
 
 def _are_versions(one: Document, other: Document) -> bool:
