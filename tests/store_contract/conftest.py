@@ -1,44 +1,47 @@
 """The stores that the contract's tests run against.
 
-A second implementation of `corpus.tenant_store.TenantStore` is one more `Stores` here, and has to
-pass. "files" is what the server runs: a database for each tenant. "shared" keeps all tenants in one
-database, so that nothing but the statements themselves keeps them apart.
+A second implementation of `corpus.tenant_store.TenantStores` is one more line of `KINDS`, and has
+to pass. "files" is what the server runs: a database for each tenant. "shared" keeps all tenants in
+one database, so that nothing but the statements themselves keeps them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.events.kinds import EVENT
-from mneme_server.storage.sqlite_store import SqliteTenantStore
+from mneme_server.storage.sqlite_store import SqliteStores, SqliteTenantStore
+from mneme_server.storage.unit import TenantSchema
+
+Stores: TypeAlias = TenantStores[Any]
 
 
-class Stores(Protocol):
-    """Where tenants' stores come from."""
+class SharedStores:
+    """All tenants in one SQLite database."""
 
-    def open(self, tenant_id: str) -> TenantStore[Any]:
-        """Open the tenant's store; what it holds outlives its closing."""
-        ...
-
-
-class SqliteStores:
-    """Stores on SQLite, in a folder for each tenant, or all in one."""
-
-    def __init__(self, root: Path, *, shared: bool) -> None:
-        self._root, self._shared = root, shared
-        self._opened: list[SqliteTenantStore] = []
+    def __init__(self, root: Path, schema: TenantSchema) -> None:
+        self._root, self._schema = root, schema
 
     def open(self, tenant_id: str) -> SqliteTenantStore:
-        folder = self._root / ("all" if self._shared else tenant_id)
-        folder.mkdir(exist_ok=True)
-        store = SqliteTenantStore(folder, tenant_id, tenant_schema())
+        return SqliteTenantStore(self._root, tenant_id, self._schema)
+
+
+class Closing:
+    """Stores, all of which are closed in the end."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._opened: list[TenantStore[Any]] = []
+
+    def open(self, tenant_id: str) -> TenantStore[Any]:
+        store = self._stores.open(tenant_id)
         self._opened.append(store)
         return store
 
@@ -47,9 +50,15 @@ class SqliteStores:
             store.close()
 
 
-@pytest.fixture(params=["files", "shared"])
+KINDS: dict[str, Callable[[Path, TenantSchema], Stores]] = {
+    "files": SqliteStores,
+    "shared": SharedStores,
+}
+
+
+@pytest.fixture(params=KINDS)
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    made = SqliteStores(tmp_path, shared=request.param == "shared")
+    made = Closing(KINDS[request.param](tmp_path, tenant_schema()))
     yield made
     made.close()
 

@@ -10,12 +10,13 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mneme_server.capabilities import tenant_schema
 from mneme_server.corpus.tenant_store import TenantStore
 from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.model import EventFilter, SessionFilter
 from mneme_server.learn.lesson_model import LessonFilter
 from mneme_server.learn.reflection_model import ReflectionFilter
-from store_contract.conftest import SqliteStores, fill
+from store_contract.conftest import Closing, SharedStores, fill
 from store_contract.samples import agent, event, lesson, reflection, session
 
 Store = TenantStore[Any]
@@ -117,7 +118,7 @@ def test_totals_are_what_counting_gives_after_any_sequence_of_writes(
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        closing(SqliteStores(Path(folder), shared=True)) as stores,
+        closing(Closing(SharedStores(Path(folder), tenant_schema()))) as stores,
     ):
         fill(stores.open("rival"))
         store = stores.open("acme")

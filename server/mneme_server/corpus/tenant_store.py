@@ -154,3 +154,18 @@ class TenantStore(Protocol[U_co]):
     def close(self) -> None:
         """Let go of it. Nobody may use it any more."""
         ...
+
+
+class TenantStores(Protocol[U_co]):
+    """Where tenants' stores come from: a kind of store is a class that implements this, and one
+    that implements `TenantStore`."""
+
+    def open(self, tenant_id: str) -> TenantStore[U_co]:
+        """Open the tenant's store, which is empty at first. What it holds outlives its closing.
+
+        Raises:
+            FailedPrecondition: a newer version made it.
+            DataLoss: it is damaged.
+            Unavailable: it cannot be reached now.
+        """
+        ...

@@ -1,4 +1,4 @@
-"""Opening a tenant: its database, its index, and whether they fit the model that runs."""
+"""Opening a tenant: its store, its index, and whether they fit the model that runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.corpus.live_index import Steps
 from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.tenant_index import TenantIndex
-from mneme_server.storage.sqlite_store import SqliteTenantStore
-from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
+from mneme_server.storage.unit import EmbeddingModel, Unit
 
 INDEX_FOLDERS = ("index", "lexical")
 """Of a tenant's folder: what lies there is built from the database, and can be built again."""
@@ -26,9 +26,9 @@ class TenantOpener:
     """Opens tenants' memories.
 
     Args:
-        root: the folder that holds the tenants' folders.
+        stores: where the tenants are kept.
+        root: the folder with a folder for each tenant, for its index.
         require: raises NotFound when there is no such tenant.
-        schema: what a tenant's database is made of.
         model: what embeds now.
         index_settings: how indexes are tuned.
         queue_limit: how many documents of a tenant may wait for embedding.
@@ -41,9 +41,9 @@ class TenantOpener:
 
     def __init__(
         self,
+        stores: TenantStores[Unit],
         root: Path,
         require: Callable[[str], object],
-        schema: TenantSchema,
         model: EmbeddingModel,
         *,
         index_settings: IndexSettings,
@@ -54,9 +54,9 @@ class TenantOpener:
         committed: Callable[[str], None],
         before_closing: Callable[[OpenTenant[Unit]], None],
     ) -> None:
+        self._stores = stores
         self._root = root
         self._require = require
-        self._schema = schema
         self._model = model
         self._index_settings = index_settings
         self._queue_limit = queue_limit
@@ -71,18 +71,18 @@ class TenantOpener:
 
         Raises:
             NotFound: there is no such tenant.
-            FailedPrecondition: its vectors are of another model, or its database is newer.
+            FailedPrecondition: its vectors are of another model, or its store is newer.
         """
         self._require(check_tenant_id(tenant_id))
         folder = self._root / tenant_id
         folder.mkdir(parents=True, exist_ok=True)
         self._opened(tenant_id)
-        database = SqliteTenantStore(folder, tenant_id, self._schema)
+        store = self._stores.open(tenant_id)
         try:
-            require_model(database, self._model, tenant_id)
+            require_model(store, self._model, tenant_id)
             index = TenantIndex(
                 folder,
-                database.source,
+                store.source,
                 self._model.model_id,
                 self._model.dimensions,
                 settings=self._index_settings,
@@ -90,7 +90,7 @@ class TenantOpener:
             )
             memory = OpenTenant(
                 tenant_id,
-                database,
+                store,
                 index,
                 queue_limit=self._queue_limit,
                 wake=self._wake,
@@ -99,23 +99,23 @@ class TenantOpener:
                 before_closing=self._before_closing,
             )
         except BaseException:
-            database.close()
+            store.close()
             raise
         if memory.pending:
             self._wake(tenant_id)
         return memory
 
 
-def require_model(database: SqliteTenantStore, model: EmbeddingModel, tenant_id: str) -> None:
+def require_model(store: TenantStore[Unit], model: EmbeddingModel, tenant_id: str) -> None:
     """Check that the tenant's vectors are of this model; a new tenant takes it.
 
     Raises:
         FailedPrecondition: they are of another one.
     """
-    with database.read() as unit:
+    with store.read() as unit:
         stored = unit.embedding_model()
     if stored is None:
-        with database.write() as unit:
+        with store.write() as unit:
             unit.set_embedding_model(model)
             unit.feed.renew_generation()
     elif stored != model:

@@ -28,6 +28,7 @@ from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.steps import Steps
 from mneme_server.runtime.turns import TenantWorker
+from mneme_server.storage.sqlite_store import SqliteStores
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
 _FILES_EACH = 8
@@ -125,9 +126,9 @@ class Runtime:
             self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
             self.tenants: TenantRegistry[Unit] = TenantRegistry(
                 TenantOpener(
+                    SqliteStores(settings.data_dir / "tenants", schema),
                     settings.data_dir / "tenants",
                     known.get,
-                    schema,
                     self.model,
                     index_settings=IndexSettings(exact_limit=settings.exact_search_limit),
                     queue_limit=settings.embed_queue_limit,

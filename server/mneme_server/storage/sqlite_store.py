@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mneme_server.common.identity import check_tenant_id
 from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.engine import Database, address_of, domain_error
 from mneme_server.storage.guard import require_tenant
@@ -16,6 +17,25 @@ from mneme_server.storage.schema import metadata
 from mneme_server.storage.unit import TenantSchema, Unit
 
 FILE_NAME = "mneme.db"
+
+
+class SqliteStores:
+    """Implements `corpus.tenant_store.TenantStores[Unit]`: a file in a folder for each tenant.
+
+    Args:
+        root: the folder that holds the tenants' folders; these are made when they are missing.
+        schema: what a tenant's database is made of.
+    """
+
+    def __init__(self, root: Path, schema: TenantSchema) -> None:
+        self._root = root
+        self._schema = schema
+
+    def open(self, tenant_id: str) -> SqliteTenantStore:
+        """Open the tenant's database."""
+        folder = self._root / check_tenant_id(tenant_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        return SqliteTenantStore(folder, tenant_id, self._schema)
 
 
 class SqliteTenantStore:
