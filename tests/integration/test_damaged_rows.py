@@ -15,7 +15,7 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflection_pb2
-from mneme_server.events.store.records import SqlAgents
+from mneme_server.events.store.agents import SqlAgents
 from mneme_server.storage.examination import first_damage
 from structlog.testing import capture_logs
 from support.api import Api, grpc, refused

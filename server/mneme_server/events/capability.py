@@ -14,9 +14,11 @@ from mneme_server.events.service import EventServicer
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.settings import SessionSettings
 from mneme_server.events.store.activity import SqlActivity
+from mneme_server.events.store.agents import SqlAgents
 from mneme_server.events.store.details import EVENT_DETAILS
+from mneme_server.events.store.events import SqlEvents
 from mneme_server.events.store.history import SqlHistory
-from mneme_server.events.store.records import SqlAgents, SqlEvents, SqlSessions
+from mneme_server.events.store.sessions import SqlSessions
 from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.events.watching import Watches

@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, selec
 from mneme_server.events.activity import ActivityFilter, EventDigest
 from mneme_server.events.event_types import ERROR_TYPES, Part, playing
 from mneme_server.events.model import Event, Session, Severity
-from mneme_server.events.store.records import event_of, session_of
+from mneme_server.events.store.events import event_of
+from mneme_server.events.store.sessions import session_of
 from mneme_server.events.store.tables import events, sessions
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import equal_where_given
