@@ -81,6 +81,22 @@ class Hits(NamedTuple):
     scores: Scores
 
 
+class WordEvidence(NamedTuple):
+    """How far the words of a query are to be found in what is selected.
+
+    Words are weighted by how rare they are in all texts (idf).
+    """
+
+    telling: bool
+    """Whether it has words besides those that only say how it is put."""
+    attainable: float
+    """BM25 that no text can exceed for it."""
+    occurring: float
+    """Share of its words' weight that some selected text holds, 0 to 1."""
+    identified: float
+    """Share of the identifiers whose words one selected text holds together, 0 to 1."""
+
+
 class CorpusColumns(Protocol):
     """The documents' attributes as arrays by row.
 
@@ -167,6 +183,15 @@ class CorpusIndex(Protocol):
         with the document's context, each field with its own statistics.
 
         Every document that was added before the call is searched.
+        """
+        ...
+
+    def word_evidence(
+        self, query: str, selection: Selection, identifiers: Sequence[str]
+    ) -> WordEvidence:
+        """Return how far the words of `query` are to be found in the selected texts.
+
+        `identifiers` are the names, paths and codes in it.
         """
         ...
 

@@ -333,6 +333,21 @@ class LexicalIndex:
             doc_ids, scores = doc_ids[newest], scores[newest]
         return Match(doc_ids, scores, exhausted)
 
+    def tells(self, query: str) -> bool:
+        """Whether a query has words besides those that only say how it is put."""
+        return bool(self._query_words.analyze(spaced(query[:_LONGEST_QUERY])))
+
+    def words_of(self, name: str) -> list[str]:
+        """Return the distinct words of a name, as they are searched."""
+        return list(dict.fromkeys(self._words.analyze(spaced(name))))
+
+    def with_all(
+        self, parsed: ParsedQuery, terms: Sequence[str], limit: int, within: Query | None
+    ) -> Match:
+        """Return up to `limit` committed documents whose text holds all the terms."""
+        clauses = [(Occur.Must, self._term(Field.TEXT, term, 1.0)) for term in terms]
+        return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
+
     def these(self, doc_ids: Sequence[int]) -> Query:
         """Return what restricts a search to some documents; slow for more than hundreds."""
         return Query.term_set_query(self._schema, _ID, doc_ids)

@@ -71,3 +71,19 @@ def narrow(selection: Selection, table: DocumentTable, lexical: LexicalIndex) ->
         )
     universe, make = min(options, key=lambda option: option[0])
     return Narrowing(None, live) if universe > live * _WIDE else Narrowing(make(), universe)
+
+
+class Narrowings:
+    """How selections are told to tantivy; that of the last one is kept."""
+
+    def __init__(self, table: DocumentTable, lexical: LexicalIndex) -> None:
+        self._table = table
+        self._lexical = lexical
+        self._last: tuple[Selection, Narrowing] | None = None
+
+    def of(self, selection: Selection) -> Narrowing:
+        """Return the narrowing of a selection."""
+        last = self._last
+        if last is None or last[0] is not selection:
+            self._last = last = (selection, narrow(selection, self._table, self._lexical))
+        return last[1]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from mneme_server.corpus.ports import CorpusSource, Hits, Matrix, Rows, Scores, Selection
+from mneme_server.corpus.ports import (
+    CorpusSource,
+    Hits,
+    Matrix,
+    Rows,
+    Scores,
+    Selection,
+    WordEvidence,
+)
 from mneme_server.index.columns import DocumentTable
 from mneme_server.index.dense import NO_ROW, DenseIndex
+from mneme_server.index.evidence import telling, word_evidence
 from mneme_server.index.fields import Field
 from mneme_server.index.graph import inner_products
 from mneme_server.index.lexical import LexicalIndex, Match
-from mneme_server.index.narrowing import narrow
+from mneme_server.index.narrowing import Narrowings
 from mneme_server.index.settings import IndexSettings
 
 _DECIMALS = 6
@@ -38,6 +49,7 @@ class Searcher:
         self._dense = dense
         self._lexical = lexical
         self._settings = settings
+        self._narrowings = Narrowings(table, lexical)
 
     def dense(self, query: Matrix, k: int, selection: Selection, *, exact: bool) -> Hits:
         """Return the nearest rows; see `CorpusIndex.search_dense`."""
@@ -52,7 +64,7 @@ class Searcher:
         if parsed is None or k < 1 or not selection.count:
             return NO_HITS
         rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
-        narrowing = narrow(selection, self._table, self._lexical)
+        narrowing = self._narrowings.of(selection)
         share = selection.count / max(narrowing.universe, selection.count)
         limit = int(k / share * _SPARE) + _SPARE_HITS
         while True:
@@ -62,6 +74,19 @@ class Searcher:
                 rows, scores = np.concatenate([rows, committed]), np.concatenate([scores, theirs])
                 return self._ranked(rows, scores, k)
             limit *= _WIDEN
+
+    def evidence(
+        self, query: str, selection: Selection, identifiers: Sequence[str]
+    ) -> WordEvidence:
+        """Return how far the words are to be found; see `CorpusIndex.word_evidence`."""
+        return word_evidence(
+            self._lexical,
+            telling(self._lexical, query),
+            identifiers,
+            within=None if selection.everything else self._narrowings.of(selection).query,
+            everything=selection.everything,
+            selected=lambda match: self._selected(match, selection)[0].size > 0,
+        )
 
     def _rescore(self, query: Matrix, rows: Rows, scores: Scores, approximate: int) -> None:
         """Replace the best of the first `approximate` scores by those of the stored vectors."""

@@ -23,6 +23,7 @@ from mneme_server.corpus.ports import (
     Scores,
     Selection,
     VectorBatch,
+    WordEvidence,
 )
 from mneme_server.index.columns import DocumentTable
 from mneme_server.index.dense import DenseIndex
@@ -200,6 +201,16 @@ class TenantIndex:
         except BaseException as error:
             self._note_failure(Part.WORDS, error)
             return NO_HITS
+
+    def word_evidence(
+        self, query: str, selection: Selection, identifiers: Sequence[str]
+    ) -> WordEvidence:
+        """See `CorpusIndex`. Nothing is known when the words fail; see `partial`."""
+        try:
+            return self._searcher.evidence(query, selection, identifiers)
+        except BaseException as error:
+            self._note_failure(Part.WORDS, error)
+            return WordEvidence(False, 0.0, 0.0, 0.0)
 
     def similarities(self, query: Matrix, rows: Rows) -> Scores:
         """Return the cosine of `query` (d,) with each row's vector.

@@ -1,0 +1,115 @@
+"""How sure it is that something here answers the query: a figure between 0 and 1.
+
+It is fitted on questions that can be answered by what is stored, and on questions that belong to
+other stores; docs/recall.md shows how well it holds, and where it does not.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from mneme_server.corpus.ports import CorpusIndex, Rows, Selection, WordEvidence
+from mneme_server.recall.ranking import Floats
+
+RECALLED_BY_DEFAULT = 0.1
+"""Below this, what GetContext and WakeUp recall is left out."""
+
+# A name in code, a path, a code: what is either there or not, whatever a model makes of it.
+_IDENTIFIER = re.compile(
+    r"(?=\w*\d)(?=\w*[A-Za-z_])(?!\d+(?:st|nd|rd|th|[ap]m|[a-z]{1,2})\b)\w{4,}"  # 4WQ150, gate_c12
+    r"|\w+(?:_\w+)+"  # get_user
+    r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+"  # getUser
+    r"|(?:[A-Za-z]:\\|~?/|\./)?[\w.-]+(?:[/\\][\w.-]+)+\.\w+"  # src/app.py
+    r"|(?:~?/|\./)[\w.-]+(?:/[\w.-]+)*"  # /etc/hosts
+    r"|\b[\w-]+\.(?:py|js|ts|tsx|go|rs|java|c|cc|cpp|h|rb|php|sh|sql|md|json|ya?ml|toml|lock|cfg"
+    r"|conf|ini|txt|csv|log|html|css|xml)\b"  # config.yaml
+    r"|\b(?=[A-Z]{6})[A-Z]+\b"  # ECONNREFUSED
+    r"|\b[A-Z]{2,10}-\d+\b"  # ORA-12345
+    r"|\b\d{5,}\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Weights of a logistic regression over what is known of a query.
+
+    Attributes:
+        cosine: of the best cosine of query and text.
+        best: of the best BM25 over what is attainable.
+        occurring: of the share of the query's words that occur, by weight.
+        identified: of the share of its identifiers that occur.
+        bias: what is added.
+    """
+
+    cosine: float
+    best: float
+    occurring: float
+    identified: float
+    bias: float
+
+    def __call__(self, cosine: float, best: float, words: WordEvidence) -> float:
+        """Return the confidence, 0 to 1."""
+        total = (
+            self.cosine * cosine
+            + self.best * best
+            + self.occurring * words.occurring
+            + self.identified * words.identified
+            + self.bias
+        )
+        return 1.0 / (1.0 + math.exp(-total))
+
+
+_MINILM = Fit(cosine=20.7, best=1.9, occurring=3.8, identified=6.0, bias=-11.7)
+FITTED = {"all-MiniLM-L6-v2": _MINILM, "all-MiniLM-L6-v2-int8": _MINILM}
+"""By the id of the embedding model: one's cosines mean nothing for another."""
+BY_WORDS = Fit(cosine=0.0, best=6.4, occurring=7.1, identified=3.0, bias=-5.3)
+"""For a query without a vector, and for memories that have none yet."""
+
+
+def identifiers_in(query: str) -> list[str]:
+    """Return the names in code, paths and codes that a query holds."""
+    return _IDENTIFIER.findall(query)
+
+
+def confidence_of(
+    index: CorpusIndex,
+    query: str,
+    selection: Selection,
+    model_id: str,
+    *,
+    rows: Rows,
+    similarity: Floats,
+    by_words: bool,
+) -> float | None:
+    """Return how sure it is that something selected answers the query.
+
+    None when it would take the cosines of a model that is not fitted.
+
+    Args:
+        index: the tenant's.
+        query: what is asked.
+        selection: what the filters let through; nothing else counts.
+        model_id: the embedding model's.
+        rows: the candidates, (n,).
+        similarity: their cosines, (n,), NaN where there is none.
+        by_words: whether the query has no vector.
+    """
+    fit = FITTED.get(model_id)
+    if fit is None and not by_words:
+        return None
+    words = index.word_evidence(query, selection, identifiers_in(query))
+    if not words.telling:
+        return 0.0
+    hits = index.search_lexical(query, 1, selection)
+    best = float(hits.scores[0]) / words.attainable if hits.rows.size and words.attainable else 0.0
+    known = ~np.isnan(similarity)
+    if fit is None or by_words or not known.any():
+        return BY_WORDS(0.0, best, words)
+    found = fit(float(similarity[known].max()), best, words)
+    if np.isin(hits.rows, rows[~known]).any():  # The best by words waits for its vector.
+        found = max(found, BY_WORDS(0.0, best, words))
+    return found
