@@ -15,7 +15,7 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.runtime import runtime as memories
 from numpy.typing import NDArray
 from support.api import Api, failure_of, refused
-from support.making import event, record
+from support.making import event, recall, record
 from support.server import LocalServer, local_server
 
 DENSE = recall_pb.RECALL_MODE_DENSE
@@ -130,3 +130,18 @@ def test_callers_that_leave_while_they_wait_for_the_index_free_their_workers(
     for call in waiting:
         call.cancel()
     api.events.ListEvents(probe, timeout=20)
+
+
+def test_words_alone_have_a_confidence_and_the_cosines_of_an_unknown_model_have_none(
+    server: LocalServer, stuck: Stuck
+) -> None:
+    api = server.keys.tenant()
+    record(api, event("error AUTH_4412 in the login service"))
+    answer = recall(api, "AUTH_4412")
+    assert answer.words_only
+    assert answer.confidence >= 0.5
+    stuck.answers.set()
+    record(api, event("the clock of the login service is right again"), wait=True)
+    answer = recall(api, "AUTH_4412", mode=DENSE, min_confidence=1)
+    assert answer.results
+    assert not answer.HasField("confidence")

@@ -20,6 +20,7 @@ from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
+_DOUBTFUL = 0.2
 _SCOPES: dict[str, MemoryKindChoice] = {
     kind if kind == "knowledge" else f"{kind}s": kind for kind in get_args(MemoryKindChoice)
 }
@@ -78,6 +79,9 @@ class RecallArguments(CamelArguments):
     min_score: Annotated[
         float, Field(ge=0, le=1, description="Leave out results that score below, 0 to 1.")
     ] = 0
+    min_confidence: Annotated[
+        float, Field(ge=0, le=1, description="Return nothing when less sure than this.")
+    ] = 0
     context_turns: Annotated[
         int, Field(ge=0, le=3, description="Events before and after each, too.")
     ] = 0
@@ -129,6 +133,7 @@ class RecallOutput(CamelOutput):
     query: str
     total_results: int
     searched_count: int = 0
+    confidence: float | None = None
     omitted: int = 0
     message: str = ""
 
@@ -152,6 +157,7 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
             end_time=given.to,
             limit=given.limit,
             min_score=given.min_score,
+            min_confidence=given.min_confidence,
             context_turns=given.context_turns,
         )
     )
@@ -165,6 +171,9 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
 def _notes(answer: dict[str, Any]) -> list[str]:
     """Return what an agent should know of how its memories were found."""
     notes = []
+    sure = answer.get("confidence")
+    if sure is not None and sure < _DOUBTFUL:
+        notes.append(f"(Confidence {sure:.2f}: probably nothing here answers this.)")
     if answer.get("words_only"):
         notes.append("(Found by words alone: the embedding backend is not answering.)")
     if answer.get("reranking") in ("late", "failed"):
@@ -237,6 +246,8 @@ def _why_nothing(outcome: str, given: RecallArguments) -> str:
         )
     if outcome == "nothing_matches_filters":
         return f"{nothing}: nothing passes the filters. Try fewer, or none."
+    if outcome == "nothing_confident":
+        return f"{nothing}: nothing stored is likely to answer this."
     if given.min_score:
         return f"{nothing} with a score of {given.min_score:g} or more. Try a lower minScore."
     return f"{nothing}. Try other words, or a wider scope."

@@ -15,6 +15,7 @@ from mneme_server.learn.kinds import LESSON, REFLECTION
 from mneme_server.learn.lesson_model import FoundLesson, Lesson
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
 from mneme_server.learn.usage import Usage
+from mneme_server.recall.confidence import RECALLED_BY_DEFAULT
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
 
 RELEVANT_SIMILARITY = 0.25
@@ -86,6 +87,7 @@ class Learned:
             ReflectionFilter(project=filter_.project, agent_id=filter_.agent_id),
             limit=limit,
             min_score=0.0,
+            min_confidence=RECALLED_BY_DEFAULT,
         )
         return [one for one in found if _is_near(topic, one)]
 
@@ -134,7 +136,9 @@ def _query(
         shared=True,
         include_archived=False,
     )
-    return RecallQuery(text=topic, filter=documents, limit=limit)
+    return RecallQuery(
+        text=topic, filter=documents, limit=limit, min_confidence=RECALLED_BY_DEFAULT
+    )
 
 
 def _said(lesson: Lesson) -> str:

@@ -119,7 +119,14 @@ class ReflectionSearch(Protocol):
     """Searches reflections; `learn.reflections.Reflections` does."""
 
     def search(
-        self, tenant_id: str, task: str, filter_: ReflectionFilter, *, limit: int, min_score: float
+        self,
+        tenant_id: str,
+        task: str,
+        filter_: ReflectionFilter,
+        *,
+        limit: int,
+        min_score: float,
+        min_confidence: float = 0.0,
     ) -> tuple[Sequence[FoundReflection], Answer]:
         """Return the reflections that bear on a task, and what recall said."""
         ...

@@ -26,6 +26,7 @@ from mneme_server.events.outcome import Outcome
 from mneme_server.learn.lesson_model import FoundLesson
 from mneme_server.learn.reflection_model import FoundReflection
 from mneme_server.learn.reflection_model import prompt_of as reflections_prompt
+from mneme_server.recall.confidence import RECALLED_BY_DEFAULT
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 
 RELEVANCE_WEIGHT = 0.7
@@ -143,7 +144,10 @@ class GetContext:
     def _recalled(
         self, tenant_id: str, topic: str, documents: DocumentFilter, limit: int
     ) -> Answer:
-        return self.recall(tenant_id, RecallQuery(text=topic, filter=documents, limit=limit))
+        query = RecallQuery(
+            text=topic, filter=documents, limit=limit, min_confidence=RECALLED_BY_DEFAULT
+        )
+        return self.recall(tenant_id, query)
 
     def _events_of(self, tenant_id: str, filter_: ActivityFilter) -> DocumentFilter:
         """Return the filter for the events of these sessions.

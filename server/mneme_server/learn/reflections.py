@@ -99,13 +99,24 @@ class Reflections:
             return unit.reflections.page(filter_, after, limit), unit.reflections.count(filter_)
 
     def search(
-        self, tenant_id: str, task: str, filter_: ReflectionFilter, *, limit: int, min_score: float
+        self,
+        tenant_id: str,
+        task: str,
+        filter_: ReflectionFilter,
+        *,
+        limit: int,
+        min_score: float,
+        min_confidence: float = 0.0,
     ) -> tuple[Sequence[FoundReflection], Answer]:
         """Return the reflections that bear on a task, and what recall said."""
         answer = self.recall(
             tenant_id,
             RecallQuery(
-                text=task, filter=_document_filter(filter_), limit=limit, min_score=min_score
+                text=task,
+                filter=_document_filter(filter_),
+                limit=limit,
+                min_score=min_score,
+                min_confidence=min_confidence,
             ),
         )
         best = max((result.similarity or 0.0 for result in answer.results), default=0.0)

@@ -19,7 +19,14 @@ from mneme_server.transport.service import Service
 def _build(host: Host) -> Parts:
     runtime = host.runtime
     reranker = _reranker(host.settings(RecallSettings), host.settings(ServerSettings).embed_threads)
-    recall = Recall(host.tenants, runtime.embedder, runtime.foreground, runtime.asking, reranker)
+    recall = Recall(
+        host.tenants,
+        runtime.embedder,
+        runtime.foreground,
+        runtime.asking,
+        reranker,
+        model_id=runtime.model.model_id,
+    )
     return Parts(
         services=[
             Service(

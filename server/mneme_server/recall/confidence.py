@@ -15,20 +15,28 @@ import numpy as np
 from mneme_server.corpus.ports import CorpusIndex, Rows, Selection, WordEvidence
 from mneme_server.recall.ranking import Floats
 
-RECALLED_BY_DEFAULT = 0.1
+RECALLED_BY_DEFAULT = 0.05
 """Below this, what GetContext and WakeUp recall is left out."""
 
 # A name in code, a path, a code: what is either there or not, whatever a model makes of it.
+_FEW_WORDS = 2
+_SUFFIXES = (
+    "py|js|ts|tsx|go|rs|java|c|cc|cpp|h|rb|php|sh|sql|md|json|ya?ml|toml|lock|cfg|conf|ini|txt|csv"
+    "|log|html|css|xml"
+)
 _IDENTIFIER = re.compile(
-    r"(?=\w*\d)(?=\w*[A-Za-z_])(?!\d+(?:st|nd|rd|th|[ap]m|[a-z]{1,2})\b)\w{4,}"  # 4WQ150, gate_c12
-    r"|\w+(?:_\w+)+"  # get_user
-    r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+"  # getUser
-    r"|(?:[A-Za-z]:\\|~?/|\./)?[\w.-]+(?:[/\\][\w.-]+)+\.\w+"  # src/app.py
-    r"|(?:~?/|\./)[\w.-]+(?:/[\w.-]+)*"  # /etc/hosts
-    r"|\b[\w-]+\.(?:py|js|ts|tsx|go|rs|java|c|cc|cpp|h|rb|php|sh|sql|md|json|ya?ml|toml|lock|cfg"
-    r"|conf|ini|txt|csv|log|html|css|xml)\b"  # config.yaml
-    r"|\b(?=[A-Z]{6})[A-Z]+\b"  # ECONNREFUSED
-    r"|\b[A-Z]{2,10}-\d+\b"  # ORA-12345
+    r"(?:[A-Za-z]:\\|~?/|\./)?[\w.-]+(?:[/\\][\w.-]+)+\.\w+"  # src/app.py
+    r"|(?<![\w.])(?:~?/|\./)[\w.-]+(?:/[\w.-]+)*"  # /etc/hosts
+    rf"|\b[\w-]+\.(?:{_SUFFIXES})\b"  # config.yaml
+    r"|\b[A-Za-z_]\w+(?:(?:::|\.)[a-z_]\w+)+\b"  # os.path, std::mem
+    r"|\b[A-Za-z]\w*(?:Error|Exception|Warning)\b"  # KeyError
+    r"|\b(?i:code|errno|status|http|error|exit|ticket|order|issue)(?i: code| status)?"
+    r"[ :=#]{1,3}\d+\b"  # exit code 137
+    r"|\b[A-Z]{1,10}-\d+\b"  # ORA-12345
+    r"|\b\w+(?:_\w+)+\b"  # get_user
+    r"|\b(?=\w*\d)(?=\w*[A-Za-z])(?!\d+(?:st|nd|rd|th|[ap]m|[a-z]{1,2})\b)\w{4,}\b"  # 4WQ150
+    r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b"  # getUser
+    r"|\b[A-Z]{6,}\b"  # ECONNREFUSED
     r"|\b\d{5,}\b"
 )
 
@@ -63,16 +71,22 @@ class Fit:
         return 1.0 / (1.0 + math.exp(-total))
 
 
-_MINILM = Fit(cosine=20.7, best=1.9, occurring=3.8, identified=6.0, bias=-11.7)
+_MINILM = Fit(cosine=22.0, best=2.85, occurring=3.95, identified=7.5, bias=-12.34)
 FITTED = {"all-MiniLM-L6-v2": _MINILM, "all-MiniLM-L6-v2-int8": _MINILM}
 """By the id of the embedding model: one's cosines mean nothing for another."""
-BY_WORDS = Fit(cosine=0.0, best=6.4, occurring=7.1, identified=3.0, bias=-5.3)
+BY_WORDS = Fit(cosine=0.0, best=6.6, occurring=6.9, identified=3.0, bias=-5.25)
 """For a query without a vector, and for memories that have none yet."""
 
 
 def identifiers_in(query: str) -> list[str]:
-    """Return the names in code, paths and codes that a query holds."""
-    return _IDENTIFIER.findall(query)
+    """Return the names in code, paths and codes that a query holds.
+
+    A few words with a digit among them are one: "v1.2.3", "4412".
+    """
+    found = _IDENTIFIER.findall(query)
+    if not found and len(query.split()) <= _FEW_WORDS and any(map(str.isdigit, query)):
+        return [query]
+    return found
 
 
 def confidence_of(

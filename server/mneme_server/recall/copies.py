@@ -27,15 +27,16 @@ class Copies:
 def keys_of(columns: CorpusColumns, rows: Rows) -> Ints:
     """Return a number for each row (n,) that copies share.
 
-    Copies are memories of one kind with the same text; failures of the same shape; and, within a
-    session, other events of the same shape.
+    Copies are of what happened: events with the same text; failures of the same shape; and, within
+    a session, other events of the same shape. What has no place in a session, such as a lesson or
+    a session's summary, is one of its kind.
     """
     shape, failed = columns.shape[rows], columns.failed[rows]
     session = columns.session[rows].astype(np.int64)
     formed = (shape + np.where(failed, -1, session) * _MIX) * _MIX + 1
     key = np.where(shape == 0, columns.fingerprint[rows], formed)
     keys: Ints = key * _MIX + columns.kind[rows]
-    return keys
+    return np.where(columns.position[rows] > 0, keys, (rows + 1) * _MIX)
 
 
 def best_of_each(keys: Ints) -> Ints:

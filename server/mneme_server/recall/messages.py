@@ -55,6 +55,7 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
         rerank=request.rerank if request.HasField("rerank") else True,
         every_copy=request.every_copy,
         turns=request.context_turns,
+        min_confidence=request.min_confidence,
     )
 
 
@@ -72,6 +73,7 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
         words_only=answer.words_only,
         partial=answer.partial,
         reranking=f"RERANKING_{answer.reranking.name}" if answer.reranking else None,
+        confidence=answer.confidence,
     )
 
 

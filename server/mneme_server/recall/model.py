@@ -28,6 +28,7 @@ class RecallOutcome(Enum):
     NOTHING_STORED = "nothing stored"
     NOTHING_MATCHES_FILTERS = "nothing matches the filters"
     NOTHING_ABOVE_MIN_SCORE = "nothing above min_score"
+    NOTHING_CONFIDENT = "nothing above min_confidence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class RecallQuery:
     every_copy: bool = True
     turns: int = 0
     rerank: bool = False
+    min_confidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class Recalled:
 class Answer:
     """What was recalled. `total` counts the candidates that reach `min_score`.
 
+    `confidence` (0 to 1) tells how sure it is that something answers; None when that is not known.
     It is `partial` when an index failed or a memory is damaged: something may be missing.
     `reranking` tells what a reranker did; None when none was asked.
     """
@@ -98,3 +101,4 @@ class Answer:
     words_only: bool = False
     partial: bool = False
     reranking: Reranking | None = None
+    confidence: float | None = None

@@ -13,6 +13,7 @@ from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.recall.answering import Rerank, answer_of
+from mneme_server.recall.confidence import confidence_of
 from mneme_server.recall.copies import keys_of, several, uncrowded
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
@@ -43,6 +44,7 @@ class Recall:
 
     With `soon`, a HYBRID query that cannot be embedded soon is answered by its words alone. With
     `reranker`, the first results of a HYBRID query are put in its order.
+    `model_id` is the embedder's: by it confidence is known.
     """
 
     tenants: OpenTenants[RecallUnit]
@@ -50,6 +52,7 @@ class Recall:
     foreground: Foreground = field(default_factory=Foreground)
     soon: SoonEmbedder | None = None
     reranker: SoonReranker | None = None
+    model_id: str = ""
 
     def __call__(self, tenant_id: str, query: RecallQuery) -> Answer:
         """Return what bears on the query, the best first; equal scores by time, then by id.
@@ -67,12 +70,23 @@ class Recall:
                 index = memory.index
                 selection = index.select(query.filter)
                 if not selection.count:
-                    return Answer((), self._why_nothing(index, query.filter), 0)
+                    return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
                 found, repeated = _ranked_apart(index, query, embedding, selection)
-                return answer_of(
+                by_words = query.mode == Mode.LEXICAL or found.words_only
+                sure = confidence_of(
+                    index, query.text, selection, self.model_id,
+                    rows=found.rows, similarity=found.similarity, by_words=by_words,
+                )  # fmt: skip
+                if sure is not None and sure < query.min_confidence:
+                    why = RecallOutcome.NOTHING_CONFIDENT
+                    return Answer(
+                        (), why, selection.count, pending_count=memory.pending, confidence=sure
+                    )
+                answer = answer_of(
                     memory, index, query, selection, found,
                     repeated=repeated, rerank=self._rerank(query, size),
                 )  # fmt: skip
+                return replace(answer, confidence=sure)
 
     def _begin_embedding(self, query: RecallQuery, size: Size) -> _Embedding:
         if query.mode == Mode.LEXICAL:

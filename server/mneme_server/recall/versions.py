@@ -77,4 +77,5 @@ def _alike(one: frozenset[str], words: Sequence[frozenset[str]], start: int) -> 
 
 def _are_versions(one: Document, other: Document) -> bool:
     apart = abs(one.timestamp_us - other.timestamp_us) >= _DIFFERENT_TIMES_US
-    return apart and one.kind == other.kind and one.user_id == other.user_id
+    same_teller = one.kind == other.kind and one.user_id == other.user_id
+    return apart and same_teller and one.text != other.text

@@ -1334,6 +1334,16 @@ class RecallResponse(
     on disk, which the server's log names.
     """
 
+    confidence: float | None
+    """How sure it is that something that passes the filters answers the query, 0
+    to 1. With the default embedder, questions that belong to another store get
+    0.05 or less as a rule, those that can be answered 0.7 or more. A question
+    on what is stored that nothing there answers cannot be told from these: it
+    gets a high one, too. Unset when the search needs cosines of an embedding
+    model that this was not fitted for; for a search by words alone it is always
+    set. docs/recall.md shows how well it holds.
+    """
+
     reranking: RerankingChoice | None
     """Whether a reranker put the first results in its order. `score` and
     `min_score` always mean the order before that.
@@ -1393,10 +1403,10 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
 
     copies: int
     """How many memories this result stands for: it is the best of `copies` that
-    pass the filters. Copies are memories of one kind with the same text; errors
-    that differ in amounts, dates and ids only ("HTTP 404" and "HTTP 500" are
-    not copies); and, within a session, tool events that differ like that, such
-    as retries. 1 with `every_copy`.
+    pass the filters. Copies are events with the same text; errors that differ
+    in amounts, dates and ids only ("HTTP 404" and "HTTP 500" are not copies);
+    and, within a session, tool events that differ like that, such as retries. 1
+    with `every_copy`, and for what is no event.
     """
 
     first_time: datetime | None

@@ -117,6 +117,7 @@ RecallOutcomeChoice = Literal[
     "nothing_stored",
     "nothing_matches_filters",
     "nothing_above_min_score",
+    "nothing_confident",
 ]
 
 RerankingChoice = Literal[

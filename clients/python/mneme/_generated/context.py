@@ -86,7 +86,8 @@ class ContextMethods(SyncCaller):
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
         recency, each with its summary and key events, along with lessons and
-        reflections.
+        reflections. What Recall is less sure of than 0.05 is left out (see
+        `RecallResponse.confidence`): sessions, lessons and reflections each.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -199,7 +200,9 @@ class ContextMethods(SyncCaller):
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text.
+        and everything as one text. A lesson or a reflection is named only where
+        Recall is at least 0.05 sure of it; the handover, with its open todos and
+        locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -389,7 +392,8 @@ class AsyncContextMethods(AsyncCaller):
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
         recency, each with its summary and key events, along with lessons and
-        reflections.
+        reflections. What Recall is less sure of than 0.05 is left out (see
+        `RecallResponse.confidence`): sessions, lessons and reflections each.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -502,7 +506,9 @@ class AsyncContextMethods(AsyncCaller):
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text.
+        and everything as one text. A lesson or a reflection is named only where
+        Recall is at least 0.05 sure of it; the handover, with its open todos and
+        locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

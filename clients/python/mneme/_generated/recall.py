@@ -60,6 +60,7 @@ class RecallMethods(SyncCaller):
         author: str | None = None,
         context_turns: int | None = None,
         every_copy: bool | None = None,
+        min_confidence: float | None = None,
         rerank: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
@@ -114,6 +115,9 @@ class RecallMethods(SyncCaller):
                 as many from just after: of any type and author, but of the same user and
                 project where the request names them. 0 to 3.
             every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
+            min_confidence: Return nothing when `RecallResponse.confidence` is below this; 0
+                returns the best there is, however little it has to do with the query. Without
+                effect where the confidence is unset. 0 to 1.
             rerank: False leaves the results in the order of their scores where the server has a
                 reranker (MNEME_RERANKER); unset asks it. HYBRID only.
             timeout: seconds for the call, retries included; None: the client's.
@@ -144,6 +148,7 @@ class RecallMethods(SyncCaller):
                 "author": author,
                 "context_turns": context_turns,
                 "every_copy": every_copy,
+                "min_confidence": min_confidence,
                 "rerank": rerank,
             },
             timeout,
@@ -180,6 +185,7 @@ class AsyncRecallMethods(AsyncCaller):
         author: str | None = None,
         context_turns: int | None = None,
         every_copy: bool | None = None,
+        min_confidence: float | None = None,
         rerank: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
@@ -234,6 +240,9 @@ class AsyncRecallMethods(AsyncCaller):
                 as many from just after: of any type and author, but of the same user and
                 project where the request names them. 0 to 3.
             every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
+            min_confidence: Return nothing when `RecallResponse.confidence` is below this; 0
+                returns the best there is, however little it has to do with the query. Without
+                effect where the confidence is unset. 0 to 1.
             rerank: False leaves the results in the order of their scores where the server has a
                 reranker (MNEME_RERANKER); unset asks it. HYBRID only.
             timeout: seconds for the call, retries included; None: the client's.
@@ -264,6 +273,7 @@ class AsyncRecallMethods(AsyncCaller):
                 "author": author,
                 "context_turns": context_turns,
                 "every_copy": every_copy,
+                "min_confidence": min_confidence,
                 "rerank": rerank,
             },
             timeout,

@@ -25,6 +25,7 @@ _COLUMNS = (
     Column("Text", below=True, lines=3),
 )
 _IN_CONTEXT = Column("Text", below=True, lines=12)
+_DOUBTFUL = 0.2
 _TERMS = Column("Terms of the score", below=True, lines=6, style="dim")
 
 
@@ -69,6 +70,10 @@ def recall(
     min_score: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out results that score less.")
     ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Show nothing that the server is less sure of."),
+    ] = None,
     context: Annotated[
         int,
         typer.Option(min=0, max=3, metavar="N", help="Show N events before and after each, too."),
@@ -97,6 +102,7 @@ def recall(
             author=author,
             mode=mode,
             min_score=min_score,
+            min_confidence=min_confidence,
             context_turns=context,
             every_copy=every_copy,
             explain=explain,
@@ -161,9 +167,13 @@ def _remark(cli: Cli, answer: RecallResponse) -> None:
             f"Of {cells.plural(answer.searched_count, 'memory', 'memories')}, none fits the "
             "question well enough."
         ),
+        "nothing_confident": "Nothing here is likely to answer this.",
     }
     if not answer.results:
         cli.out.remark(why.get(answer.outcome or "", "Nothing found."))
+    if answer.confidence is not None:
+        doubt = "; probably nothing here answers this" if answer.confidence < _DOUBTFUL else ""
+        cli.out.remark(f"Confidence {answer.confidence:.2f}{doubt}.")
     if answer.words_only:
         cli.out.remark("Found by words alone: the server's embedding backend is not answering.")
     if answer.reranking in ("late", "failed"):

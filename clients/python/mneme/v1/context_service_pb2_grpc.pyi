@@ -42,7 +42,8 @@ class ContextServiceStub:
     GetContext: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]
     """Returns the past sessions that bear on a topic, ranked by relevance and
     recency, each with its summary and key events, along with lessons and
-    reflections.
+    reflections. What Recall is less sure of than 0.05 is left out (see
+    `RecallResponse.confidence`): sessions, lessons and reflections each.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -70,7 +71,9 @@ class ContextServiceStub:
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text.
+    and everything as one text. A lesson or a reflection is named only where
+    Recall is at least 0.05 sure of it; the handover, with its open todos and
+    locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -103,7 +106,8 @@ class ContextServiceAsyncStub(ContextServiceStub):
     GetContext: _aio.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]  # type: ignore[assignment]
     """Returns the past sessions that bear on a topic, ranked by relevance and
     recency, each with its summary and key events, along with lessons and
-    reflections.
+    reflections. What Recall is less sure of than 0.05 is left out (see
+    `RecallResponse.confidence`): sessions, lessons and reflections each.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -131,7 +135,9 @@ class ContextServiceAsyncStub(ContextServiceStub):
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text.
+    and everything as one text. A lesson or a reflection is named only where
+    Recall is at least 0.05 sure of it; the handover, with its open todos and
+    locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -167,7 +173,8 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_context_service_pb2.GetContextResponse, _abc.Awaitable[_context_service_pb2.GetContextResponse]]:
         """Returns the past sessions that bear on a topic, ranked by relevance and
         recency, each with its summary and key events, along with lessons and
-        reflections.
+        reflections. What Recall is less sure of than 0.05 is left out (see
+        `RecallResponse.confidence`): sessions, lessons and reflections each.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -207,7 +214,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_context_service_pb2.WakeUpResponse, _abc.Awaitable[_context_service_pb2.WakeUpResponse]]:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text.
+        and everything as one text. A lesson or a reflection is named only where
+        Recall is at least 0.05 sure of it; the handover, with its open todos and
+        locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

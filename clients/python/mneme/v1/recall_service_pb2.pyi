@@ -28,6 +28,7 @@ class RecallOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RECALL_OUTCOME_NOTHING_STORED: _ClassVar[RecallOutcome]
     RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: _ClassVar[RecallOutcome]
     RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: _ClassVar[RecallOutcome]
+    RECALL_OUTCOME_NOTHING_CONFIDENT: _ClassVar[RecallOutcome]
 
 class Reranking(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -44,6 +45,7 @@ RECALL_OUTCOME_FOUND: RecallOutcome
 RECALL_OUTCOME_NOTHING_STORED: RecallOutcome
 RECALL_OUTCOME_NOTHING_MATCHES_FILTERS: RecallOutcome
 RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE: RecallOutcome
+RECALL_OUTCOME_NOTHING_CONFIDENT: RecallOutcome
 RERANKING_UNSPECIFIED: Reranking
 RERANKING_DONE: Reranking
 RERANKING_LATE: Reranking
@@ -64,7 +66,7 @@ class RankingWeights(_message.Message):
     def __init__(self, neighbors: _Optional[float] = ..., session: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., repeated: _Optional[float] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
-    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights", "event_types", "min_severity", "name", "author", "context_turns", "every_copy", "rerank")
+    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights", "event_types", "min_severity", "name", "author", "context_turns", "every_copy", "min_confidence", "rerank")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -85,6 +87,7 @@ class RecallRequest(_message.Message):
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_TURNS_FIELD_NUMBER: _ClassVar[int]
     EVERY_COPY_FIELD_NUMBER: _ClassVar[int]
+    MIN_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     RERANK_FIELD_NUMBER: _ClassVar[int]
     query: str
     scopes: _containers.RepeatedScalarFieldContainer[str]
@@ -106,8 +109,9 @@ class RecallRequest(_message.Message):
     author: str
     context_turns: int
     every_copy: bool
+    min_confidence: float
     rerank: bool
-    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_event_service_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ..., context_turns: _Optional[int] = ..., every_copy: _Optional[bool] = ..., rerank: _Optional[bool] = ...) -> None: ...
+    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_event_service_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ..., context_turns: _Optional[int] = ..., every_copy: _Optional[bool] = ..., min_confidence: _Optional[float] = ..., rerank: _Optional[bool] = ...) -> None: ...
 
 class ScoreTerm(_message.Message):
     __slots__ = ("name", "value", "contribution")
@@ -182,7 +186,7 @@ class RecallResult(_message.Message):
     def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ..., copies: _Optional[int] = ..., first_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., older: _Optional[_Union[RecallVersion, _Mapping]] = ..., newer: _Optional[_Union[RecallVersion, _Mapping]] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
-    __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only", "partial", "reranking")
+    __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only", "partial", "confidence", "reranking")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_RESULTS_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
@@ -191,6 +195,7 @@ class RecallResponse(_message.Message):
     CANDIDATES_CAPPED_FIELD_NUMBER: _ClassVar[int]
     WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     RERANKING_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[RecallResult]
     total_results: int
@@ -200,5 +205,6 @@ class RecallResponse(_message.Message):
     candidates_capped: bool
     words_only: bool
     partial: bool
+    confidence: float
     reranking: Reranking
-    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., total_results: _Optional[int] = ..., outcome: _Optional[_Union[RecallOutcome, str]] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., candidates_capped: _Optional[bool] = ..., words_only: _Optional[bool] = ..., partial: _Optional[bool] = ..., reranking: _Optional[_Union[Reranking, str]] = ...) -> None: ...
+    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., total_results: _Optional[int] = ..., outcome: _Optional[_Union[RecallOutcome, str]] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., candidates_capped: _Optional[bool] = ..., words_only: _Optional[bool] = ..., partial: _Optional[bool] = ..., confidence: _Optional[float] = ..., reranking: _Optional[_Union[Reranking, str]] = ...) -> None: ...

@@ -115,6 +115,7 @@ export interface EnumNames {
     | "nothing_stored"
     | "nothing_matches_filters"
     | "nothing_above_min_score"
+    | "nothing_confident"
   ];
   Reranking: [
     Reranking,

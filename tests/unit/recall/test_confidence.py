@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+from mneme_server.corpus.ports import WordEvidence
+from mneme_server.recall.confidence import BY_WORDS, FITTED, identifiers_in
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("what happened with 4WQ150?", ["4WQ150"]),
+        ("mia_li_3668", ["mia_li_3668"]),
+        ("why does src/app/main.py fail", ["src/app/main.py"]),
+        ("who writes /etc/hosts", ["/etc/hosts"]),
+        ("ECONNREFUSED again", ["ECONNREFUSED"]),
+        ("we got exit code 137", ["exit code 137"]),
+        ("HTTP 503", ["HTTP 503"]),
+        ("ModuleNotFoundError in the tests", ["ModuleNotFoundError"]),
+        ("call os.path.join", ["os.path.join"]),
+        ("getUserById is slow", ["getUserById"]),
+        ("edit config.yaml", ["config.yaml"]),
+        ("ORA-12345", ["ORA-12345"]),
+        ("v1.2.3", ["v1.2.3"]),
+        ("4412", ["4412"]),
+        ("When did Caroline paint on 7 May 2023 at 10am?", []),
+        ("What are the plans for the 2nd of July, e.g. a trip and/or a party?", []),
+        ("JavaScript or GitHub", []),
+        ("How much was the $1500 loan in 1999?", []),
+    ],
+)
+def test_identifiers_are_names_paths_and_codes(query: str, found: list[str]) -> None:
+    assert identifiers_in(query) == found
+
+
+@pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
+def test_confidence_grows_with_all_that_it_is_made_of(fit: object) -> None:
+    assert callable(fit)
+    little = WordEvidence(True, 10.0, 0.3, 0.0)
+    assert 0.0 < fit(0.2, 0.1, little) < fit(0.2, 0.5, little) < 1.0
+    assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(occurring=0.9))
+    assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(identified=1.0))
+    assert fit(0.2, 0.1, little) <= fit(0.7, 0.1, little)
