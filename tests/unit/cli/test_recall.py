@@ -171,6 +171,7 @@ def test_outcomes_of_the_schema_all_have_words() -> None:
         RecallOutcome.RECALL_OUTCOME_NOTHING_STORED,
         RecallOutcome.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS,
         RecallOutcome.RECALL_OUTCOME_NOTHING_ABOVE_MIN_SCORE,
+        RecallOutcome.RECALL_OUTCOME_NOTHING_CONFIDENT,
     }
     assert set(RecallOutcome.values()) == explained
 
@@ -195,3 +196,13 @@ def test_a_result_says_what_it_stands_for_and_what_happened_around_it(
     assert "(older" not in out
     request = served.calls("Recall")[0].request
     assert (request.context_turns, request.every_copy) == (1, True)
+
+
+def test_doubt_is_said(served: ScriptedServer) -> None:
+    found = [{"source_id": "e", "text": "something"}]
+    served.on("Recall", answer(outcome="found", results=found, confidence=0.02))
+    assert "Confidence 0.02; probably nothing here answers this." in mneme("recall", "q").err
+    served.on("Recall", answer(outcome="found", results=found, confidence=0.9))
+    assert "Confidence 0.90." in mneme("recall", "q").err
+    served.on("Recall", answer(outcome="nothing_confident", confidence=0.02))
+    assert "Nothing here is likely to answer this." in mneme("recall", "q").err
