@@ -204,6 +204,8 @@ class Application:
             host.offer(parts.offers)
             for name, job in parts.jobs.items():
                 self.runtime.add_job(name, job)
+            for follower in parts.followers:
+                self.runtime.follow(follower)
             built.append(parts)
         return built
 

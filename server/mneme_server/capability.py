@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant import OpenTenants
+from mneme_server.runtime.following import DurableFollower
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.turns import TenantWorker
@@ -38,12 +39,14 @@ class Parts:
     """What a capability consists of while the server runs.
 
     `offers` are the use cases that later capabilities may ask for, by their class. `jobs` are done
-    beside the calls. `close` is called when the server ends, after the last call.
+    beside the calls. `followers` see every change of every tenant, once. `close` is called when the
+    server ends, after the last call.
     """
 
     services: Sequence[Service] = ()
     offers: Sequence[object] = ()
     jobs: Mapping[str, TenantWorker] = field(default_factory=dict)
+    followers: Sequence[DurableFollower] = ()
     gauges: Sequence[Gauge] = ()
     close: Callable[[], object] | None = None
 

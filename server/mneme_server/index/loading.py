@@ -167,7 +167,7 @@ def open_lexical(
     if lexical.copied is None:
         _put_words(source, lexical, live, replace=False)
     lexical.reached(position)
-    lexical.release_writer()
+    lexical.commit()  # The copy can wait, those who ask cannot.
     return lexical
 
 

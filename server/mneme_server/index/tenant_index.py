@@ -116,6 +116,8 @@ class TenantIndex:
         if loaded.new and loaded.unsaved <= _SAVED_AT_OPEN:
             self._upkeep.save()  # From now on the folder knows its model.
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
+        if self._lexical.has_writer:
+            self._upkeep.words_changed()
 
     @property
     def columns(self) -> CorpusColumns:

@@ -21,6 +21,7 @@ from mneme_server.embedding.remote import RemoteEmbedder
 from mneme_server.embedding.soon import SoonEmbedder
 from mneme_server.index.settings import IndexSettings
 from mneme_server.runtime.embedding import EmbeddingPipeline
+from mneme_server.runtime.following import DurableFollower, FollowerWorker
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.jobs.jobs import Jobs
 from mneme_server.runtime.opening import TenantOpener
@@ -165,6 +166,16 @@ class Runtime:
             raise ValueError(f"two jobs are called {name}")
         self._workers[name] = job
         self._resources.callback(job.stop)
+
+    def follow(self, follower: DurableFollower) -> None:
+        """Run a durable follower of all tenants' feeds, as a job of its name.
+
+        Raises:
+            ValueError: another job has this name.
+        """
+        worker = FollowerWorker(self.tenants.open, follower)
+        self.add_job(follower.name, worker)
+        self.listen(worker)
 
     def listen(self, listener: TenantListener) -> None:
         """Have a listener told what happens to tenants. Before any is opened."""
