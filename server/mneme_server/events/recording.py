@@ -141,7 +141,7 @@ class _Recording:
             return Receipt(earlier.id, earlier.sequence, earlier.hash, True)
         self._append(event)
         self._known[event.id] = event
-        if role := role_of(event.event_type, new.payload):
+        if role := role_of(event.event_type, new.payload, event.text):
             self._roles[event.id] = role
         return Receipt(event.id, event.sequence, event.hash, False)
 
