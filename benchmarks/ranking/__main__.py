@@ -20,6 +20,7 @@ from benchmarks.ranking import judging
 from benchmarks.ranking.files import OPTIONS, add_options, files_of
 from benchmarks.ranking.run import SetResult, measure_sessions, measure_set
 from benchmarks.server import ROOT, ServerFailed
+from benchmarks.session_questions import session_questions
 
 _SPOKEN = [name for name in OPTIONS if name != "tau-bench"]
 
@@ -81,7 +82,7 @@ def _tables(
             [
                 [question.text, "right" if right else "wrong"]
                 for question, right in zip(
-                    judging.session_questions(), sessions["Recall"].first, strict=True
+                    session_questions(), sessions["Recall"].first, strict=True
                 )
             ],
         )

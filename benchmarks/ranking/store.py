@@ -16,6 +16,8 @@ from mneme import MnemeClient
 from mneme_server.app import Application
 from mneme_server.recall.search import Recall
 from mneme_server.settings import Settings
+from mneme_server.transport.logging import configure_logging
+from pydantic import SecretStr
 
 from benchmarks.ranking.sets import Said, Talk
 from benchmarks.server import ROOT, ServerFailed
@@ -123,12 +125,13 @@ def _event(said: Said) -> dict[str, object]:
 
 @contextmanager
 def _serving(data: Path) -> Iterator[Store]:
+    configure_logging("error", "console")  # Not a line for each call.
     application = Application(
         Settings(
             listen="127.0.0.1:0",
             metrics_listen="",
             data_dir=data,
-            admin_key=_ADMIN_KEY,
+            admin_key=SecretStr(_ADMIN_KEY),
             model_dir=Path(os.environ.get("MNEME_MODEL_DIR") or ROOT / "model" / "mneme_minilm"),
             log_level="error",
         )

@@ -103,10 +103,15 @@ def search_hybrid(
 
 
 def by_words(
-    index: CorpusIndex, query: str, reading: Reading, selection: Selection
+    index: CorpusIndex,
+    query: str,
+    reading: Reading,
+    selection: Selection,
+    *,
+    count: int = CANDIDATES_PER_SIDE,
 ) -> Sequence[Hits]:
-    """Search the words of the query: everywhere, then around each day that it names."""
-    everywhere = _by_words(index, query, selection)
+    """Search the words of the query, up to `count`: everywhere, and around each day it names."""
+    everywhere = _by_words(index, query, selection, count)
     return [everywhere, *_on_named_days(index, query, reading, selection)]
 
 
@@ -117,11 +122,12 @@ def gather(
     lexical: Sequence[Hits],
     selection: Selection,
     *,
+    count: int = CANDIDATES_PER_SIDE,
     more: Rows = NO_ROWS,
 ) -> Found:
-    """Return the candidates: what the words found, what is near by meaning, the neighbours of all
-    these, and the rows `more`."""
-    dense = _by_meaning(index, vector, selection)
+    """Return the candidates: what the words found, up to `count` that are near by meaning, the
+    neighbours of all these, and the rows `more`."""
+    dense = _by_meaning(index, vector, selection, count)
     near = np.concatenate([dense.rows, *(hits.rows for hits in lexical)])
     rows = _with_neighbours(index, near, selection)
     if more.size:
@@ -184,16 +190,16 @@ def _order(index: CorpusIndex, rows: Rows, terms: Floats, weights: Weights) -> t
     return totals, order
 
 
-def _by_meaning(index: CorpusIndex, vector: Matrix | None, selection: Selection) -> Hits:
+def _by_meaning(
+    index: CorpusIndex, vector: Matrix | None, selection: Selection, count: int
+) -> Hits:
     if vector is None:
         return Hits(np.empty(0, np.int64), np.empty(0, np.float32))
-    return index.search_dense(vector, CANDIDATES_PER_SIDE, selection, exact=False)
+    return index.search_dense(vector, count, selection, exact=False)
 
 
-def _by_words(index: CorpusIndex, query: str, selection: Selection) -> Hits:
-    return index.search_lexical(
-        query, CANDIDATES_PER_SIDE, selection, context_weight=CONTEXT_WEIGHT
-    )
+def _by_words(index: CorpusIndex, query: str, selection: Selection, count: int) -> Hits:
+    return index.search_lexical(query, count, selection, context_weight=CONTEXT_WEIGHT)
 
 
 def _on_named_days(
@@ -212,7 +218,8 @@ def _on_named_days(
         mask = selection.mask & near
         count = int(np.count_nonzero(mask))
         if count:
-            found.append(_by_words(index, query, Selection(mask, count, everything=False)))
+            near_then = Selection(mask, count, everything=False)
+            found.append(_by_words(index, query, near_then, CANDIDATES_PER_SIDE))
     return found
 
 
@@ -243,6 +250,7 @@ def _candidates(
     following = _said(index, columns.next[rows], said, size)
     asked = np.where(columns.asks[previous] & reading.asks, previous, _NOBODY)
     own, before, after = _cosines(index, vector, rows, asked, following)
+    session = columns.session[rows]
     age_us = index.newest_us - columns.timestamp_us[rows]
     return Candidates(
         lexical=_bm25(rows, lexical),
@@ -251,9 +259,9 @@ def _candidates(
         cosine_next=after,
         alone=(previous < 0) & (following < 0),
         spoken=said,
-        session=columns.session[rows].astype(np.int64),
+        session=session.astype(np.int64),
         position=columns.position[rows],
-        session_words=columns.session_words(columns.session[rows]).astype(np.float64),
+        session_words=columns.session_words(session).astype(np.float64),
         words=columns.words[rows].astype(np.float64),
         author_named=_author_named(index, reading, rows),
         date_match=date_match(reading.dates, columns.timestamp_us[rows]),

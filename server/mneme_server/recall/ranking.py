@@ -158,7 +158,7 @@ def measure(candidates: Candidates, events: Floats | None = None) -> Floats:
         "session_dense": of_session[0],
         "session_lexical": of_session[1],
         "passage": _passage(lexical * borrows, candidates, 1.0 - whole),
-        "events": np.zeros_like(lexical) if events is None else events,
+        "events": 0.0 if events is None else events,
         "author": candidates.author_named,
         "length": _length(candidates.words),
         "date": candidates.date_match,
@@ -256,14 +256,14 @@ def _shrinking(words: Floats, most: float) -> Floats | float:
     return most / np.fmax(words, most) if words.max(initial=0.0) > most else 1.0
 
 
-def _passage(lexical: Floats, candidates: Candidates, share: Floats | float) -> Floats:
+def _passage(lexical: Floats, candidates: Candidates, share: Floats | float) -> Floats | float:
     """Return the mean lexical term of the places around what is spoken, times `share`.
 
     0 for everything else. What is no candidate counts 0, and so does what is not spoken.
     """
-    around = np.zeros_like(lexical)
     if not np.any(share):
-        return around
+        return 0.0
+    around = np.zeros_like(lexical)
     spoken = np.flatnonzero(candidates.spoken & (candidates.session != NO_SESSION))
     place = (candidates.session[spoken] << _POSITION_BITS) + candidates.position[spoken]
     order = np.argsort(place)

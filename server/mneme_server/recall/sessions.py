@@ -22,6 +22,8 @@ from mneme_server.recall.ranking import (
 )
 from mneme_server.recall.reading import read
 
+EVENTS_PER_SIDE = 200
+"""Events that each index proposes: a session is told by more of them than the best."""
 SECOND = 0.5
 """What the second-best event of a session counts beside the best one."""
 _NO_ROW = -1
@@ -59,14 +61,16 @@ def search_sessions(
     """
     reading = read(query)
     held = _events_of(index, selection, parts)
-    lexical = [by_words(index, query, reading, each) for each in (selection, held)]
+    summaries = by_words(index, query, reading, selection)
+    words = by_words(index, query, reading, held, count=EVENTS_PER_SIDE)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
-    best = rank(index, gather(index, reading, vector, lexical[1], held), weights)
+    found = gather(index, reading, vector, words, held, count=EVENTS_PER_SIDE)
+    best = rank(index, found, weights)
     place = _summaries(index, selection)
     sessions, sums = _sums(index, best)
     more = place[sessions]
-    found = gather(index, reading, vector, lexical[0], selection, more=more[more != _NO_ROW])
+    found = gather(index, reading, vector, summaries, selection, more=more[more != _NO_ROW])
     by_session = np.full(len(place), np.nan)
     by_session[_sessions(index, held)] = 0.0
     by_session[sessions] = sums

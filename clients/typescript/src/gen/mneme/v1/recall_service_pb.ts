@@ -423,8 +423,8 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
    * well the query's best candidate matches at all: its cosine, or b / (b + 3)
    * for its BM25 per word, whichever is larger; so a query about something not
    * stored scores low throughout. With the default embedder, in eight cases out
-   * of ten, the best result scored 0.53 to 0.72 for a query that could be
-   * answered, and 0.28 to 0.49 for one that could not. DENSE: the cosine, at
+   * of ten, the best result scored 0.44 to 0.68 for a query that could be
+   * answered, and 0.20 to 0.39 for one that could not. DENSE: the cosine, at
    * least 0; LEXICAL: BM25 / (BM25 + 10). Scores of different modes cannot be
    * compared.
    *
