@@ -14,7 +14,13 @@ import threading
 from collections.abc import Callable, Sequence
 
 import grpc
-from mneme.messages import NewEvent, RecallRequest, RecordEventsRequest
+from mneme.messages import (
+    GetContextRequest,
+    ListEventsRequest,
+    NewEvent,
+    RecallRequest,
+    RecordEventsRequest,
+)
 
 from benchmarks.texts import events, questions
 
@@ -22,6 +28,7 @@ EVENTS = 1_000
 WORDS = 500
 _REQUESTS = 16
 _RECORD, _RECALL = "/mneme.v1.EventService/RecordEvents", "/mneme.v1.RecallService/Recall"
+_LIST, _CONTEXT = "/mneme.v1.EventService/ListEvents", "/mneme.v1.ContextService/GetContext"
 
 
 def records() -> tuple[str, Sequence[bytes]]:
@@ -53,9 +60,28 @@ def long_questions() -> tuple[str, Sequence[bytes]]:
     return _RECALL, requests
 
 
+def lists() -> tuple[str, Sequence[bytes]]:
+    """Make requests for the largest pages of events."""
+    requests = [
+        ListEventsRequest(page_size=1_000, descending=descending).SerializeToString()
+        for descending in (False, True)
+    ]
+    return _LIST, requests
+
+
+def contexts() -> tuple[str, Sequence[bytes]]:
+    """Make requests for everything that bears on a topic."""
+    topics = list(questions(200, seed=43))
+    return _CONTEXT, [
+        GetContextRequest(topic=topic, limit=50).SerializeToString() for topic in topics
+    ]
+
+
 KINDS: dict[str, Callable[[], tuple[str, Sequence[bytes]]]] = {
     "records": records,
     "questions": long_questions,
+    "lists": lists,
+    "contexts": contexts,
 }
 
 
@@ -66,7 +92,8 @@ def main() -> None:
     path, requests = KINDS[kind]()
     record, first = records()
     with grpc.insecure_channel(address) as channel:  # Something to find.
-        channel.unary_unary(record)(first[0], metadata=metadata)
+        for request in first[:4]:
+            channel.unary_unary(record)(request, metadata=metadata)
 
     def flood(begin: int) -> None:
         with grpc.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1)]) as channel:

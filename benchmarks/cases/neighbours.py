@@ -6,10 +6,13 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 import grpc
 from mneme import MnemeClient
@@ -31,7 +34,11 @@ _FLOODS = {
     f"{_THREADS} threads, 1,000 events a call": ("records",),
     f"{_THREADS} threads, questions of 500 words": ("questions",),
     f"{_THREADS} threads of each": ("records", "questions"),
+    f"{_THREADS} threads, pages of 1,000 events": ("lists",),
+    f"{_THREADS} threads, GetContext": ("contexts",),
 }
+_REINDEXED = 10_000
+"""Memories of the tenant whose indexes are built again and again."""
 
 
 @dataclass
@@ -54,18 +61,27 @@ def run(context: Context) -> list[Row]:
             calm.record_events(batch)
         memories.wait_until_embedded(calm, lambda _: None)
         _ask(context, calm)  # Warms up.
-        return [_row(context, server, calm, name, kinds) for name, kinds in _FLOODS.items()]
+        rows = [
+            _row(context, calm, name, partial(_flood, server, kinds))
+            for name, kinds in _FLOODS.items()
+        ]
+        with _large_tenant(context, server) as large:
+            name = f"the indexes of its {large.memories:,} memories are built again and again"
+            return [*rows, _row(context, calm, name, large.reindexed)]
 
 
 def _row(
-    context: Context, server: Server, calm: MnemeClient, name: str, kinds: tuple[str, ...]
+    context: Context,
+    calm: MnemeClient,
+    name: str,
+    flood: Callable[[], AbstractContextManager[None]],
 ) -> Row:
     context.say(f"neighbours: {name}")
     alone: list[_Window] = []
     beside: list[_Window] = []
     for _ in range(context.sizes.rounds):
         alone.append(_ask(context, calm))
-        with _flood(server, kinds):
+        with flood():
             beside.append(_ask(context, calm))
     p50, p95 = (statistics.median(w.ms(q) for w in alone) for q in (50, 95))
     beside50, beside95 = (statistics.median(w.ms(q) for w in beside) for q in (50, 95))
@@ -90,6 +106,55 @@ def _row(
             "load": load,
         },
     )
+
+
+class _Large:
+    """A tenant whose indexes are built again: it is restored from a backup, without its indexes,
+    and opened, one time after the other."""
+
+    def __init__(self, server: Server, tenant_id: str, backup: str, memories: int) -> None:
+        self._server = server
+        self._tenant_id = tenant_id
+        self._backup = backup
+        self.memories = memories
+        self.times = 0
+
+    @contextmanager
+    def reindexed(self) -> Iterator[None]:
+        """Build them for as long as the block lasts, at least once."""
+        over, failures = threading.Event(), list[BaseException]()
+
+        def reindex() -> None:
+            admin = self._server.admin()
+            try:
+                while not over.is_set():
+                    admin.restore(self._backup, tenant_id=self._tenant_id)
+                    admin.get_stats(tenant_id=self._tenant_id)  # Opens it.
+                    self.times += 1
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=reindex, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+        if failures or not self.times:
+            raise AssertionError(f"nothing was built again: {failures}")
+
+
+@contextmanager
+def _large_tenant(context: Context, server: Server) -> Iterator[_Large]:
+    count = min(_REINDEXED, context.sizes.memories)
+    client = server.tenant("large")
+    context.say(f"neighbours: recording {count:,} memories, to build their indexes again")
+    for batch in memories.batches(list(events(count, seed=44)), 500):
+        client.record_events(batch)
+    memories.wait_until_embedded(client, lambda _: None)
+    backup = Path(server.admin().backup(tenant_id="large").path).name
+    yield _Large(server, "large", backup, count)
 
 
 def _ask(context: Context, client: MnemeClient) -> _Window:
