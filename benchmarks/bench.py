@@ -29,6 +29,7 @@ from benchmarks.cases import (
     reflect,
     sessions,
     tenants,
+    watches,
 )
 from benchmarks.context import FULL, QUICK, Context
 from benchmarks.machine import Load, facts
@@ -50,6 +51,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "footprint": ("Start-up, memory, disk", footprint.run),
     "tenants": ("Many tenants", tenants.run),
     "neighbours": ("Neighbours", neighbours.run),
+    "watches": ("Watches", watches.run),
     "jobs": ("Work beside the calls", jobs.run),
     "sessions": ("Context and session memory", sessions.run),
     "reflect": ("Reflect", reflect.run),

@@ -143,6 +143,64 @@ def test_many_items_are_given_up_between_parts_when_the_caller_leaves() -> None:
         pass
 
 
+def rows_after(reads: list[tuple[int | None, int]], rows: int) -> Callable[..., list[int]]:
+    """Read of the rows 1 to `rows`; note how it is asked."""
+
+    def read(after: int | None, limit: int) -> list[int]:
+        reads.append((after, limit))
+        first = (after or 0) + 1
+        return list(range(first, min(first + limit, rows + 1)))
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("rows", "limit", "expected"),
+    [
+        (1_000, 20, [(None, 20)]),
+        (5, 20, [(None, 20)]),
+        (1_000, 250, [(None, 100), (100, 100), (200, 50)]),
+        (130, 250, [(None, 100), (100, 100)]),
+        (200, 250, [(None, 100), (100, 100), (200, 50)]),
+        (0, 250, [(None, 100)]),
+    ],
+)
+def test_a_large_page_is_read_in_parts_and_a_small_one_at_once(
+    rows: int, limit: int, expected: list[tuple[int | None, int]]
+) -> None:
+    reads: list[tuple[int | None, int]] = []
+    found = Foreground().read_page(rows_after(reads, rows), None, limit, lambda row: row)
+    assert found == list(range(1, min(rows, limit) + 1))
+    assert reads == expected
+
+
+def test_other_tenants_have_their_turn_between_the_parts_of_a_large_page() -> None:
+    foreground, order = Foreground(), list[str]()
+    began, other_waits = threading.Event(), threading.Event()
+
+    def read(after: int | None, limit: int) -> list[int]:
+        order.append("part")
+        began.set()
+        assert other_waits.wait(LONG_S)
+        while not foreground._large.is_waited_for_by_others() and len(order) == 1:
+            time.sleep(0.001)
+        return list(range(limit))
+
+    def page() -> None:
+        fairness.enter("busy")
+        foreground.read_page(read, None, 300, lambda row: row)
+
+    def other() -> None:
+        fairness.enter("calm")
+        assert began.wait(LONG_S)
+        other_waits.set()
+        with foreground.computing(Size.LARGE):
+            order.append("other")
+
+    run_all([page, other])
+    assert order == ["part", "other", "part", "part"]
+
+
 def test_what_must_be_done_is_done_to_the_end_when_the_caller_leaves() -> None:
     foreground, done = Foreground(), list[int]()
 

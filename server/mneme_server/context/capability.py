@@ -28,11 +28,11 @@ def _build(host: Host) -> Parts:
     schedule = host.get(SummarySchedule)
     learned = Learned(tenants, recall, host.get(Reflections), host.get(Usage))
     servicer = ContextServicer(
-        get_context=GetContext(tenants, runtime.asking, recall, learned),
+        get_context=GetContext(tenants, runtime.asking, recall, learned, runtime.foreground),
         sleep=Sleep(tenants, runtime.writing, schedule),
         wake_up=WakeUp(tenants, runtime.asking, learned),
         search_sessions=SearchSessions(tenants, recall),
-        get_timeline=GetTimeline(tenants, runtime.asking),
+        get_timeline=GetTimeline(tenants, runtime.asking, runtime.foreground),
     )
     worker = SummaryWorker(
         tenants.open,

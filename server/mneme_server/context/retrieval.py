@@ -28,6 +28,7 @@ from mneme_server.learn.reflection_model import FoundReflection
 from mneme_server.learn.reflection_model import prompt_of as reflections_prompt
 from mneme_server.recall.confidence import RECALLED_BY_DEFAULT
 from mneme_server.recall.search import Answer, Recall, RecallQuery
+from mneme_server.runtime.foreground import Foreground, Size
 
 RELEVANCE_WEIGHT = 0.7
 RECENCY_WEIGHT = 0.3
@@ -92,6 +93,7 @@ class GetContext:
     embedder: TextEmbedder
     recall: Recall
     learned: Learned
+    foreground: Foreground = field(default_factory=Foreground)
 
     def __call__(
         self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
@@ -108,13 +110,14 @@ class GetContext:
             tenant_id, topic, filter_, max(_SESSIONS, 2 * limit)
         )
         with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit:
+            with memory.read() as unit, self.foreground.computing(Size.LARGE):
                 sessions = _best(unit, candidates, filter_, limit, now)
                 total = unit.activity.count(filter_)
             sessions = self._with_events(memory, topic, sessions, candidates)
         lessons = self.learned.lessons_on(tenant_id, topic, filter_, limit)
         reflections = self.learned.reflections_on(tenant_id, topic, filter_, limit)
-        prompt = prompt_of(topic, sessions, lessons, reflections, now)
+        with self.foreground.computing(Size.LARGE):
+            prompt = prompt_of(topic, sessions, lessons, reflections, now)
         return FoundContext(sessions, lessons, reflections, total, prompt, words_only)
 
     def _candidates(
@@ -177,7 +180,7 @@ class GetContext:
         made = self.embedder.embed([topic])  # Recall has embedded it: it is in the cache.
         vector = None if made is None else made[0]
         recalled = {key: candidate.event_ids for key, candidate in candidates.items()}
-        with memory.read() as unit:
+        with memory.read() as unit, self.foreground.computing(Size.LARGE):
             chosen = key_events(unit, memory.index, [one.past for one in found], vector, recalled)
         return [replace(one, key_events=chosen[one.past.session.id]) for one in found]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Scores, TextEmb
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.model import Session
+from mneme_server.runtime.foreground import PART, Foreground, size_of
 
 _NO_ROWS: Rows = np.empty(0, np.int64)
 
@@ -48,6 +49,7 @@ class GetTimeline:
 
     tenants: OpenTenants[ContextUnit]
     embedder: TextEmbedder
+    foreground: Foreground = field(default_factory=Foreground)
 
     def __call__(
         self,
@@ -64,13 +66,18 @@ class GetTimeline:
         summary: the cost grows with the page, not with the project's past.
         """
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            sessions = unit.activity.page(filter_, after, limit)
-            known = load(unit, [session.id for session in sessions])
+            with self.foreground.computing(size_of(limit), cost=limit / PART):
+                sessions = unit.activity.page(filter_, after, limit)
+                known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
             index = memory.index
             vectors = vectors_of(unit, self.embedder, [_text(past) for past in told])
             told = [past for past in told if _text(past) in vectors]
-            found = [_earlier(index, past.session, vectors[_text(past)], links) for past in told]
+
+            def earlier(past: PastSession) -> tuple[Rows, Scores]:
+                return _earlier(index, past.session, vectors[_text(past)], links)
+
+            found = self.foreground.each(earlier, told)
             rows = np.concatenate([near for near, _ in found]) if found else _NO_ROWS
             names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
         linked = {

@@ -39,7 +39,7 @@ def _build(host: Host) -> Parts:
         start_session=StartSession(host.tenants, schedule),
         end_session=EndSession(host.tenants, schedule),
         record_events=RecordEvents(host.tenants, schedule, runtime.foreground),
-        read=ReadEvents(host.tenants),
+        read=ReadEvents(host.tenants, runtime.foreground),
         watches=watches,
         verify_events=VerifyEvents(host.tenants),
         foreground=runtime.foreground,

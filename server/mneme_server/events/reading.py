@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.sessions import session_not_found
+from mneme_server.runtime.foreground import Foreground
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,7 @@ class ReadEvents:
     """Answers questions about what was recorded."""
 
     tenants: OpenTenants[EventsUnit]
+    foreground: Foreground = field(default_factory=Foreground)
 
     def session(self, tenant_id: str, session_id: str) -> Session:
         """Return the session.
@@ -34,7 +37,10 @@ class ReadEvents:
     ) -> tuple[Sequence[Session], int]:
         """Return sessions, latest start first, after (started_us, id); and how many match."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            return unit.sessions.page(filter_, after, limit), unit.sessions.count(filter_)
+            page = self.foreground.read_page(
+                partial(unit.sessions.page, filter_), after, limit, lambda s: (s.started_us, s.id)
+            )
+            return page, unit.sessions.count(filter_)
 
     def events(
         self,
@@ -47,9 +53,14 @@ class ReadEvents:
     ) -> Sequence[Event]:
         """Return events by time, after the key (timestamp_us, cursor)."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            return unit.events.page(filter_, after, limit, descending=descending)
+            return self.foreground.read_page(
+                partial(unit.events.page, filter_, descending=descending),
+                after,
+                limit,
+                lambda event: (event.timestamp_us, event.cursor),
+            )
 
     def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:
         """Return agents by id, after that id."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            return unit.agents.page(after, limit)
+            return self.foreground.read_page(unit.agents.page, after, limit, lambda agent: agent.id)

@@ -118,7 +118,9 @@ class EventServicer:
         sessions, total = self._read.sessions(
             call.tenant, convert.session_filter(request), key, pages.size + 1
         )
-        page, token = pages.fit(sessions, convert.session, lambda last: (last.started_us, last.id))
+        page, token = pages.fit(
+            sessions, convert.session, lambda last: (last.started_us, last.id), self._foreground
+        )
         return pb.ListSessionsResponse(sessions=page, next_page_token=token, total_size=total)
 
     def ListEvents(self, request: pb.ListEventsRequest, call: Call) -> pb.ListEventsResponse:
@@ -132,7 +134,10 @@ class EventServicer:
             descending=request.descending,
         )
         page, token = pages.fit(
-            events, convert.event, lambda last: (last.timestamp_us, last.cursor)
+            events,
+            convert.event,
+            lambda last: (last.timestamp_us, last.cursor),
+            self._foreground,
         )
         return pb.ListEventsResponse(events=page, next_page_token=token)
 

@@ -24,6 +24,7 @@ from mneme_server.transport.service import Service
 
 def _build(host: Host) -> Parts:
     recall, writing, tally = host.get(Recall), host.runtime.writing, Tally()
+    foreground = host.runtime.foreground
     kept = host.settings(ReflectionSettings)
     limits = ReflectionLimits(
         per_session=kept.reflections_per_session,
@@ -31,11 +32,12 @@ def _build(host: Host) -> Parts:
     )
     usage = Usage()
     host.runtime.before_closing(usage.write)
-    reflections = Reflections(host.tenants, writing, recall, limits, tally, usage)
+    reflections = Reflections(host.tenants, writing, recall, limits, tally, usage, foreground)
     servicer = LearnServicer(
-        Lessons(host.tenants, writing, recall, usage),
+        Lessons(host.tenants, writing, recall, usage, foreground),
         reflections,
         Knowledge(host.tenants, writing, recall),
+        foreground,
     )
     return Parts(
         services=[

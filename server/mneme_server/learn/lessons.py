@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from mneme_server.common import deadline
@@ -24,6 +25,7 @@ from mneme_server.learn.lesson_model import (
 from mneme_server.learn.ports import LessonsUnit
 from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Answer, Recall, RecallQuery
+from mneme_server.runtime.foreground import Foreground
 
 _EXPORT_PAGE = 200
 
@@ -36,6 +38,7 @@ class Lessons:
     embedder: TextEmbedder
     recall: Recall
     usage: Usage
+    foreground: Foreground = field(default_factory=Foreground)
 
     def create(self, tenant_id: str, lesson: Lesson) -> Lesson:
         """Save the lesson; an empty id is made. The same content again changes nothing.
@@ -63,7 +66,13 @@ class Lessons:
     ) -> tuple[Sequence[Lesson], int]:
         """Return lessons, latest update first, after (updated_us, id); and how many match."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            page, total = unit.lessons.page(filter_, after, limit), unit.lessons.count(filter_)
+            page = self.foreground.read_page(
+                partial(unit.lessons.page, filter_),
+                after,
+                limit,
+                lambda one: (one.updated_us, one.id),
+            )
+            total = unit.lessons.count(filter_)
         return [self.usage.shown(tenant_id, lesson) for lesson in page], total
 
     def search(

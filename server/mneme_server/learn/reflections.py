@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from mneme_server.learn.reflection_model import (
 from mneme_server.learn.themes import themes_of
 from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Answer, Recall, RecallQuery
+from mneme_server.runtime.foreground import Foreground
 
 RELEVANT_SIMILARITY = 0.3
 """A search whose best result is at least this similar counts as a hit."""
@@ -44,6 +46,7 @@ class Reflections:
     limits: ReflectionLimits
     tally: Tally
     usage: Usage
+    foreground: Foreground = field(default_factory=Foreground)
 
     def store(self, tenant_id: str, given: Reflection) -> tuple[Reflection, int]:
         """Store the reflection; return it, and how many older ones left to make room.
@@ -96,7 +99,13 @@ class Reflections:
     ) -> tuple[Sequence[Reflection], int]:
         """Return reflections, newest first, after (created_us, id); and how many match."""
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            return unit.reflections.page(filter_, after, limit), unit.reflections.count(filter_)
+            page = self.foreground.read_page(
+                partial(unit.reflections.page, filter_),
+                after,
+                limit,
+                lambda one: (one.created_us, one.id),
+            )
+            return page, unit.reflections.count(filter_)
 
     def search(
         self,

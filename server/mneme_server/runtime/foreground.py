@@ -19,9 +19,12 @@ from mneme_server.common.fairness import FairGate
 
 T = TypeVar("T")
 R = TypeVar("R")
+K = TypeVar("K")
 
 PART = 32
 """Items that a large call works off before it gives way; of events a few milliseconds' worth."""
+_READ_PART = 100
+"""Rows that a large page is read by: to begin anew costs as much as some rows do."""
 _PATIENCE = 3.0
 """Small calls get three quarters of the time, when they could use all of it."""
 _MOST_PATIENCE_S = 0.05
@@ -140,6 +143,37 @@ class Foreground:
                         deadline.check()
                 made += map(make, items[start : start + part])
         return made
+
+    def read_page(
+        self,
+        read: Callable[[K | None, int], Sequence[T]],
+        after: K | None,
+        limit: int,
+        key: Callable[[T], K],
+    ) -> list[T]:
+        """Return a page of rows, computing: a large one is read part by part, each after the last.
+
+        Args:
+            read: returns rows after a key, so many at most.
+            after: where the page begins; None for the first row.
+            limit: rows at most. It tells the call's size.
+            key: a row's.
+
+        Raises:
+            Abandoned: nobody waits for the call any more.
+        """
+        size = size_of(limit)
+        rows: list[T] = []
+        with self.computing(size, cost=limit / PART):
+            while True:
+                wanted = min(limit - len(rows), _READ_PART if size is Size.LARGE else limit)
+                part = read(after, wanted)
+                rows += part
+                if len(part) < wanted or len(rows) >= limit:
+                    return rows
+                after = key(part[-1])
+                self._give_way_to_others()
+                deadline.check()
 
     def finish(self, steps: Sequence[Callable[[], object]]) -> None:
         """Do what must be done whether anybody waits for it or not, in steps of some milliseconds

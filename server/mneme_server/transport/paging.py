@@ -12,11 +12,13 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeVar, overload
 
 from google.protobuf.message import Message
 
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.runtime.foreground import Foreground, size_of
 
 _Row = TypeVar("_Row")
 _Message = TypeVar("_Message", bound=Message)
@@ -25,6 +27,9 @@ _B = TypeVar("_B", int, float, str)
 _C = TypeVar("_C", int, float, str)
 
 _DIGEST_BYTES = 9
+
+_PART = 100
+"""Rows of a page that are made into messages in one turn."""
 
 _PAGE_BYTES = 3 * 1024 * 1024
 """A page holds fewer rows when they are large: gRPC's clients refuse answers above 4 MiB unless
@@ -89,9 +94,18 @@ class Pages:
         rows: Sequence[_Row],
         convert: Callable[[_Row], _Message],
         key: Callable[[_Row], tuple[int | float | str, ...]],
+        foreground: Foreground,
     ) -> tuple[list[_Message], str]:
-        """Return the messages of a page, as `cut` does, but no more than an answer can carry."""
-        messages = fitting(convert(row) for row in rows[: self.size])
+        """Return the messages of a page, as `cut` does, but no more than an answer can carry.
+
+        They are made in the calls' turns, a part at a time.
+        """
+        page = rows[: self.size]
+        parts = (page[start : start + _PART] for start in range(0, len(page), _PART))
+        size = size_of(len(page))
+        messages = fitting(
+            chain.from_iterable(foreground.each(convert, part, size=size) for part in parts)
+        )
         more = len(messages) < len(rows)
         return messages, self._token_after(key(rows[len(messages) - 1])) if more else ""
 

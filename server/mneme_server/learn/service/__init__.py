@@ -8,12 +8,20 @@ from mneme_server.learn.reflections import Reflections
 from mneme_server.learn.service.knowledge import KnowledgeCalls
 from mneme_server.learn.service.lessons import LessonCalls
 from mneme_server.learn.service.reflections import ReflectionCalls
+from mneme_server.runtime.foreground import Foreground
 
 
 class LearnServicer(LessonCalls, ReflectionCalls, KnowledgeCalls):
     """Serves `mneme.v1.LearnService`."""
 
-    def __init__(self, lessons: Lessons, reflections: Reflections, knowledge: Knowledge) -> None:
+    def __init__(
+        self,
+        lessons: Lessons,
+        reflections: Reflections,
+        knowledge: Knowledge,
+        foreground: Foreground,
+    ) -> None:
+        self._foreground = foreground
         self._lessons = lessons
         self._reflections = reflections
         self._knowledge = knowledge

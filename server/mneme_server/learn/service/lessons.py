@@ -10,6 +10,7 @@ from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learn.lesson_model import OnConflict
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.messages import lessons as convert
+from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.call import Call
 from mneme_server.transport.fields import fields
 from mneme_server.transport.masks import named_fields
@@ -21,6 +22,7 @@ class LessonCalls:
     """Serves what `mneme.v1.LearnService` says of lessons."""
 
     _lessons: Lessons
+    _foreground: Foreground
 
     def CreateLesson(self, request: pb.CreateLessonRequest, call: Call) -> pb.CreateLessonResponse:
         """Save a lesson."""
@@ -44,7 +46,9 @@ class LessonCalls:
             key,
             pages.size + 1,
         )
-        page, token = pages.fit(lessons, convert.lesson, lambda last: (last.updated_us, last.id))
+        page, token = pages.fit(
+            lessons, convert.lesson, lambda last: (last.updated_us, last.id), self._foreground
+        )
         return pb.ListLessonsResponse(lessons=page, next_page_token=token, total_size=total)
 
     def SearchLessons(

@@ -7,6 +7,7 @@ from mneme.v1 import reflection_pb2 as pb
 from mneme_server.learn.messages import reflections as convert
 from mneme_server.learn.reflection_model import ReflectionFilter, prompt_of
 from mneme_server.learn.reflections import Reflections
+from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.call import Call
 from mneme_server.transport.fields import fields
 from mneme_server.transport.paging import Pages
@@ -16,6 +17,7 @@ class ReflectionCalls:
     """Serves what `mneme.v1.LearnService` says of reflections."""
 
     _reflections: Reflections
+    _foreground: Foreground
 
     def StoreReflection(
         self, request: pb.StoreReflectionRequest, call: Call
@@ -40,7 +42,7 @@ class ReflectionCalls:
         )
         page, token = pages.cut(found, lambda last: (last.created_us, last.id))
         return pb.ListReflectionsResponse(
-            reflections=[convert.reflection(one) for one in page],
+            reflections=self._foreground.each(convert.reflection, page),
             next_page_token=token,
             total_size=total,
             prompt=prompt_of(page),
