@@ -84,7 +84,7 @@ class Usage:
     def is_waiting(self, tenant_id: str) -> bool:
         """Tell whether the tenant has counts to write."""
         with self._lock:
-            return tenant_id in self._gathered
+            return tenant_id in self._gathered or tenant_id in self._being_written
 
     def write(self, tenant: OpenTenant[UsageUnit]) -> None:
         """Write the tenant's counts."""
@@ -140,6 +140,10 @@ class UsageWriter(TenantWorker):
         super().__init__("usage", "usage-writer")
         self._tenants = tenants
         self._usage = usage
+
+    def is_waiting(self, tenant_id: str) -> bool:
+        """Tell whether the tenant has counts to write: closing it has written them."""
+        return self._usage.is_waiting(tenant_id)
 
     def step(self, tenant_id: str) -> int | None:
         """Write the tenant's counts, if there are any."""
