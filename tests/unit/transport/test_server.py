@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import h2.config
+import h2.connection
+import h2.settings
 import pytest
 import trustme
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -17,6 +20,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from mneme.v1 import event_service_pb2 as pb
 from mneme_server.transport.listening import ListenError
 from mneme_server.transport.server import Tls
+from support.folders import wait_until
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import Client, Edge
 
@@ -105,6 +109,56 @@ def test_health_watches_hold_no_worker(make_edge: Callable[..., Edge]) -> None:
     client.call(GET, REQUEST)
     for watch in watches:
         watch.cancel()
+
+
+def test_health_watchers_that_take_nothing_hold_no_worker_and_free_their_places_when_they_leave(
+    make_edge: Callable[..., Edge],
+) -> None:
+    edge = make_edge(max_streams=20)
+    client = edge.client(edge.key().secret)
+    health = health_pb2_grpc.HealthStub(edge.channel())
+
+    def watch() -> grpc.StatusCode | None:
+        try:
+            next(health.Watch(health_pb2.HealthCheckRequest(), timeout=20))
+        except grpc.RpcError as error:
+            return error.code()
+        return None
+
+    with NoWindow(edge.address, "grpc.health.v1.Health/Watch", 20):
+        wait_until(lambda: watch() is grpc.StatusCode.RESOURCE_EXHAUSTED, "all places are taken")
+        for _ in range(20):
+            client.call(GET, REQUEST)
+    wait_until(lambda: watch() is None, "their places are free")
+
+
+class NoWindow:
+    """A peer that opens streams over plain HTTP/2 and never lets a byte of an answer in."""
+
+    def __init__(self, address: str, rpc: str, streams: int) -> None:
+        host, _, port = address.rpartition(":")
+        self._peer = socket.create_connection((host, int(port)), timeout=20)
+        config = h2.config.H2Configuration(client_side=True)
+        self._connection = h2.connection.H2Connection(config)
+        self._connection.local_settings = h2.settings.Settings(
+            client=True, initial_values={h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0}
+        )
+        self._connection.initiate_connection()
+        headers = [
+            (":method", "POST"), (":scheme", "http"), (":path", f"/{rpc}"),
+            (":authority", address), ("te", "trailers"), ("content-type", "application/grpc"),
+        ]  # fmt: skip
+        for _ in range(streams):
+            stream = self._connection.get_next_available_stream_id()
+            self._connection.send_headers(stream, headers)
+            self._connection.send_data(stream, bytes(5), end_stream=True)
+        self._peer.sendall(self._connection.data_to_send())
+
+    def __enter__(self) -> NoWindow:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._peer.close()
 
 
 # Reflection.
