@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 import structlog
 
+from mneme_server.common import deadline
 from mneme_server.common.errors import ResourceExhausted
 from mneme_server.common.memory import (
     LEAST_FOR_REQUESTS_BYTES,
@@ -91,6 +92,7 @@ class Room:
 
         Raises:
             ResourceExhausted: there was none in time.
+            Abandoned: nobody waits for the call any more.
         """
         needed = request_bytes * _FACTOR
         self._take(needed)
@@ -108,6 +110,7 @@ class Room:
             self._queue.append(me)
             try:
                 while self._queue[0] is not me or not self._fits(needed):
+                    deadline.check()
                     left = until - time.monotonic()
                     if left <= 0:
                         raise short_of_memory()
