@@ -29,6 +29,7 @@ from mneme_server.storage.tables import feed, followers, settings
 KEPT = 50_000
 """Rows that are kept at least; more only for durable followers that are behind."""
 _TRIMMED_EVERY = 1_000
+_TRIMMED_AT_ONCE = 5_000
 _MARK_BITS = 63
 _GENERATION = "generation"
 # Every commit comes through here.
@@ -118,7 +119,10 @@ class SqlFeed:
         needed = select(func.min(followers.c.number)).where(
             followers.c.tenant_id == self._tenant_id
         )
-        last = self.head().number - self._kept
+        first = select(func.min(feed.c.number)).where(feed.c.tenant_id == self._tenant_id)
+        oldest = self._connection.execute(first).scalar_one() or 0
+        # A follower that was far behind lets go of many: some at a time, for others wait meanwhile.
+        last = min(self.head().number - self._kept, oldest + _TRIMMED_AT_ONCE)
         held_back = self._connection.execute(needed).scalar_one()
         if held_back is not None:
             last = min(last, held_back - 1)
