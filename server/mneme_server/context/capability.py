@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mneme.v1 import context_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
+from mneme_server.common.clock import MICROSECONDS
 from mneme_server.context.kinds import SESSION
 from mneme_server.context.learned import Learned
 from mneme_server.context.retrieval import GetContext, SearchSessions
@@ -14,9 +17,11 @@ from mneme_server.context.store.details import SESSION_DETAILS
 from mneme_server.context.store.handovers import SqlHandovers
 from mneme_server.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.context.summaries import SummaryWorker
+from mneme_server.context.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
-from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
+from mneme_server.events.session_listeners import SessionListeners
+from mneme_server.events.settings import SessionSettings
 from mneme_server.learn.reflections import Reflections
 from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Recall
@@ -25,7 +30,11 @@ from mneme_server.transport.service import Service
 
 def _build(host: Host) -> Parts:
     runtime, tenants, recall = host.runtime, host.tenants, host.get(Recall)
-    schedule = host.get(SummarySchedule)
+    schedule = SummarySchedule(
+        idle_us=int(host.settings(SessionSettings).session_idle_seconds * MICROSECONDS),
+        wake=partial(runtime.wake, SUMMARY_JOB),
+    )
+    host.get(SessionListeners).add(schedule)
     learned = Learned(tenants, recall, host.get(Reflections), host.get(Usage))
     servicer = ContextServicer(
         get_context=GetContext(tenants, runtime.asking, recall, learned, runtime.foreground),

@@ -20,13 +20,14 @@ from mneme_server.context.model import Handover
 from mneme_server.context.notes import SessionNotes, duration_s, event_pages
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.summaries import session_document, summarize
+from mneme_server.context.summary_schedule import SummarySchedule
 from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
+from mneme_server.events.session_listeners import Committed
 from mneme_server.events.sessions import session_not_found
-from mneme_server.events.summary_schedule import SummarySchedule
 
 _LAST_PRIORITY = 6
 
@@ -77,7 +78,7 @@ class Sleep:
             vectors = self.embedder.embed([summary.text])  # Before the lock: it may take long.
             if vectors is None:
                 memory.require_room(1)
-            due_us: int | None = None
+            committed: Committed | None = None
             with memory.write() as unit:
                 current = unit.sessions.get(session_id)
                 unchanged = current == before
@@ -92,9 +93,9 @@ class Sleep:
                 if unchanged:
                     unit.summary_queue.finish([session_id])
                 else:  # Events arrived meanwhile: the summary will be made again with them.
-                    due_us = self.summaries.session_changed(unit, session, now)
-            if due_us is not None:
-                self.summaries.wake(tenant_id, due_us)
+                    committed = self.summaries.changed(unit, [session], frozenset(), now)
+            if committed is not None:
+                committed(tenant_id)
         return Slept(stored or replace(handover, created_us=0), stored is not None)
 
 

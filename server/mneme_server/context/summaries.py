@@ -24,6 +24,7 @@ from mneme_server.context.notes import (
     event_pages,
 )
 from mneme_server.context.ports import ContextUnit
+from mneme_server.context.summary_schedule import LATE_US
 from mneme_server.context.words import area_words, cut, error_topics, frequent_words, words_of
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix
@@ -31,7 +32,6 @@ from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.activity import active_us
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.outcome import Outcome, outcome_of
-from mneme_server.events.summary_schedule import LATE_US
 from mneme_server.runtime.embedding import BackgroundEmbedder
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.turns import TenantWorker, retry_delay_s

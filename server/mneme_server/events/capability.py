@@ -5,21 +5,19 @@ from __future__ import annotations
 from mneme.v1 import event_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
-from mneme_server.common.clock import MICROSECONDS
 from mneme_server.events import messages
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.reading import ReadEvents
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.service import EventServicer
+from mneme_server.events.session_listeners import SessionListeners
 from mneme_server.events.sessions import EndSession, StartSession
-from mneme_server.events.settings import SessionSettings
 from mneme_server.events.store.activity import SqlActivity
 from mneme_server.events.store.agents import SqlAgents
 from mneme_server.events.store.details import EVENT_DETAILS
 from mneme_server.events.store.events import SqlEvents
 from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.sessions import SqlSessions
-from mneme_server.events.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.events.watching import Watches
 from mneme_server.transport.service import Service
@@ -27,18 +25,15 @@ from mneme_server.transport.service import Service
 
 def _build(host: Host) -> Parts:
     runtime = host.runtime
-    schedule = SummarySchedule(
-        idle_us=int(host.settings(SessionSettings).session_idle_seconds * MICROSECONDS),
-        wake=lambda tenant_id, due_us: runtime.wake(SUMMARY_JOB, tenant_id, due_us),
-    )
+    listeners = SessionListeners()
     watches = Watches(
         host.tenants, runtime.steps.run, begun=messages.watch_begun, made=messages.watched
     )
     runtime.listen(watches)
     servicer = EventServicer(
-        start_session=StartSession(host.tenants, schedule),
-        end_session=EndSession(host.tenants, schedule),
-        record_events=RecordEvents(host.tenants, schedule, runtime.foreground),
+        start_session=StartSession(host.tenants, listeners),
+        end_session=EndSession(host.tenants, listeners),
+        record_events=RecordEvents(host.tenants, listeners, runtime.foreground),
         read=ReadEvents(host.tenants, runtime.foreground),
         watches=watches,
         verify_events=VerifyEvents(host.tenants),
@@ -52,7 +47,7 @@ def _build(host: Host) -> Parts:
                 servicer,
             )
         ],
-        offers=[schedule],
+        offers=[listeners],
     )
 
 

@@ -86,14 +86,6 @@ class AgentRepository(Protocol):
         ...
 
 
-class SummaryRequests(Protocol):
-    """Where a session is queued for its summary, in the transaction that makes one necessary."""
-
-    def request(self, due_us: Mapping[str, int]) -> None:
-        """Queue sessions for these times; one that is queued for an earlier time stays so."""
-        ...
-
-
 class EventsUnit(CorpusUnit, Protocol):
     """One transaction, as far as events are concerned."""
 
@@ -110,9 +102,4 @@ class EventsUnit(CorpusUnit, Protocol):
     @property
     def agents(self) -> AgentRepository:
         """The tenant's agents."""
-        ...
-
-    @property
-    def summary_queue(self) -> SummaryRequests:
-        """The sessions whose summaries are to be made."""
         ...

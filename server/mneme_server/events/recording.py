@@ -27,7 +27,7 @@ from mneme_server.events.model import (
 from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.roles import role_of
-from mneme_server.events.summary_schedule import SummarySchedule
+from mneme_server.events.session_listeners import Committed, SessionListeners
 from mneme_server.events.users import user_in_json
 from mneme_server.runtime.foreground import Foreground, size_of
 
@@ -40,7 +40,7 @@ class RecordEvents:
     """Records batches of events."""
 
     tenants: OpenTenants[EventsUnit]
-    summaries: SummarySchedule = field(default_factory=SummarySchedule)
+    listeners: SessionListeners = field(default_factory=SessionListeners)
     foreground: Foreground = field(default_factory=Foreground)
 
     def __call__(
@@ -71,10 +71,10 @@ class RecordEvents:
             batch = self.foreground.each(normalized, new_events)
             _require_room(memory, new_events, batch)
             with self.foreground.active(), memory.write() as unit:
-                recording = _Recording(unit, recorded_us, self.summaries, self.foreground)
+                recording = _Recording(unit, recorded_us, self.listeners, self.foreground)
                 receipts = recording.record(new_events, batch)
-            if recording.summary_due_us is not None:
-                self.summaries.wake(tenant_id, recording.summary_due_us)
+            if recording.committed is not None:
+                recording.committed(tenant_id)
             if wait_indexed:
                 with self.foreground.hurry():
                     memory.wait_embedded(recording.doc_ids)
@@ -99,11 +99,11 @@ class _Recording:
     """One batch inside its transaction."""
 
     def __init__(
-        self, unit: EventsUnit, now: int, summaries: SummarySchedule, foreground: Foreground
+        self, unit: EventsUnit, now: int, listeners: SessionListeners, foreground: Foreground
     ) -> None:
         self.doc_ids: list[int] = []
-        self.summary_due_us: int | None = None
-        self._summaries = summaries
+        self.committed: Committed | None = None
+        self._listeners = listeners
         self._foreground = foreground
         self._unit = unit
         self._now = now
@@ -196,7 +196,7 @@ class _Recording:
     def _store_sessions(self, fresh: Sequence[Event], ended: set[str]) -> None:
         touched = [self._sessions[key] for key in {e.session_id for e in fresh}]
         self._unit.sessions.save(touched)
-        self.summary_due_us = self._summaries.recorded(self._unit, touched, ended, self._now)
+        self.committed = self._listeners.changed(self._unit, touched, self._now, ended)
         self._unit.agents.add_activity(self._agents)
         for session in touched:
             if session.id in self._found_user and session.event_count > 1:

@@ -12,7 +12,7 @@ from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
-from mneme_server.events.summary_schedule import SummarySchedule
+from mneme_server.events.session_listeners import Committed, SessionListeners
 from mneme_server.events.users import user_in, user_in_json
 
 
@@ -35,7 +35,7 @@ class StartSession:
     """Starts sessions."""
 
     tenants: OpenTenants[EventsUnit]
-    summaries: SummarySchedule = field(default_factory=SummarySchedule)
+    listeners: SessionListeners = field(default_factory=SessionListeners)
 
     def __call__(self, tenant_id: str, new: NewSession) -> Session:
         """Start the session, or complete one that its events opened.
@@ -45,7 +45,7 @@ class StartSession:
         """
         new = replace(new, user_id=new.user_id or user_in(new.metadata or {}))
         session_id = new.id or new_id()
-        due_us: int | None = None
+        committed: Committed | None = None
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             known = unit.sessions.get(session_id)
             if known is not None and known.declared:
@@ -62,9 +62,9 @@ class StartSession:
                     project=session.project,
                     tags=session.tags,
                 )
-                due_us = self.summaries.session_changed(unit, session, now_us())
-        if due_us is not None:
-            self.summaries.wake(tenant_id, due_us)
+                committed = self.listeners.changed(unit, [session], now_us())
+        if committed is not None:
+            committed(tenant_id)
         return session
 
 
@@ -73,7 +73,7 @@ class EndSession:
     """Ends sessions."""
 
     tenants: OpenTenants[EventsUnit]
-    summaries: SummarySchedule = field(default_factory=SummarySchedule)
+    listeners: SessionListeners = field(default_factory=SessionListeners)
 
     def __call__(
         self, tenant_id: str, session_id: str, status: SessionStatus, ended_us: int | None
@@ -84,7 +84,7 @@ class EndSession:
             NotFound: there is no such session.
             FailedPrecondition: it has ended with another status.
         """
-        due_us: int | None = None
+        committed: Committed | None = None
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             session = unit.sessions.get(session_id)
             if session is None:
@@ -93,14 +93,14 @@ class EndSession:
                 ended = now_us() if ended_us is None else ended_us
                 session = replace(session, status=status, ended_us=ended)
                 unit.sessions.save([session])
-                due_us = self.summaries.session_changed(unit, session, now_us())
+                committed = self.listeners.changed(unit, [session], now_us())
             elif session.status != status:
                 raise FailedPrecondition(
                     f"session {session_id} has ended with status {session.status.name}",
                     field="status",
                 )
-        if due_us is not None:
-            self.summaries.wake(tenant_id, due_us)
+        if committed is not None:
+            committed(tenant_id)
         return session
 
 

@@ -75,7 +75,7 @@ class SqlSummaries:
 
 
 class SqlSummaryQueue:
-    """Implements `context.ports.SummaryQueue` and `events.ports.SummaryRequests`."""
+    """Implements `context.ports.SummaryQueue`."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
