@@ -19,6 +19,7 @@ from rich.table import Table
 from benchmarks.cases import (
     ceiling,
     embedding,
+    filters,
     footprint,
     jobs,
     lessons,
@@ -45,6 +46,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "ceiling": ("What gRPC gives", ceiling.run),
     "recall": ("Recall", recall.run),
     "ranking": ("What recall finds", ranking.run),
+    "filters": ("Filters", filters.run),
     "recording": ("Recording", recording.run),
     "embedding": ("Embedding", embedding.run),
     "lessons": ("Lessons and statistics", lessons.run),

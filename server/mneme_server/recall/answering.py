@@ -51,7 +51,7 @@ def answer_of(
         index, candidates, enough, wanted, None if query.every_copy else repeated
     )
     doc_ids: list[int] = index.columns.doc_id[candidates.rows[places]].tolist()
-    turns = _turns(index, query, candidates, places[:wanted])
+    turns = _turns(index, query, candidates, places)
     with memory.read() as unit:
         memories = unit.memories.get_many([*doc_ids, *turns.doc_ids])
         pending, lost = memory.pending, unit.memories.lost
@@ -60,8 +60,8 @@ def answer_of(
         for doc_id, place in zip(doc_ids, places, strict=True)
         if doc_id in memories  # It may have been removed since it was found.
     ]
-    if not query.every_copy:
-        results = _newest_first(results)
+    groups = [] if query.every_copy else versions([result.document for result in results])
+    results = _newest_first(results, groups)
     reranking = None
     if rerank is not None and results:
         results, reranking = _reranked(results, rerank, together=not query.every_copy)
@@ -73,7 +73,7 @@ def answer_of(
         copies = copies_of(index.columns, row, selection) if row in copied else None
         shown.append(replace(result, copies=copies, before=before, after=after))
     return Answer(
-        results=_linked(shown) if not query.every_copy else shown,
+        results=_linked(shown) if groups else shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
         searched_count=selection.count,
         total=enough,
@@ -119,14 +119,14 @@ def _recalled(candidates: Ranked, place: int, memory: Memory, query: RecallQuery
     )
 
 
-def _newest_first(results: Sequence[Recalled]) -> list[Recalled]:
-    """Return the results with the newest of those that say almost the same first.
+def _newest_first(results: Sequence[Recalled], groups: Sequence[Sequence[int]]) -> list[Recalled]:
+    """Return the results with the newest of each group of those that say almost the same first.
 
     Each takes the place and the score of the one that was there.
     """
     ordered = list(results)
     documents = [result.document for result in results]
-    for group in versions(documents):
+    for group in groups:
         for place, taken in zip(group, newest_first(group, documents), strict=True):
             if place != taken:
                 ordered[place] = _moved(results[taken], results[place])

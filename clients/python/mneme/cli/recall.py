@@ -26,6 +26,7 @@ _COLUMNS = (
 )
 _IN_CONTEXT = Column("Text", below=True, lines=12)
 _DOUBTFUL = 0.2
+_SHOWN_OF_A_TURN, _SHOWN_OF_A_NAME = 140, 40
 _TERMS = Column("Terms of the score", below=True, lines=6, style="dim")
 
 
@@ -134,21 +135,25 @@ def _row(result: RecallResult, *, explain: bool) -> list[str]:
 
 def _text(result: RecallResult) -> str:
     """What it says, what it stands for, and what happened around it, a line each."""
-    lines = [*map(_turn, result.before), cells.preview(result.text), *map(_turn, result.after)]
+    lines = [cells.preview(result.text)]
     if result.copies > 1:
-        span = f"{cells.when(result.first_time)} to {cells.when(result.last_time)}"
-        lines.append(f"({cells.count(result.copies)} like this, {span})")
+        first, last = cells.when(result.first_time), cells.when(result.last_time)
+        span = "" if first == last else f", {first} to {last}"
+        lines.append(f"({cells.count(result.copies)} like this{span})")
     if result.older.source_id:
         when = cells.when(result.older.timestamp)
         lines.append(f"(newer than {cells.preview(result.older.source_id)} of {when})")
     if result.newer.source_id:
         when = cells.when(result.newer.timestamp)
         lines.append(f"(older than {cells.preview(result.newer.source_id)} of {when})")
+    lines += [f"before: {_turn(turn)}" for turn in result.before]
+    lines += [f"after: {_turn(turn)}" for turn in result.after]
     return "\n".join(lines)
 
 
 def _turn(turn: RecallTurn) -> str:
-    return f"  | {cells.preview(turn.author or turn.event_type)}: {cells.preview(turn.text)}"
+    who = cells.preview(turn.author or turn.event_type, _SHOWN_OF_A_NAME)
+    return f"{who}: {cells.preview(turn.text, _SHOWN_OF_A_TURN)}"
 
 
 def _source(result: RecallResult) -> str:
@@ -171,7 +176,7 @@ def _remark(cli: Cli, answer: RecallResponse) -> None:
     }
     if not answer.results:
         cli.out.remark(why.get(answer.outcome or "", "Nothing found."))
-    if answer.confidence is not None:
+    if answer.confidence is not None and answer.results:
         doubt = "; probably nothing here answers this" if answer.confidence < _DOUBTFUL else ""
         cli.out.remark(f"Confidence {answer.confidence:.2f}{doubt}.")
     if answer.words_only:
