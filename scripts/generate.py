@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sysconfig.get_path("scripts"))
 PYTHON = ROOT / "clients/python"
 TYPESCRIPT = ROOT / "clients/typescript/src/gen"
-_ERRORS = ("google/rpc/code.proto", "google/rpc/error_details.proto")
+_ERRORS = ("google/rpc/code.proto", "google/rpc/error_details.proto", "google/rpc/status.proto")
 PROTOC_GEN_ES = ROOT / "clients/typescript/node_modules/.bin/protoc-gen-es"
 
 

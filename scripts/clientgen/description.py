@@ -82,6 +82,14 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """The operation that an RPC starts: its kind, and the message that it ends with."""
+
+    kind: str
+    response: Descriptor
+
+
+@dataclass(frozen=True, slots=True)
 class CallError:
     """A way in which an RPC fails: names of the status and the reason, and when, in words.
 
@@ -119,6 +127,7 @@ class Rpc:
     made_ids: tuple[str, ...]
     paging: Paging | None
     update: Update | None
+    starts: Started | None
 
     @property
     def repeatable(self) -> bool:
@@ -175,7 +184,11 @@ def describe(image: bytes) -> Api:
     _refuse_clashes(services)
     methods = [rpc.descriptor for service in services for rpc in service.rpcs]
     given = _reachable(message for method in methods for message in _arguments(method))
-    answers = (method.output_type for method in methods)
+    started = (rpc.starts for service in services for rpc in service.rpcs)
+    answers = [
+        *(method.output_type for method in methods),
+        *(one.response for one in started if one),
+    ]
     return Api(
         services=services,
         given=tuple(reader.message(found) for found in given),
@@ -268,6 +281,7 @@ class _Reader:
             made_ids=made_ids,
             paging=self._paging(method, name),
             update=self._update(method, fields),
+            starts=self._starts(method),
         )
 
     def _resumed_by(self, method: MethodDescriptor, qualified: str) -> tuple[str, str] | None:
@@ -360,6 +374,21 @@ class _Reader:
         if len(items) != 1:
             raise GenerationError(f"{method.full_name}: a page holds one repeated field")
         return Paging(f"iter_{name.removeprefix('list_')}", items[0])
+
+    def _starts(self, method: MethodDescriptor) -> Started | None:
+        """The operation that an RPC starts, as its option says."""
+        said = self._option(method, "starts")
+        if said is None:
+            return None
+        if [field.name for field in method.output_type.fields] != ["operation"]:
+            raise GenerationError(f"{method.full_name}: its answer must have one field, operation")
+        try:
+            return Started(said.kind, self._pool.FindMessageTypeByName(said.response))
+        except KeyError:
+            raise GenerationError(
+                f"{method.full_name}: the option (mneme.v1.starts) names {said.response},"
+                " which is no message"
+            ) from None
 
     def _update(self, method: MethodDescriptor, fields: tuple[Field, ...]) -> Update | None:
         """The resource behind an `update_mask`, with the fields that the mask may name."""

@@ -74,6 +74,11 @@ def _imports(service: Service, signatures: list[Signature]) -> list[str]:
         request, answer = rpc.descriptor.input_type, rpc.descriptor.output_type
         needed.setdefault("mneme.v1", set()).add(_wire(request).partition(".")[0])
         needed.setdefault("mneme._generated.answers", set()).add(answer.name)
+        if rpc.starts:
+            needed["mneme._generated.answers"] |= {"Operation", rpc.starts.response.name}
+            needed.setdefault("mneme._core.long_running", set()).update(
+                {"AsyncLongRunning", "LongRunning"}
+            )
         if rpc.paging:
             needed.setdefault("collections.abc", set()).update({"AsyncIterator", "Iterator"})
             if item := rpc.paging.items.message_type:
@@ -135,6 +140,8 @@ def _method(rpc: Rpc, shape: Signature, *, is_async: bool) -> Iterator[str]:
     streams = method.server_streaming
     response = method.output_type.name
     returns = f"{'Async' * is_async}Stream[{response}]" if streams else response
+    if rpc.starts:
+        returns = f"{'Async' * is_async}LongRunning[Operation, {rpc.starts.response.name}]"
     keyword = "async def" if is_async and not streams else "def"
     yield f"{INDENT}{keyword} {rpc.method_name}("
     yield f"{INDENT * 2}self,"
@@ -147,8 +154,9 @@ def _method(rpc: Rpc, shape: Signature, *, is_async: bool) -> Iterator[str]:
         arguments=[*arguments, ("timeout", _timeout_help(rpc))],
         returns=rpc.response_comment,
     )
+    kind = "_start" if rpc.starts else "_unary"
     call = {
-        (False, False): "_unary",
+        (False, False): kind,
         (False, True): "_server_stream",
         (True, False): "_client_stream",
         (True, True): "_bidirectional",

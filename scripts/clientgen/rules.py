@@ -16,6 +16,6 @@ METHOD_NAMES = {
 
 # Methods and parameters of the client itself.
 RESERVED_METHODS = frozenset(
-    {"address", "aclose", "attempt", "close", "metadata", "raw", "record_all"}
+    {"address", "aclose", "attempt", "close", "metadata", "operation", "raw", "record_all"}
 )
 RESERVED_PARAMETERS = frozenset({"self", "timeout"})

@@ -25,8 +25,17 @@ _ANSWERED = {
     "google.protobuf.Value": "Any",
     "google.protobuf.ListValue": "list[Any]",
     "google.protobuf.FieldMask": "list[str]",
+    "google.protobuf.Any": "Answer[Any]",
+    "google.rpc.Status": "MnemeError",
 }
-_TIMES = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
+_NONE_WHEN_UNSET = frozenset(
+    {
+        "google.protobuf.Timestamp",
+        "google.protobuf.Duration",
+        "google.protobuf.Any",
+        "google.rpc.Status",
+    }
+)
 _GIVEN = {
     "google.protobuf.Timestamp": "datetime",
     "google.protobuf.Duration": "timedelta",
@@ -88,6 +97,8 @@ def _module(about: str, body: list[str], api: Api) -> str:
     choices = sorted({word for word in _words(text) if word.endswith("Choice") or word in known})
     if choices:
         lines += ["from mneme._generated.choices import (", *(f"    {c}," for c in choices), ")"]
+    if _mentions(text, "MnemeError"):
+        lines.append("from mneme.errors import MnemeError")
     modules = sorted({word for word in _words(text) if word.endswith("_pb2")})
     if modules:
         lines += ["from mneme.v1 import (", *(f"    {m}," for m in modules), ")"]
@@ -148,7 +159,7 @@ def _answered(field: FieldDescriptor) -> str:
 def _may_be_none(field: FieldDescriptor) -> bool:
     """As `mneme._core.answers` has it: only nested messages are there when they are not set."""
     if field.message_type:
-        return field.message_type.full_name in _TIMES
+        return field.message_type.full_name in _NONE_WHEN_UNSET
     return bool(field.enum_type) or field.has_presence
 
 

@@ -23,7 +23,7 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
     for rpc in (rpc for service in api.services for rpc in service.rpcs):
         if rpcs:
             scope = f"Scope: {rpc.scope}. {repeats(rpc)}"
-            said[rpc.descriptor.full_name] = ["", scope, errors(rpc)]
+            said[rpc.descriptor.full_name] = ["", scope, *starts(rpc), errors(rpc)]
         if rpc.update:
             names = ", ".join(field.name for field in rpc.update.fields)
             mask = f"{rpc.descriptor.input_type.full_name}.update_mask"
@@ -66,6 +66,14 @@ def _status(reason: EnumValueDescriptor) -> str:
 def errors(rpc: Rpc) -> str:
     """How an RPC fails, in one sentence."""
     return f"Errors: {'; '.join(map(str, rpc.errors))}."
+
+
+def starts(rpc: Rpc) -> list[str]:
+    """What an RPC starts, in a sentence, if it starts anything."""
+    if rpc.starts is None:
+        return []
+    response = rpc.starts.response.name
+    return [f"Starts: an operation `{rpc.starts.kind}`, which ends with a {response}."]
 
 
 def repeats(rpc: Rpc) -> str:

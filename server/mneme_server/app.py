@@ -11,10 +11,11 @@ from mneme import __version__
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.ports import ServerInfo
+from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
-from mneme_server.capabilities import capabilities, tenant_schema
+from mneme_server.capabilities import capabilities, catalog_migrations, tenant_schema
 from mneme_server.capability import Gauge, Host, Parts
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
@@ -22,6 +23,8 @@ from mneme_server.common.memory import find_limit
 from mneme_server.common.open_files import allow_many_files
 from mneme_server.local.folder import only_process_in
 from mneme_server.local.serving import LocalServing
+from mneme_server.operations.operations import Operations
+from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
@@ -33,6 +36,7 @@ from mneme_server.transport.room import Room
 from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Tls
 
 _FLUSH_S = 60.0
+_SWEEP_S = 3600.0
 
 
 class Opened:
@@ -57,7 +61,7 @@ class Opened:
     ) -> None:
         with ExitStack() as opened:
             opened.enter_context(hold or only_process_in(settings.data_dir))
-            self.catalog = Catalog(settings.data_dir / "catalog.db")
+            self.catalog = Catalog(settings.data_dir / "catalog.db", *catalog_migrations())
             opened.callback(self.catalog.close)
             self.runtime = Runtime(
                 settings, self.catalog.tenants, tenant_schema(), progress=progress
@@ -98,13 +102,7 @@ class Application:
         catalog = self._opened.catalog
         self._authenticator = Authenticator(catalog.keys)
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
-        files = TenantFiles(
-            settings.data_dir / "tenants",
-            settings.data_dir / "backups",
-            runtime.tenants,
-            runtime.schema,
-            runtime.model,
-        )
+        files = TenantFiles(settings.data_dir / "tenants", runtime.tenants)
         self._tenants = Tenants(catalog.tenants, files, self._authenticator)
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)
         self._metrics = Metrics()
@@ -120,6 +118,7 @@ class Application:
             self._opened.close()
             raise
         self._closing = [part.close for part in parts if part.close is not None]
+        self._sweeper = Repeating(self._operations.forget_expired, _SWEEP_S, "expiry")
         self._server = GrpcServer(
             _server_options(settings, local),
             [service for part in parts for service in part.services],
@@ -147,8 +146,11 @@ class Application:
         if chosen is not None or self._settings.auth == "required":
             made = self._keys.ensure_admin(chosen.get_secret_value() if chosen else None)
         self._tenants.resume_deletions()
+        self._operations.recover()
         self.runtime.start()
+        self._operations.resume()
         self._flusher.start()
+        self._sweeper.start()
         if self._settings.metrics_listen:
             self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
         address = self._server.start()
@@ -169,6 +171,7 @@ class Application:
                 last.callback(close)
             last.callback(self._authenticator.flush)
             last.callback(self._flusher.stop)
+            last.callback(self._sweeper.stop)
             if self._endpoint is not None:
                 last.callback(self._endpoint.close)
             self._server.drain(self._settings.drain_seconds)
@@ -183,6 +186,7 @@ class Application:
     def abandon(self) -> None:
         """Close what was opened when the start failed."""
         self._flusher.stop()
+        self._sweeper.stop()
         if self._endpoint is not None:
             self._endpoint.close()
         for close in self._closing:
@@ -197,7 +201,12 @@ class Application:
             embedding_dimensions=self.runtime.model.dimensions,
             started_at_us=now_us(),
         )
-        host = Host(self._settings, self.runtime, [self._tenants, self._keys, files, info])
+        database = self._opened.catalog.database
+        folders = (self._settings.data_dir / "tenants", self._settings.data_dir / "backups")
+        backups = BackupFiles(*folders, self.runtime, replaced=files.forget_damage)
+        reindexer = Reindexer(folders[0], self.runtime)
+        offers = [self._tenants, self._keys, files, backups, reindexer, info, database]
+        host = Host(self._settings, self.runtime, offers)
         built: list[Parts] = []
         for capability in capabilities():
             parts = capability.start(host)
@@ -207,6 +216,7 @@ class Application:
             for follower in parts.followers:
                 self.runtime.follow(follower)
             built.append(parts)
+        self._operations = host.get(Operations)
         return built
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from mneme_server.capability import Capability
 from mneme_server.storage.unit import TenantSchema
@@ -14,6 +15,7 @@ NAMES = (
     "learn",
     "context",
     "reflect",
+    "operations",
     "admin",
 )
 """The folders, each after those that it builds on."""
@@ -37,6 +39,13 @@ def tenant_schema() -> TenantSchema:
         [one.migrations for one in capabilities() if one.migrations is not None],
         [capability.kinds for capability in capabilities()],
     )
+
+
+@cache
+def catalog_migrations() -> tuple[Path, ...]:
+    """Return the folders of revisions that capabilities bring to the catalog."""
+    folders = (one.catalog_migrations for one in capabilities())
+    return tuple(folder for folder in folders if folder is not None)
 
 
 def _load(name: str) -> Capability:

@@ -117,6 +117,8 @@ class Capability:
             capability's services names the same kinds.
         migrations: a folder of Alembic revisions of its own, a branch; None for those whose tables
             the trunk makes.
+        catalog_migrations: the same for tables in the catalog, of what belongs to the server and
+            outlives a tenant; their repositories take the `Database` that the host gives.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Capability:
     repositories: Mapping[str, Repository] = field(default_factory=dict)
     kinds: Mapping[MemoryKind, Details | None] = field(default_factory=dict)
     migrations: Path | None = None
+    catalog_migrations: Path | None = None
 
     def start(self, host: Host) -> Parts:
         """Make the capability.

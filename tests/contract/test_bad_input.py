@@ -30,12 +30,15 @@ from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import operation_pb2 as operation_pb
+from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
 from support.api import METHODS, Api, Failure, grpc, refused
 from support.descriptors import Leaf, leaves, rules_of
 from support.making import event, lesson, record, struct
+from support.operations import ended
 from support.server import Keys, LocalServer
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -66,7 +69,18 @@ def world(server: LocalServer) -> World:
         server.keys.admin.admin.CreateTenant(
             admin_pb.CreateTenantRequest(tenant_id=f"input-page-{number}")
         )
+        api.admin.StartBackup(admin_pb.StartBackupRequest(operation_id=f"operation-{number}"))
     return World(api, server.keys)
+
+
+@pytest.fixture(autouse=True)
+def _operations_end(world: World) -> Iterator[None]:
+    """Wait for what a test has started: a restore or a re-index is in the way of other calls."""
+    yield
+    unfinished = [operation_pb.OPERATION_STATE_QUEUED, operation_pb.OPERATION_STATE_RUNNING]
+    asked = operations_pb.ListOperationsRequest(states=unfinished)
+    for operation in world.api.operation.ListOperations(asked).operations:
+        ended(world.api, operation.id)
 
 
 def _new(prefix: str) -> str:
@@ -84,6 +98,13 @@ def _new_key_id(world: World) -> str:
 
 def _new_backup(world: World) -> str:
     return world.api.admin.Backup(admin_pb.BackupRequest()).path.rpartition("/")[2]
+
+
+def _start_restore(world: World) -> admin_pb.StartRestoreRequest:
+    tenant = _new_tenant(world)
+    made = world.api.admin.Backup(admin_pb.BackupRequest(tenant_id=tenant))
+    name = made.path.rpartition("/")[2]
+    return admin_pb.StartRestoreRequest(tenant_id=tenant, backup=name)
 
 
 def _new_session(world: World) -> str:
@@ -185,6 +206,24 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.AdminService/GetStats": lambda _: admin_pb.GetStatsRequest(),
     "mneme.v1.AdminService/Backup": lambda _: admin_pb.BackupRequest(),
     "mneme.v1.AdminService/Restore": lambda w: admin_pb.RestoreRequest(backup=_new_backup(w)),
+    "mneme.v1.AdminService/StartBackup": lambda _: admin_pb.StartBackupRequest(),
+    "mneme.v1.AdminService/StartRestore": _start_restore,
+    "mneme.v1.AdminService/StartDeleteTenant": lambda w: admin_pb.StartDeleteTenantRequest(
+        tenant_id=_new_tenant(w)
+    ),
+    "mneme.v1.AdminService/StartReindex": lambda w: admin_pb.StartReindexRequest(
+        tenant_id=_new_tenant(w)
+    ),
+    "mneme.v1.OperationService/GetOperation": lambda _: operations_pb.GetOperationRequest(
+        operation_id="operation-0"
+    ),
+    "mneme.v1.OperationService/ListOperations": lambda _: operations_pb.ListOperationsRequest(),
+    "mneme.v1.OperationService/WaitOperation": lambda _: operations_pb.WaitOperationRequest(
+        operation_id="operation-0"
+    ),
+    "mneme.v1.OperationService/CancelOperation": lambda _: operations_pb.CancelOperationRequest(
+        operation_id="operation-0"
+    ),
 }
 
 
@@ -568,6 +607,7 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListEvents": {"session_id": "session-0"},
     "ListLessons": {"filter": learn_pb.LessonFilter(category="general")},
     "ListApiKeys": {"include_revoked": True},
+    "ListOperations": {"kind": "backup"},
     "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},
     "GetTimeline": {"agent_id": "a"},
 }
@@ -607,6 +647,13 @@ UNKNOWN = {
     "mneme.v1.AdminService/GetStats": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/Backup": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/Restore": ("backup", "NOT_FOUND"),
+    "mneme.v1.AdminService/StartBackup": ("tenant_id", "NOT_FOUND"),
+    "mneme.v1.AdminService/StartRestore": ("backup", "NOT_FOUND"),
+    "mneme.v1.AdminService/StartDeleteTenant": ("tenant_id", "NOT_FOUND"),
+    "mneme.v1.AdminService/StartReindex": ("tenant_id", "NOT_FOUND"),
+    "mneme.v1.OperationService/GetOperation": ("operation_id", "NOT_FOUND"),
+    "mneme.v1.OperationService/WaitOperation": ("operation_id", "NOT_FOUND"),
+    "mneme.v1.OperationService/CancelOperation": ("operation_id", "NOT_FOUND"),
 }
 MAY_BE_UNKNOWN = {
     "mneme.v1.EventService/StartSession": "it makes the session, and agents need no declaration",
@@ -633,6 +680,7 @@ MAY_BE_UNKNOWN = {
     "mneme.v1.ContextService/GetTimeline": "its ids are filters",
     "mneme.v1.ReflectService/Reflect": "its ids are filters",
     "mneme.v1.AdminService/CreateTenant": "it makes the tenant",
+    "mneme.v1.OperationService/ListOperations": "its id is a filter: deleted tenants have some",
 }
 
 

@@ -15,6 +15,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from mneme.v1 import admin_service_pb2 as admin_pb
 from support.descriptors import services
 from support.server import ADMIN_KEY, REPOSITORY, local_server
 
@@ -22,6 +23,8 @@ METHODS: dict[str, MethodDescriptor] = {
     f"{service.name}.{method.name}": method for service in services() for method in service.methods
 }
 EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
+DELETED = "archive"
+"""A tenant that an example deletes and none creates."""
 EMPTY = {"AdminService.DeleteTenant"}
 # What the examples before them make them find.
 FOUND = {
@@ -87,6 +90,8 @@ def masked(value: Any, field: str = "") -> Any:
     if field in _OF_THE_RUN or isinstance(value, float):
         return f"({field})"
     if isinstance(value, dict):
+        if field in ("operation", "operations"):  # It goes on meanwhile.
+            return {name: value[name] for name in ("id", "kind", "tenant_id")}
         kept = {name: inner for name, inner in value.items() if name not in _OF_THE_MOMENT}
         return {name: masked(inner, name) for name, inner in kept.items()}
     if isinstance(value, list):
@@ -101,6 +106,7 @@ def test_the_examples_run_in_their_order_and_are_answered_as_before(channel: grp
 
     An answer that is meant to change is written anew with MNEME_TEST_WRITE_ANSWERS=1.
     """
+    answer(channel, "AdminService.CreateTenant", [admin_pb.CreateTenantRequest(tenant_id=DELETED)])
     chosen: dict[str, str] = {}
     answers: dict[str, Any] = {}
     for name, example in EXAMPLES.items():

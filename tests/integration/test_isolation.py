@@ -21,6 +21,7 @@ from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
@@ -711,12 +712,55 @@ _ADMIN_REQUESTS: dict[str, Callable[[str], Message]] = {
     "RevokeApiKey": lambda tenant: admin_pb.RevokeApiKeyRequest(api_key_id=tenant),
     "Backup": lambda tenant: admin_pb.BackupRequest(tenant_id=tenant),
     "Restore": lambda tenant: admin_pb.RestoreRequest(tenant_id=tenant, backup="x.db"),
+    "StartBackup": lambda tenant: admin_pb.StartBackupRequest(tenant_id=tenant),
+    "StartRestore": lambda tenant: admin_pb.StartRestoreRequest(tenant_id=tenant, backup="x.db"),
+    "StartDeleteTenant": lambda tenant: admin_pb.StartDeleteTenantRequest(tenant_id=tenant),
+    "StartReindex": lambda tenant: admin_pb.StartReindexRequest(tenant_id=tenant),
 }
 for _method, _request in _ADMIN_REQUESTS.items():
 
     @isolates(f"mneme.v1.AdminService/{_method}")
     def _(world: World, method: str = _method, request: Any = _request) -> None:
         _refused_whether_it_exists_or_not(world, method, request)
+
+
+_OPERATIONS = "mneme.v1.OperationService"
+_OPERATION_REQUESTS: dict[str, Any] = {
+    "GetOperation": operations_pb.GetOperationRequest,
+    "WaitOperation": operations_pb.WaitOperationRequest,
+    "CancelOperation": operations_pb.CancelOperationRequest,
+}
+for _method, _request in _OPERATION_REQUESTS.items():
+
+    @isolates(f"{_OPERATIONS}/{_method}")
+    def _(world: World, method: str = _method, request: Any = _request) -> None:
+        """The administrator's operation on a tenant is nobody else's, not even that tenant's."""
+        for tenant in (world.ours, world.theirs):
+            asked = admin_pb.StartBackupRequest(tenant_id=tenant.tenant_id)
+            there = world.administrator.admin.StartBackup(asked).operation.id
+            rpc = f"{_OPERATIONS}/{method}"
+            outcomes = [
+                _outcome(world.ours, rpc, request(operation_id=asked_for), asked_for)
+                for asked_for in (there, ABSENT)
+            ]
+            assert outcomes[0] == outcomes[1]
+            assert not_found(outcomes[0])
+
+
+@isolates(f"{_OPERATIONS}/ListOperations")
+def _(world: World) -> None:
+    for tenant in (world.ours, world.theirs):
+        world.administrator.admin.StartBackup(
+            admin_pb.StartBackupRequest(tenant_id=tenant.tenant_id)
+        )
+    listed = world.ours.operation.ListOperations(operations_pb.ListOperationsRequest())
+    assert not listed.operations
+    rpc = f"{_OPERATIONS}/ListOperations"
+    request = operations_pb.ListOperationsRequest(tenant_id=world.theirs.tenant_id)
+    assert _outcome(world.ours, rpc, request, "")[:2] == (
+        grpc.StatusCode.PERMISSION_DENIED,
+        "SCOPE_MISSING",
+    )
 
 
 def test_an_administrators_key_reaches_the_memories_of_its_own_tenant_only(world: World) -> None:

@@ -28,7 +28,7 @@ def describe(step: Step) -> dict[str, Any]:
         "sockets": [fd for fd in _open_files() if stat.S_ISSOCK(os.fstat(fd).st_mode)],
         "files": len(_open_files()),
         "nice": os.nice(0),
-        "idle": os.sched_getscheduler(0) == os.SCHED_IDLE,
+        "batch": os.sched_getscheduler(0) == os.SCHED_BATCH,
         "modules": sorted(sys.modules),
         "environment": sorted(os.environ),
         "threads": [thread.name for thread in threading.enumerate()],

@@ -21,6 +21,7 @@ from support.api import Api
 
 ADMIN_KEY = "mn_the-key-of-the-tests-administrator"
 REPOSITORY = Path(__file__).parents[2]
+_TESTS = REPOSITORY / "tests"
 _START_S = 120.0
 
 
@@ -121,7 +122,8 @@ def local_server(data_dir: Path, **changed: Any) -> Iterator[LocalServer]:
 
 class ServerProcess:
     """A server in a process of its own, as `mneme-server serve` runs it; `address_space` limits
-    what it may map, in bytes.
+    what it may map, in bytes; `cut_at` has it kill itself at a point of an operation
+    (`support.cutting`).
 
     Raises:
         AssertionError: it did not come up; the message holds what it printed.
@@ -133,6 +135,7 @@ class ServerProcess:
         *,
         log_path: Path | None = None,
         address_space: int | None = None,
+        cut_at: str = "",
         **changed: Any,
     ) -> None:
         self.data_dir = data_dir
@@ -141,8 +144,8 @@ class ServerProcess:
         self.printed: list[str] = []
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, *_program(address_space), "serve"],
-                env=environment(data_dir, **changed),
+                [sys.executable, *_program(address_space, cut_at), "serve"],
+                env=environment(data_dir, **changed) | {"PYTHONPATH": str(_TESTS)},
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -188,7 +191,9 @@ class ServerProcess:
         raise AssertionError(f"the server ended with {code} instead of serving:\n{self.log}")
 
 
-def _program(address_space: int | None) -> list[str]:
+def _program(address_space: int | None, cut_at: str) -> list[str]:
+    if cut_at:
+        return ["-m", "support.cutting", cut_at]
     if address_space is None:
         return ["-m", "mneme_server"]
     limit = f"resource.setrlimit(resource.RLIMIT_AS, ({address_space}, {address_space}))"

@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from mneme._core.connection import TlsConfig, connection_of
+from mneme._core.long_running import AsyncLongRunning
+from mneme._generated.answers import Operation
 from mneme._generated.services import RPCS, AsyncServices, AsyncStubs
 from mneme._recording_aio import AsyncRecordsAll
 from mneme.attempts import PAST_LESSONS, AsyncAttempt
@@ -91,6 +93,21 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
             auto_reflect=auto_reflect,
             include_past_lessons=include_past_lessons,
         )
+
+    async def operation(
+        self, operation_id: str, *, tenant_id: str | None = None
+    ) -> AsyncLongRunning[Operation, Any]:
+        """An operation that was started before, perhaps by another process.
+
+        Args:
+            operation_id: its id.
+            tenant_id: the tenant whose it is; None: the administrator's, or the caller's.
+
+        Raises:
+            NotFoundError: there is none, or it ended more than a week ago.
+        """
+        found = await self.get_operation(operation_id, tenant_id=tenant_id)
+        return AsyncLongRunning(self, found.operation, tenant_id)
 
     @property
     def address(self) -> str:

@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from mneme._core.connection import TlsConfig, connection_of
+from mneme._core.long_running import LongRunning
+from mneme._generated.answers import Operation
 from mneme._generated.services import RPCS, Stubs, SyncServices
 from mneme._recording import RecordsAll
 from mneme.attempts import PAST_LESSONS, Attempt
@@ -121,6 +123,21 @@ class MnemeClient(SyncServices, RecordsAll):
             auto_reflect=auto_reflect,
             include_past_lessons=include_past_lessons,
         )
+
+    def operation(
+        self, operation_id: str, *, tenant_id: str | None = None
+    ) -> LongRunning[Operation, Any]:
+        """An operation that was started before, perhaps by another process.
+
+        Args:
+            operation_id: its id.
+            tenant_id: the tenant whose it is; None: the administrator's, or the caller's.
+
+        Raises:
+            NotFoundError: there is none, or it ended more than a week ago.
+        """
+        found = self.get_operation(operation_id, tenant_id=tenant_id)
+        return LongRunning(self, found.operation, tenant_id)
 
     @property
     def address(self) -> str:

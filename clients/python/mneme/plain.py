@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from google.protobuf import json_format
+from google.protobuf import json_format, symbol_database
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -25,6 +25,7 @@ from mneme._core.answers import Answer
 from mneme._core.convert import parse_enum
 from mneme._core.enums import name_of
 from mneme._core.json_values import free_json
+from mneme._core.status import error_in
 from mneme.errors import ArgumentError
 
 MessageT = TypeVar("MessageT", bound=Message)
@@ -122,4 +123,24 @@ def _message(value: Message, defaults: bool) -> Any:
         return value.ToJsonString()
     if isinstance(value, Struct | ListValue | Value):
         return free_json(value)
+    if value.DESCRIPTOR.full_name in ("google.protobuf.Any", "google.rpc.Status"):
+        return _described(value, defaults)
     return to_dict(value, defaults=defaults)
+
+
+def _described(value: Any, defaults: bool) -> dict[str, Any]:
+    """What is packed, with its type; an error as the command line writes one."""
+    if value.DESCRIPTOR.full_name == "google.rpc.Status":
+        error = error_in(value)
+        return {
+            "code": error.code.name,
+            "message": error.message,
+            "reason": error.reason,
+            "metadata": error.metadata,
+        }
+    try:
+        message = symbol_database.Default().GetSymbol(value.TypeName())()
+    except KeyError:  # This client is too old to know it.
+        return {"@type": value.type_url}
+    value.Unpack(message)
+    return {"@type": value.type_url, **to_dict(message, defaults=defaults)}

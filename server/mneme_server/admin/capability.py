@@ -5,31 +5,44 @@ from __future__ import annotations
 from mneme.v1 import admin_service_pb2
 
 from mneme_server.admin.keys import ApiKeys
+from mneme_server.admin.long_work import BackUp, Delete, EmbedAgain, PutBack
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.service import AdminServicer
+from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capability import Capability, Host, Parts
+from mneme_server.operations.messages import OperationKinds
+from mneme_server.operations.operations import Operations
+from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
     files = host.get(TenantFiles)
+    backups = host.get(BackupFiles)
+    tenants = host.get(Tenants)
+    tenants.also_delete(host.get(Operations).forget_tenant)
+    descriptor = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
+    operations = host.get(OperationKinds)
+    operations.bring(
+        descriptor,
+        {
+            "backup": BackUp(backups),
+            "restore": PutBack(backups),
+            "delete_tenant": Delete(tenants),
+            "reindex": EmbedAgain(host.get(Reindexer)),
+        },
+    )
     servicer = AdminServicer(
-        host.get(Tenants),
+        tenants,
         host.get(ApiKeys),
         statistics=files,
-        backups=files,
+        backups=backups,
         server=host.get(ServerInfo),
+        operations=operations,
     )
-    return Parts(
-        services=[
-            Service(
-                admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
-                servicer,
-            )
-        ]
-    )
+    return Parts(services=[Service(descriptor, servicer)])
 
 
 CAPABILITY = Capability(name="admin", build=_build)

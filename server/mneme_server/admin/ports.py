@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from mneme_server.admin.model import ApiKey, Tenant
+from mneme_server.common.progress import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,28 +157,67 @@ class Backup:
 
 
 class TenantBackups(Protocol):
-    """Copies tenants' databases."""
+    """Copies tenants' databases, and puts copies back."""
 
-    def backup(self, tenant_id: str) -> Backup:
+    def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
         """Copy the tenant's database as it is now; the tenant exists.
+
+        Args:
+            tenant_id: the tenant.
+            step: told how far it is; may call it off.
+            name: the backup's file name; empty: a new one. One that is there already is whole.
 
         Raises:
             ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
+            Cancelled: `step` says so; nothing is left.
         """
         ...
 
-    def restore(self, tenant_id: str, name: str) -> Backup:
-        """Put the backup of this file name in the place of the tenant's database.
+    def discard_part(self, tenant_id: str, name: str) -> None:
+        """Remove what was copied for a backup of this name that was cut short."""
+        ...
 
-        Returns a backup of what was there. The tenant exists.
+    def require(self, tenant_id: str, name: str) -> None:
+        """Check that the tenant has a backup of this file name.
+
+        Raises:
+            NotFound: it has none.
+        """
+        ...
+
+    def stage(self, tenant_id: str, name: str, staged: str, step: Step | None = None) -> None:
+        """Copy the backup of this file name to a place called `staged`, and see that it can take
+        the place of the tenant's database. The tenant exists.
 
         Raises:
             NotFound: the tenant has no such backup.
             DataLoss: the backup is damaged.
             FailedPrecondition: another model embedded it, or a newer version wrote it.
             ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
-            Unavailable: calls of the tenant went on for too long; nothing was changed.
+            Cancelled: `step` says so. Nothing is staged after any of these.
         """
+        ...
+
+    def replace(self, tenant_id: str, staged: str, commit: Callable[[Backup], None]) -> Backup:
+        """Put what was staged in the place of the tenant's database; the stage is gone afterwards.
+
+        Returns a backup of what was there. `commit` is told of it before anything is replaced, and
+        may raise to stop it.
+
+        Raises:
+            ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
+            Unavailable: calls of the tenant went on for too long; nothing was changed.
+            What `commit` raises.
+        """
+        ...
+
+    def finish_replacing(self, tenant_id: str, staged: str) -> None:
+        """Do what a crash left undone after `commit`, before anybody opens the tenant: nothing, if
+        all of it was done."""
+        ...
+
+    def discard(self, tenant_id: str, staged: str) -> None:
+        """Remove what was staged."""
         ...
 
 

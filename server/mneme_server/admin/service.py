@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from mneme.v1 import admin_service_pb2 as pb
+from mneme.v1 import operation_pb2
 
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.model import ApiKey, Tenant
 from mneme_server.admin.ports import KeyFilter, ServerInfo, TenantBackups, TenantStatistics
 from mneme_server.admin.tenants import Tenants
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import PermissionDenied
 from mneme_server.common.identity import KeyScope
+from mneme_server.common.ids import new_id
 from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import to_timestamp
 from mneme_server.transport.paging import Pages
+
+
+class StartsOperations(Protocol):
+    """What starts operations."""
+
+    def start(
+        self, kind: str, tenant_id: str, operation_id: str, request: JsonObject
+    ) -> operation_pb2.Operation:
+        """Start an operation of a kind; return it as it is now."""
+        ...
 
 
 class AdminServicer:
@@ -26,12 +41,14 @@ class AdminServicer:
         statistics: TenantStatistics,
         backups: TenantBackups,
         server: ServerInfo,
+        operations: StartsOperations,
     ) -> None:
         self._tenants = tenants
         self._keys = keys
         self._statistics = statistics
         self._backups = backups
         self._server = server
+        self._operations = operations
 
     def CreateTenant(self, request: pb.CreateTenantRequest, call: Call) -> pb.CreateTenantResponse:
         """Create a tenant."""
@@ -116,12 +133,46 @@ class AdminServicer:
     def Restore(self, request: pb.RestoreRequest, call: Call) -> pb.RestoreResponse:
         """Put a backup in the place of what a tenant holds."""
         tenant_id = self._tenant_asked_for(call, request.tenant_id)
-        replaced = self._backups.restore(tenant_id, request.backup)
+        staged = new_id()
+        self._backups.stage(tenant_id, request.backup, staged)
+        replaced = self._backups.replace(tenant_id, staged, lambda _before: None)
         return pb.RestoreResponse(
             replaced_path=replaced.path,
             replaced_size_bytes=replaced.size_bytes,
             replaced_sha256=replaced.sha256,
         )
+
+    def StartBackup(self, request: pb.StartBackupRequest, call: Call) -> pb.StartBackupResponse:
+        """Start a backup."""
+        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        started = self._operations.start("backup", tenant_id, request.operation_id, {})
+        return pb.StartBackupResponse(operation=started)
+
+    def StartRestore(self, request: pb.StartRestoreRequest, call: Call) -> pb.StartRestoreResponse:
+        """Start a restore."""
+        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        self._backups.require(tenant_id, request.backup)
+        started = self._operations.start(
+            "restore", tenant_id, request.operation_id, {"backup": request.backup}
+        )
+        return pb.StartRestoreResponse(operation=started)
+
+    def StartDeleteTenant(
+        self, request: pb.StartDeleteTenantRequest, call: Call
+    ) -> pb.StartDeleteTenantResponse:
+        """Start deleting a tenant."""
+        asked = {"caller_tenant": call.tenant}
+        self._tenants.require_deletable(call.tenant, request.tenant_id)
+        started = self._operations.start(
+            "delete_tenant", request.tenant_id, request.operation_id, asked
+        )
+        return pb.StartDeleteTenantResponse(operation=started)
+
+    def StartReindex(self, request: pb.StartReindexRequest, call: Call) -> pb.StartReindexResponse:
+        """Start embedding a tenant again."""
+        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        started = self._operations.start("reindex", tenant_id, request.operation_id, {})
+        return pb.StartReindexResponse(operation=started)
 
     def _tenant_asked_for(self, call: Call, tenant_id: str) -> str:
         """Return the tenant that the request names, or the caller's.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.model import Tenant
@@ -26,6 +26,11 @@ class Tenants:
         self._catalog = catalog
         self._folders = folders
         self._authenticator = authenticator
+        self._belongings: list[Callable[[str], None]] = []
+
+    def also_delete(self, belonging: Callable[[str], None]) -> None:
+        """Have this called with each tenant that is deleted, before its rows go."""
+        self._belongings.append(belonging)
 
     def ensure_default(self) -> None:
         """Make the tenant that always exists, if it does not."""
@@ -57,13 +62,31 @@ class Tenants:
         """Return up to `limit` tenants whose ids are greater than `after_id`, by id."""
         return self._catalog.list(after_id, limit)
 
+    def require_deletable(self, caller_tenant: str, tenant_id: str) -> None:
+        """Check that the caller may have this tenant deleted; that may have begun before.
+
+        Raises:
+            NotFound: there is none.
+            FailedPrecondition: it is the caller's own, or the one that always exists.
+        """
+        self._require_other(caller_tenant, tenant_id)
+        if tenant_id not in self._catalog.being_deleted():
+            self._catalog.get(tenant_id)
+
     def delete(self, caller_tenant: str, tenant_id: str) -> None:
         """Delete a tenant with its keys and its folder.
 
         Raises:
             NotFound: there is none.
             FailedPrecondition: it is the caller's own, or the one that always exists.
+            Unavailable: its calls are still running; it takes no more, and is gone at the next try.
         """
+        self._require_other(caller_tenant, tenant_id)
+        self._catalog.mark_deleting(check_tenant_id(tenant_id), now_us())
+        self._finish(tenant_id)
+
+    @staticmethod
+    def _require_other(caller_tenant: str, tenant_id: str) -> None:
         if tenant_id == caller_tenant:
             raise FailedPrecondition(
                 f"{tenant_id} is the tenant of the calling key; use a key of another tenant",
@@ -74,8 +97,6 @@ class Tenants:
                 f"the tenant {DEFAULT_TENANT} always exists and cannot be deleted",
                 field="tenant_id",
             )
-        self._catalog.mark_deleting(check_tenant_id(tenant_id), now_us())
-        self._finish(tenant_id)
 
     def resume_deletions(self) -> Sequence[str]:
         """End the deletions that a crash interrupted; return their tenants."""
@@ -86,5 +107,7 @@ class Tenants:
 
     def _finish(self, tenant_id: str) -> None:
         self._authenticator.forget_all()
+        for belonging in self._belongings:
+            belonging(tenant_id)
         self._folders.remove(check_tenant_id(tenant_id))
         self._catalog.remove(tenant_id)

@@ -10,10 +10,12 @@ from pathlib import Path
 from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.opening import INDEX_FOLDERS
 from mneme_server.runtime.registry import TenantRegistry
+from mneme_server.runtime.runtime import Runtime
 from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
 _REPORT_S = 1.0
+_LOOK_S = 0.1
 
 
 def reindex_tenant(
@@ -45,8 +47,53 @@ def reindex_tenant(
     progress(f"{tenant_id}: {total} memories embedded with {model.model_id}")
 
 
+class Reindexer:
+    """Embeds tenants' memories again while they are in use; the pipeline does it.
+
+    Args:
+        root: the folder of the tenants' folders.
+        runtime: the open tenants, what they are made of, and what embeds them.
+    """
+
+    def __init__(self, root: Path, runtime: Runtime) -> None:
+        self._root = root
+        self._schema = runtime.schema
+        self._model = runtime.model
+        self._registry = runtime.tenants
+
+    def begin(self, tenant_id: str, commit: Callable[[], None]) -> None:
+        """Queue all memories for the model that runs, and drop the indexes of the former one.
+        `commit` is called before anything is changed, and may raise to stop it.
+
+        Raises:
+            Unavailable: calls of the tenant went on for too long; nothing was changed.
+        """
+        folder = self._root / tenant_id
+        with self._registry.removing(tenant_id, replaced=True):
+            commit()
+            if (folder / FILE_NAME).exists():
+                _queue_everything(folder, tenant_id, self._schema, self._model, again=True)
+
+    def left(self, tenant_id: str) -> int:
+        """Return how many memories wait to be embedded, after a moment in which some are."""
+        with self._registry.open(tenant_id) as memory:
+            if memory.pending:
+                time.sleep(_LOOK_S)
+            return memory.pending
+
+    def count(self, tenant_id: str) -> tuple[int, str]:
+        """Return how many memories the tenant has, and the model that embeds them."""
+        with self._registry.open(tenant_id) as memory:
+            return memory.document_count, self._model.model_id
+
+
 def _queue_everything(
-    folder: Path, tenant_id: str, schema: TenantSchema, model: EmbeddingModel
+    folder: Path,
+    tenant_id: str,
+    schema: TenantSchema,
+    model: EmbeddingModel,
+    *,
+    again: bool = False,
 ) -> None:
     # First, so that no crash leaves the indexes of the former model beside the new one's queue:
     # they can be built again from the database at any time.
@@ -55,7 +102,7 @@ def _queue_everything(
     database = SqliteTenantStore(folder, tenant_id, schema)
     try:
         with database.write() as unit:
-            if unit.embedding_model() == model and unit.queue.depth():
+            if not again and unit.embedding_model() == model and unit.queue.depth():
                 return
             unit.embed_everything_again()
             unit.set_embedding_model(model)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mneme_server.common.identity import check_tenant_id
+from mneme_server.common.progress import Step
 from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.engine import Database, address_of, domain_error
 from mneme_server.storage.guard import require_tenant
@@ -17,6 +17,8 @@ from mneme_server.storage.schema import metadata
 from mneme_server.storage.unit import TenantSchema, Unit
 
 FILE_NAME = "mneme.db"
+_COPIED_PAGES = 1024
+"""Copied at once, in some milliseconds."""
 
 
 class SqliteStores:
@@ -84,16 +86,25 @@ class SqliteTenantStore:
             yield unit
             unit.seal()
 
-    def copy_to(self, target: Path) -> None:
+    def copy_to(self, target: Path, step: Step) -> None:
         """Copy the database as it is now into a new file, while it is in use.
 
         Raises:
             ResourceExhausted: the disk is full; nothing is left of the copy.
+            Cancelled: `step` says so.
         """
         source = sqlite3.connect(address_of(self.path), uri=True)
         copy = sqlite3.connect(target)
         try:
-            source.backup(copy)
+            # Of this moment: without the snapshot each write would have the copy begin again.
+            source.execute("BEGIN")
+            source.execute("SELECT 1 FROM sqlite_master").fetchone()
+            (page,) = source.execute("PRAGMA page_size").fetchone()
+
+            def report(_status: int, left: int, total: int) -> None:
+                step.report("copying", (total - left) * page, total * page)
+
+            source.backup(copy, pages=_COPIED_PAGES, progress=report)
             copy.execute("PRAGMA journal_mode = DELETE")  # One file, with no log beside it.
         except sqlite3.Error as error:
             copy.close()
@@ -106,9 +117,3 @@ class SqliteTenantStore:
     def close(self) -> None:
         """Close the files."""
         self._database.close()
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -68,6 +68,24 @@ def methods_of(
 def kinds_brought_by(service: ServiceDescriptor) -> frozenset[str]:
     """Return the names of the kinds of memory that a service says it brings."""
     return frozenset(kind.name for kind in extension(service, options_pb2.brings_kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class StartedKind:
+    """A kind of operation that an RPC starts: its name, the scope that it takes, and the full name
+    of the message that it ends with."""
+
+    name: str
+    scope: KeyScope
+    response: str
+
+
+def kinds_started_by(service: ServiceDescriptor) -> Iterator[StartedKind]:
+    """Yield what the RPCs of a service start, as they say."""
+    for method in service.methods:
+        said = extension(method, options_pb2.starts)
+        if said.kind:
+            yield StartedKind(said.kind, _scope(method), said.response)
 
 
 def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:

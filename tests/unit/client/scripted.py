@@ -19,6 +19,7 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from grpc_status import rpc_status
 from mneme import AsyncMnemeClient, MnemeClient
 from mneme._core.answers import Answer as PlainAnswer
+from mneme._core.long_running import LongRunning
 from mneme._generated.services import RPCS
 
 Answer = Callable[[Any, grpc.ServicerContext], Any]
@@ -165,7 +166,8 @@ class EitherClient:
         if self.kind == "sync":
             with MnemeClient(self._address, **self._options) as client:
                 result = getattr(client, method)(*args, **kwargs)
-                return result if isinstance(result, PlainAnswer) else _take(result, take)
+                whole = isinstance(result, PlainAnswer | LongRunning)
+                return result if whole else _take(result, take)
 
         async def main() -> Any:
             async with AsyncMnemeClient(self._address, **self._options) as client:

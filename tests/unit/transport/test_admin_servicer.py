@@ -36,6 +36,7 @@ def figures(edge: Edge) -> Figures:
         statistics=figures,
         backups=figures,
         server=ServerInfo("1.2.3", "some-model", 384, 1_700_000_000_123_456),
+        operations=figures,
     )
     for name in (
         "CreateTenant", "ListTenants", "DeleteTenant", "CreateApiKey", "ListApiKeys",

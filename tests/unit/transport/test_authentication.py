@@ -59,6 +59,14 @@ SCOPES = {
     "AdminService/GetStats": "read",
     "AdminService/Backup": "admin",
     "AdminService/Restore": "admin",
+    "AdminService/StartBackup": "admin",
+    "AdminService/StartRestore": "admin",
+    "AdminService/StartDeleteTenant": "admin",
+    "AdminService/StartReindex": "admin",
+    "OperationService/GetOperation": "read",
+    "OperationService/ListOperations": "read",
+    "OperationService/WaitOperation": "read",
+    "OperationService/CancelOperation": "read",
 }
 """Written out, so that changing who may call something takes two deliberate edits."""
 

@@ -33,6 +33,7 @@ TABLE: list[tuple[MnemeError, StatusCode, str, bool]] = [
     (errors.ResourceExhausted("m"), StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", True),
     (errors.Unavailable("m"), StatusCode.UNAVAILABLE, "TRANSACTION_FAILED", True),
     (errors.DataLoss("m"), StatusCode.DATA_LOSS, "DATA_DAMAGED", False),
+    (errors.WorkFailed("m"), StatusCode.INTERNAL, "WORK_FAILED", False),
 ]
 
 

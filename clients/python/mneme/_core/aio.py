@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from mneme._core.calling import Caller, callable_of
 from mneme._core.connection import APART, Connection
+from mneme._core.long_running import AsyncLongRunning
 from mneme._core.resuming import Resumption, patience_of
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc
@@ -175,6 +176,13 @@ class AsyncCaller(Caller):
         if self._opened is None:
             self._opened = self._connection.aio_channel()
         return self._opened
+
+    async def _start(
+        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
+    ) -> AsyncLongRunning[Any, Any]:
+        """Start an operation."""
+        answer: Any = await self._unary(rpc, fields, timeout)
+        return AsyncLongRunning(self, answer.operation)
 
     async def _unary(
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None

@@ -11,11 +11,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from google.protobuf import symbol_database
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from mneme._core.enums import name_of
 from mneme._core.json_values import free_json
+from mneme._core.status import error_in
 
 MessageT_co = TypeVar("MessageT_co", bound=Message, covariant=True)
 
@@ -131,6 +133,17 @@ def _duration(value: Any) -> timedelta:
     return length
 
 
+def _unpacked(value: Any) -> Any:
+    """What is packed; as it came when this client is too old to know it."""
+    try:
+        kind = symbol_database.Default().GetSymbol(value.TypeName())
+    except KeyError:
+        return value
+    message = kind()
+    value.Unpack(message)
+    return answer_of(message)
+
+
 def _paths(value: Any) -> list[str]:
     return list(value.paths)
 
@@ -143,8 +156,17 @@ _WELL_KNOWN: dict[str, Converter] = {
     "google.protobuf.Timestamp": _time,
     "google.protobuf.Duration": _duration,
     "google.protobuf.FieldMask": _paths,
+    "google.protobuf.Any": _unpacked,
+    "google.rpc.Status": error_in,
     "google.protobuf.Struct": free_json,
     "google.protobuf.Value": free_json,
     "google.protobuf.ListValue": free_json,
 }
-_NONE_WHEN_UNSET = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
+_NONE_WHEN_UNSET = frozenset(
+    {
+        "google.protobuf.Timestamp",
+        "google.protobuf.Duration",
+        "google.protobuf.Any",
+        "google.rpc.Status",
+    }
+)

@@ -36,12 +36,25 @@ def error_of(failure: RpcError, address: str, is_down: Callable[[], bool]) -> Mn
     message = (call.details() if hasattr(call, "details") else str(failure)) or code.name
     details = _details(call)
     info = details.get(error_details_pb2.ErrorInfo)
-    request = details.get(error_details_pb2.BadRequest)
-    retry = details.get(error_details_pb2.RetryInfo)
     if info is None and code is StatusCode.DEADLINE_EXCEEDED and is_down():
         code, message = StatusCode.UNAVAILABLE, "timeout"
     if info is None and code is StatusCode.UNAVAILABLE:
         message = f"{_NO_SERVER.format(address=address)}: {why(message)}"
+    return _error(code, message, details)
+
+
+def error_in(status: status_pb2.Status) -> MnemeError:
+    """The typed error that an answer holds, e.g. of an operation that failed."""
+    return _error(_CODES.get(status.code, StatusCode.UNKNOWN), status.message, _unpacked(status))
+
+
+_CODES = {code.value[0]: code for code in StatusCode}
+
+
+def _error(code: StatusCode, message: str, details: dict[type, Any]) -> MnemeError:
+    info = details.get(error_details_pb2.ErrorInfo)
+    request = details.get(error_details_pb2.BadRequest)
+    retry = details.get(error_details_pb2.RetryInfo)
     return BY_CODE.get(code, UnknownError)(
         message,
         code=code,
@@ -66,13 +79,19 @@ def _details(call: Any) -> dict[type, Any]:
             status = status_pb2.Status.FromString(value)
         except DecodeError:
             continue
-        for packed in status.details:
-            for kind in (
-                error_details_pb2.ErrorInfo,
-                error_details_pb2.BadRequest,
-                error_details_pb2.RetryInfo,
-            ):
-                detail = kind()
-                if packed.Unpack(detail):
-                    found[kind] = detail
+        found |= _unpacked(status)
+    return found
+
+
+def _unpacked(status: status_pb2.Status) -> dict[type, Any]:
+    found: dict[type, Any] = {}
+    for packed in status.details:
+        for kind in (
+            error_details_pb2.ErrorInfo,
+            error_details_pb2.BadRequest,
+            error_details_pb2.RetryInfo,
+        ):
+            detail = kind()
+            if packed.Unpack(detail):
+                found[kind] = detail
     return found

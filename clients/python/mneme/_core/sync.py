@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from mneme._core.answers import Answer
 from mneme._core.calling import Caller, callable_of
 from mneme._core.connection import APART, Connection
+from mneme._core.long_running import LongRunning
 from mneme._core.resuming import Resumption, patience_of
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc, fields_of
@@ -149,6 +150,13 @@ class SyncCaller(Caller):
             apart = list(self._apart)
         for channel in (*apart, self._channel):
             channel.close()
+
+    def _start(
+        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
+    ) -> LongRunning[Any, Any]:
+        """Start an operation."""
+        answer: Any = self._unary(rpc, fields, timeout)
+        return LongRunning(self, answer.operation)
 
     def _unary(
         self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None

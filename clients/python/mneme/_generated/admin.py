@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator
 
 from mneme._core.aio import AsyncCaller
+from mneme._core.long_running import AsyncLongRunning, LongRunning
 from mneme._core.rpc import Rpc
 from mneme._core.sync import SyncCaller
 from mneme._generated.answers import (
@@ -17,8 +18,14 @@ from mneme._generated.answers import (
     GetStatsResponse,
     ListApiKeysResponse,
     ListTenantsResponse,
+    Operation,
+    ReindexResponse,
     RestoreResponse,
     RevokeApiKeyResponse,
+    StartBackupResponse,
+    StartDeleteTenantResponse,
+    StartReindexResponse,
+    StartRestoreResponse,
     Tenant,
 )
 from mneme._generated.choices import KeyScopeChoice
@@ -87,6 +94,38 @@ _RESTORE = Rpc(
     answer=RestoreResponse,
     repeatable=False,
 )
+_START_BACKUP = Rpc(
+    service="mneme.v1.AdminService",
+    method="StartBackup",
+    request=admin_service_pb2.StartBackupRequest,
+    answer=StartBackupResponse,
+    repeatable=True,
+    made_ids=("operation_id",),
+)
+_START_RESTORE = Rpc(
+    service="mneme.v1.AdminService",
+    method="StartRestore",
+    request=admin_service_pb2.StartRestoreRequest,
+    answer=StartRestoreResponse,
+    repeatable=True,
+    made_ids=("operation_id",),
+)
+_START_DELETE_TENANT = Rpc(
+    service="mneme.v1.AdminService",
+    method="StartDeleteTenant",
+    request=admin_service_pb2.StartDeleteTenantRequest,
+    answer=StartDeleteTenantResponse,
+    repeatable=True,
+    made_ids=("operation_id",),
+)
+_START_REINDEX = Rpc(
+    service="mneme.v1.AdminService",
+    method="StartReindex",
+    request=admin_service_pb2.StartReindexRequest,
+    answer=StartReindexResponse,
+    repeatable=True,
+    made_ids=("operation_id",),
+)
 
 RPCS = (
     _CREATE_TENANT,
@@ -98,6 +137,10 @@ RPCS = (
     _GET_STATS,
     _BACKUP,
     _RESTORE,
+    _START_BACKUP,
+    _START_RESTORE,
+    _START_DELETE_TENANT,
+    _START_REINDEX,
 )
 
 
@@ -460,6 +503,158 @@ class AdminMethods(SyncCaller):
             timeout,
         )
 
+    def start_backup(
+        self,
+        *,
+        tenant_id: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LongRunning[Operation, BackupResponse]:
+        """Starts what Backup does, as an operation: for a tenant that takes longer to
+        copy than a call may last.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return self._start(
+            _START_BACKUP,
+            {
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    def start_restore(
+        self,
+        backup: str,
+        *,
+        tenant_id: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LongRunning[Operation, RestoreResponse]:
+        """Starts what Restore does, as an operation. It is checked and copied while the
+        tenant is in use, and can be cancelled until its data is replaced.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+
+        Args:
+            backup: The backup's file name, as Restore has it. Required; up to 200 characters;
+                of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return self._start(
+            _START_RESTORE,
+            {
+                "backup": backup,
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    def start_delete_tenant(
+        self,
+        tenant_id: str,
+        *,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LongRunning[Operation, DeleteTenantResponse]:
+        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+        cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return self._start(
+            _START_DELETE_TENANT,
+            {
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    def start_reindex(
+        self,
+        *,
+        tenant_id: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LongRunning[Operation, ReindexResponse]:
+        """Starts to embed all memories of a tenant again with the model that the server
+        runs, and to build its indexes anew, as an operation. It is the way to a new
+        embedding model: a tenant whose memories were embedded with another one is
+        refused until then. Meanwhile the tenant is in use; its memories are found by
+        their words at once and by their meaning as they are embedded. It can be
+        cancelled until it has begun to embed.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return self._start(
+            _START_REINDEX,
+            {
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
 
 class AsyncAdminMethods(AsyncCaller):
     """AdminService is for the operator of a server. A key with scope admin manages
@@ -816,6 +1011,158 @@ class AsyncAdminMethods(AsyncCaller):
             {
                 "backup": backup,
                 "tenant_id": tenant_id,
+            },
+            timeout,
+        )
+
+    async def start_backup(
+        self,
+        *,
+        tenant_id: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncLongRunning[Operation, BackupResponse]:
+        """Starts what Backup does, as an operation: for a tenant that takes longer to
+        copy than a call may last.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return await self._start(
+            _START_BACKUP,
+            {
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    async def start_restore(
+        self,
+        backup: str,
+        *,
+        tenant_id: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncLongRunning[Operation, RestoreResponse]:
+        """Starts what Restore does, as an operation. It is checked and copied while the
+        tenant is in use, and can be cancelled until its data is replaced.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+
+        Args:
+            backup: The backup's file name, as Restore has it. Required; up to 200 characters;
+                of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return await self._start(
+            _START_RESTORE,
+            {
+                "backup": backup,
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    async def start_delete_tenant(
+        self,
+        tenant_id: str,
+        *,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncLongRunning[Operation, DeleteTenantResponse]:
+        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+        cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return await self._start(
+            _START_DELETE_TENANT,
+            {
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    async def start_reindex(
+        self,
+        *,
+        tenant_id: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncLongRunning[Operation, ReindexResponse]:
+        """Starts to embed all memories of a tenant again with the model that the server
+        runs, and to build its indexes anew, as an operation. It is the way to a new
+        embedding model: a tenant whose memories were embedded with another one is
+        refused until then. Meanwhile the tenant is in use; its memories are found by
+        their words at once and by their meaning as they are embedded. It can be
+        cancelled until it has begun to embed.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return await self._start(
+            _START_REINDEX,
+            {
+                "tenant_id": tenant_id,
+                "operation_id": operation_id,
             },
             timeout,
         )

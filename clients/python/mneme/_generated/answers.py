@@ -15,6 +15,7 @@ from mneme._generated.choices import (
     KeyScopeChoice,
     KnowledgeTypeChoice,
     MemoryKindChoice,
+    OperationStateChoice,
     OutcomeChoice,
     RecallOutcomeChoice,
     RerankingChoice,
@@ -22,12 +23,15 @@ from mneme._generated.choices import (
     SeverityChoice,
     TrendChoice,
 )
+from mneme.errors import MnemeError
 from mneme.v1 import (
     admin_service_pb2,
     context_service_pb2,
     event_service_pb2,
     knowledge_pb2,
     learn_service_pb2,
+    operation_pb2,
+    operation_service_pb2,
     recall_service_pb2,
     reflect_service_pb2,
     reflection_pb2,
@@ -125,6 +129,16 @@ class BrokenChain(Answer[event_service_pb2.BrokenChain], of=event_service_pb2.Br
 
     reason: str
     """What does not fit, in words."""
+
+
+class CancelOperationResponse(
+    Answer[operation_service_pb2.CancelOperationResponse],
+    of=operation_service_pb2.CancelOperationResponse,
+):
+    """The operation after it was told to stop."""
+
+    operation: Operation
+    """The operation; it may still be running."""
 
 
 class CollectedEntry(
@@ -720,6 +734,16 @@ class GetLessonResponse(
     """The lesson, including this access."""
 
 
+class GetOperationResponse(
+    Answer[operation_service_pb2.GetOperationResponse],
+    of=operation_service_pb2.GetOperationResponse,
+):
+    """The operation."""
+
+    operation: Operation
+    """The operation."""
+
+
 class GetSessionResponse(
     Answer[event_service_pb2.GetSessionResponse], of=event_service_pb2.GetSessionResponse
 ):
@@ -1055,6 +1079,19 @@ class ListLessonsResponse(
     """Lessons that match, over all pages, as of this page."""
 
 
+class ListOperationsResponse(
+    Answer[operation_service_pb2.ListOperationsResponse],
+    of=operation_service_pb2.ListOperationsResponse,
+):
+    """A page of operations."""
+
+    operations: list[Operation]
+    """Newest first."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+
 class ListReflectionsResponse(
     Answer[reflection_pb2.ListReflectionsResponse], of=reflection_pb2.ListReflectionsResponse
 ):
@@ -1126,6 +1163,81 @@ class LogKnowledgeResponse(
 
     duplicate: bool
     """True when it had been logged before."""
+
+
+class Operation(Answer[operation_pb2.Operation], of=operation_pb2.Operation):
+    """Operation is work that was started by an RPC like StartBackup and goes on
+    after it has answered, and after the server was restarted.
+    """
+
+    id: str
+    """Its id."""
+
+    kind: str
+    """What it does: the name that the option `starts` of the RPC that started it
+    gives, e.g. "backup".
+    """
+
+    tenant_id: str
+    """The tenant that it works on."""
+
+    state: OperationStateChoice | None
+    """How far it has come."""
+
+    done: bool
+    """Whether it has ended. Then `error` or `response` is set."""
+
+    progress: OperationProgress
+    """How far a running operation is, or how far it was when it ended. Since a
+    restart of the server, if there was one.
+    """
+
+    cancellable: bool
+    """Whether CancelOperation still stops it. Once it begins to change something
+    it goes on to its end.
+    """
+
+    attempts: int
+    """How often it began: more than once if the server was stopped meanwhile."""
+
+    created_at: datetime | None
+    """When it was started."""
+
+    started_at: datetime | None
+    """When it first left the queue; unset if it has not."""
+
+    ended_at: datetime | None
+    """When it ended; unset if it has not."""
+
+    expires_at: datetime | None
+    """When it will be forgotten: a week after its end."""
+
+    error: MnemeError | None
+    """Why it failed: what the RPC that does the same in one call would have
+    failed with. Its code is CANCELLED if it was cancelled.
+    """
+
+    response: Answer[Any] | None
+    """What it came to: the message that the option `starts` names, e.g. a
+    BackupResponse.
+    """
+
+
+class OperationProgress(
+    Answer[operation_pb2.OperationProgress], of=operation_pb2.OperationProgress
+):
+    """OperationProgress says how far a running operation is."""
+
+    stage: str
+    """What it does now, in words: "copying"."""
+
+    done: int
+    """How much of it is done, in the stage's own unit: bytes of a file, memories
+    to embed.
+    """
+
+    total: int
+    """How much there is to do; 0: not known yet."""
 
 
 class OutcomeBy(Answer[reflect_service_pb2.OutcomeBy], of=reflect_service_pb2.OutcomeBy):
@@ -1645,6 +1757,18 @@ class ReflectionMetrics(
     """Attempts that were shown a reflection from another session."""
 
 
+class ReindexResponse(
+    Answer[admin_service_pb2.ReindexResponse], of=admin_service_pb2.ReindexResponse
+):
+    """What was embedded again."""
+
+    memory_count: int
+    """How many memories."""
+
+    embedding_model: str
+    """The model that embedded them."""
+
+
 class RelatedSession(
     Answer[context_service_pb2.RelatedSession], of=context_service_pb2.RelatedSession
 ):
@@ -2028,6 +2152,43 @@ class SleepResponse(
     """
 
 
+class StartBackupResponse(
+    Answer[admin_service_pb2.StartBackupResponse], of=admin_service_pb2.StartBackupResponse
+):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation."""
+
+
+class StartDeleteTenantResponse(
+    Answer[admin_service_pb2.StartDeleteTenantResponse],
+    of=admin_service_pb2.StartDeleteTenantResponse,
+):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation."""
+
+
+class StartReindexResponse(
+    Answer[admin_service_pb2.StartReindexResponse], of=admin_service_pb2.StartReindexResponse
+):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation."""
+
+
+class StartRestoreResponse(
+    Answer[admin_service_pb2.StartRestoreResponse], of=admin_service_pb2.StartRestoreResponse
+):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation."""
+
+
 class StartSessionResponse(
     Answer[event_service_pb2.StartSessionResponse], of=event_service_pb2.StartSessionResponse
 ):
@@ -2375,6 +2536,16 @@ class VerifyEventsResponse(
     """The head hash of the session asked for, hex; empty when all were walked."""
 
 
+class WaitOperationResponse(
+    Answer[operation_service_pb2.WaitOperationResponse],
+    of=operation_service_pb2.WaitOperationResponse,
+):
+    """The operation as it is after waiting."""
+
+    operation: Operation
+    """The operation."""
+
+
 class WakeUpResponse(
     Answer[context_service_pb2.WakeUpResponse], of=context_service_pb2.WakeUpResponse
 ):
@@ -2451,6 +2622,7 @@ __all__ = [
     "ApiKey",
     "BackupResponse",
     "BrokenChain",
+    "CancelOperationResponse",
     "CollectedEntry",
     "Comparison",
     "ContextSession",
@@ -2478,6 +2650,7 @@ __all__ = [
     "FoundSession",
     "GetContextResponse",
     "GetLessonResponse",
+    "GetOperationResponse",
     "GetSessionResponse",
     "GetStatsResponse",
     "GetTimelineResponse",
@@ -2492,11 +2665,14 @@ __all__ = [
     "ListApiKeysResponse",
     "ListEventsResponse",
     "ListLessonsResponse",
+    "ListOperationsResponse",
     "ListReflectionsResponse",
     "ListSessionsResponse",
     "ListTenantsResponse",
     "LockedContext",
     "LogKnowledgeResponse",
+    "Operation",
+    "OperationProgress",
     "OutcomeBy",
     "OutcomeGroup",
     "OutcomeSplit",
@@ -2513,6 +2689,7 @@ __all__ = [
     "ReflectResponse",
     "Reflection",
     "ReflectionMetrics",
+    "ReindexResponse",
     "RelatedSession",
     "RestoreResponse",
     "RevokeApiKeyResponse",
@@ -2528,6 +2705,10 @@ __all__ = [
     "SessionLink",
     "SessionSummary",
     "SleepResponse",
+    "StartBackupResponse",
+    "StartDeleteTenantResponse",
+    "StartReindexResponse",
+    "StartRestoreResponse",
     "StartSessionResponse",
     "StoreReflectionResponse",
     "StreamEventsResponse",
@@ -2546,6 +2727,7 @@ __all__ = [
     "UndeleteLessonResponse",
     "UpdateLessonResponse",
     "VerifyEventsResponse",
+    "WaitOperationResponse",
     "WakeUpResponse",
     "WatchEventsResponse",
     "WorkPattern",

@@ -100,6 +100,14 @@ MemoryKindChoice = Literal[
     "session",
 ]
 
+OperationStateChoice = Literal[
+    "queued",
+    "running",
+    "succeeded",
+    "failed",
+    "cancelled",
+]
+
 OutcomeChoice = Literal[
     "success",
     "partial",
@@ -181,6 +189,7 @@ __all__ = [
     "KeyScopeChoice",
     "KnowledgeTypeChoice",
     "MemoryKindChoice",
+    "OperationStateChoice",
     "OutcomeChoice",
     "RecallModeChoice",
     "RecallOutcomeChoice",

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, context, event, learn, recall, reflect
+from mneme._generated import admin, context, event, learn, operation, recall, reflect
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
 from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
+from mneme.v1.operation_service_pb2_grpc import OperationServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
 from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
 
@@ -22,6 +23,7 @@ RPCS = (
     *context.RPCS,
     *event.RPCS,
     *learn.RPCS,
+    *operation.RPCS,
     *recall.RPCS,
     *reflect.RPCS,
 )
@@ -32,6 +34,7 @@ class SyncServices(
     context.ContextMethods,
     event.EventMethods,
     learn.LearnMethods,
+    operation.OperationMethods,
     recall.RecallMethods,
     reflect.ReflectMethods,
 ):
@@ -43,6 +46,7 @@ class AsyncServices(
     context.AsyncContextMethods,
     event.AsyncEventMethods,
     learn.AsyncLearnMethods,
+    operation.AsyncOperationMethods,
     recall.AsyncRecallMethods,
     reflect.AsyncReflectMethods,
 ):
@@ -57,6 +61,7 @@ class Stubs:
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
 
@@ -69,5 +74,6 @@ class AsyncStubs:
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)

@@ -3,6 +3,7 @@ import datetime
 from buf.validate import validate_pb2 as _validate_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import auth_pb2 as _auth_pb2
+from mneme.v1 import operation_pb2 as _operation_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -221,3 +222,69 @@ class RestoreResponse(_message.Message):
     replaced_size_bytes: int
     replaced_sha256: str
     def __init__(self, replaced_path: _Optional[str] = ..., replaced_size_bytes: _Optional[int] = ..., replaced_sha256: _Optional[str] = ...) -> None: ...
+
+class StartBackupRequest(_message.Message):
+    __slots__ = ("tenant_id", "operation_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
+
+class StartBackupResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class StartRestoreRequest(_message.Message):
+    __slots__ = ("tenant_id", "backup", "operation_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    backup: str
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., backup: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
+
+class StartRestoreResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class StartDeleteTenantRequest(_message.Message):
+    __slots__ = ("tenant_id", "operation_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
+
+class StartDeleteTenantResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class StartReindexRequest(_message.Message):
+    __slots__ = ("tenant_id", "operation_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
+
+class StartReindexResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class ReindexResponse(_message.Message):
+    __slots__ = ("memory_count", "embedding_model")
+    MEMORY_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_MODEL_FIELD_NUMBER: _ClassVar[int]
+    memory_count: int
+    embedding_model: str
+    def __init__(self, memory_count: _Optional[int] = ..., embedding_model: _Optional[str] = ...) -> None: ...

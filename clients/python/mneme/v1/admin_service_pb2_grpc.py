@@ -81,6 +81,26 @@ class AdminServiceStub:
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.FromString,
                 _registered_method=True)
+        self.StartBackup = channel.unary_unary(
+                '/mneme.v1.AdminService/StartBackup',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupResponse.FromString,
+                _registered_method=True)
+        self.StartRestore = channel.unary_unary(
+                '/mneme.v1.AdminService/StartRestore',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreResponse.FromString,
+                _registered_method=True)
+        self.StartDeleteTenant = channel.unary_unary(
+                '/mneme.v1.AdminService/StartDeleteTenant',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantResponse.FromString,
+                _registered_method=True)
+        self.StartReindex = channel.unary_unary(
+                '/mneme.v1.AdminService/StartReindex',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
@@ -198,6 +218,71 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def StartBackup(self, request, context):
+        """Starts what Backup does, as an operation: for a tenant that takes longer to
+        copy than a call may last.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StartRestore(self, request, context):
+        """Starts what Restore does, as an operation. It is checked and copied while the
+        tenant is in use, and can be cancelled until its data is replaced.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StartDeleteTenant(self, request, context):
+        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+        cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StartReindex(self, request, context):
+        """Starts to embed all memories of a tenant again with the model that the server
+        runs, and to build its indexes anew, as an operation. It is the way to a new
+        embedding model: a tenant whose memories were embedded with another one is
+        refused until then. Meanwhile the tenant is in use; its memories are found by
+        their words at once and by their meaning as they are embedded. It can be
+        cancelled until it has begun to embed.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -245,6 +330,26 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.Restore,
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.SerializeToString,
+            ),
+            'StartBackup': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartBackup,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupResponse.SerializeToString,
+            ),
+            'StartRestore': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartRestore,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreResponse.SerializeToString,
+            ),
+            'StartDeleteTenant': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartDeleteTenant,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantResponse.SerializeToString,
+            ),
+            'StartReindex': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartReindex,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -492,6 +597,114 @@ class AdminService:
             '/mneme.v1.AdminService/Restore',
             mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.SerializeToString,
             mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StartBackup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/StartBackup',
+            mneme_dot_v1_dot_admin__service__pb2.StartBackupRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.StartBackupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StartRestore(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/StartRestore',
+            mneme_dot_v1_dot_admin__service__pb2.StartRestoreRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.StartRestoreResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StartDeleteTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/StartDeleteTenant',
+            mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StartReindex(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/StartReindex',
+            mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
             options,
             channel_credentials,
             insecure,

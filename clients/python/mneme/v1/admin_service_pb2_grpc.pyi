@@ -109,6 +109,55 @@ class AdminServiceStub:
     is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
     changed).
     """
+    StartBackup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartBackupRequest, _admin_service_pb2.StartBackupResponse]
+    """Starts what Backup does, as an operation: for a tenant that takes longer to
+    copy than a call may last.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `backup`, which ends with a BackupResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations have been started and not ended (100 of the
+    administrator's, 100 of a tenant).
+    """
+    StartRestore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]
+    """Starts what Restore does, as an operation. It is checked and copied while the
+    tenant is in use, and can be cancelled until its data is replaced.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `restore`, which ends with a RestoreResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+    ALREADY_EXISTS when the id is taken by an operation that does something else;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+    and not ended (100 of the administrator's, 100 of a tenant).
+    """
+    StartDeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]
+    """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+    cancelled.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+    ALREADY_EXISTS when the id is taken by an operation that does something else;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+    and not ended (100 of the administrator's, 100 of a tenant).
+    """
+    StartReindex: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]
+    """Starts to embed all memories of a tenant again with the model that the server
+    runs, and to build its indexes anew, as an operation. It is the way to a new
+    embedding model: a tenant whose memories were embedded with another one is
+    refused until then. Meanwhile the tenant is in use; its memories are found by
+    their words at once and by their meaning as they are embedded. It can be
+    cancelled until it has begun to embed.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `reindex`, which ends with a ReindexResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations have been started and not ended (100 of the
+    administrator's, 100 of a tenant).
+    """
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -190,6 +239,55 @@ class AdminServiceAsyncStub(AdminServiceStub):
     written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
     is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
     changed).
+    """
+    StartBackup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartBackupRequest, _admin_service_pb2.StartBackupResponse]  # type: ignore[assignment]
+    """Starts what Backup does, as an operation: for a tenant that takes longer to
+    copy than a call may last.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `backup`, which ends with a BackupResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations have been started and not ended (100 of the
+    administrator's, 100 of a tenant).
+    """
+    StartRestore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]  # type: ignore[assignment]
+    """Starts what Restore does, as an operation. It is checked and copied while the
+    tenant is in use, and can be cancelled until its data is replaced.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `restore`, which ends with a RestoreResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+    ALREADY_EXISTS when the id is taken by an operation that does something else;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+    and not ended (100 of the administrator's, 100 of a tenant).
+    """
+    StartDeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]  # type: ignore[assignment]
+    """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+    cancelled.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+    ALREADY_EXISTS when the id is taken by an operation that does something else;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+    and not ended (100 of the administrator's, 100 of a tenant).
+    """
+    StartReindex: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]  # type: ignore[assignment]
+    """Starts to embed all memories of a tenant again with the model that the server
+    runs, and to build its indexes anew, as an operation. It is the way to a new
+    embedding model: a tenant whose memories were embedded with another one is
+    refused until then. Meanwhile the tenant is in use; its memories are found by
+    their words at once and by their meaning as they are embedded. It can be
+    cancelled until it has begun to embed.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `reindex`, which ends with a ReindexResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations have been started and not ended (100 of the
+    administrator's, 100 of a tenant).
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -323,6 +421,79 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
         is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
         changed).
+        """
+
+    @_abc_1.abstractmethod
+    def StartBackup(
+        self,
+        request: _admin_service_pb2.StartBackupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.StartBackupResponse, _abc.Awaitable[_admin_service_pb2.StartBackupResponse]]:
+        """Starts what Backup does, as an operation: for a tenant that takes longer to
+        copy than a call may last.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+        """
+
+    @_abc_1.abstractmethod
+    def StartRestore(
+        self,
+        request: _admin_service_pb2.StartRestoreRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.StartRestoreResponse, _abc.Awaitable[_admin_service_pb2.StartRestoreResponse]]:
+        """Starts what Restore does, as an operation. It is checked and copied while the
+        tenant is in use, and can be cancelled until its data is replaced.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+        """
+
+    @_abc_1.abstractmethod
+    def StartDeleteTenant(
+        self,
+        request: _admin_service_pb2.StartDeleteTenantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.StartDeleteTenantResponse, _abc.Awaitable[_admin_service_pb2.StartDeleteTenantResponse]]:
+        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+        cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+        and not ended (100 of the administrator's, 100 of a tenant).
+        """
+
+    @_abc_1.abstractmethod
+    def StartReindex(
+        self,
+        request: _admin_service_pb2.StartReindexRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.StartReindexResponse, _abc.Awaitable[_admin_service_pb2.StartReindexResponse]]:
+        """Starts to embed all memories of a tenant again with the model that the server
+        runs, and to build its indexes anew, as an operation. It is the way to a new
+        embedding model: a tenant whose memories were embedded with another one is
+        refused until then. Meanwhile the tenant is in use; its memories are found by
+        their words at once and by their meaning as they are embedded. It can be
+        cancelled until it has begun to embed.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -20,6 +20,8 @@ RESUMED_BY_FIELD_NUMBER: _ClassVar[int]
 resumed_by: _descriptor.FieldDescriptor
 ERRORS_FIELD_NUMBER: _ClassVar[int]
 errors: _descriptor.FieldDescriptor
+STARTS_FIELD_NUMBER: _ClassVar[int]
+starts: _descriptor.FieldDescriptor
 DEFAULT_VALUE_FIELD_NUMBER: _ClassVar[int]
 default_value: _descriptor.FieldDescriptor
 CHANGEABLE_FIELD_NUMBER: _ClassVar[int]
@@ -82,3 +84,11 @@ class Resumption(_message.Message):
     place: str
     after: str
     def __init__(self, place: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
+
+class StartedOperation(_message.Message):
+    __slots__ = ("kind", "response")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    response: str
+    def __init__(self, kind: _Optional[str] = ..., response: _Optional[str] = ...) -> None: ...

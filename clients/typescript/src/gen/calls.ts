@@ -4,6 +4,7 @@ import { AdminService } from "./mneme/v1/admin_service_pb.js";
 import { EventService } from "./mneme/v1/event_service_pb.js";
 import { LearnService } from "./mneme/v1/learn_service_pb.js";
 import { ContextService } from "./mneme/v1/context_service_pb.js";
+import { OperationService } from "./mneme/v1/operation_service_pb.js";
 import { RecallService } from "./mneme/v1/recall_service_pb.js";
 import { ReflectService } from "./mneme/v1/reflect_service_pb.js";
 
@@ -136,6 +137,79 @@ export const calls = {
     repeatable: false,
     required: ["backup"],
     madeIds: [],
+  },
+  /**
+   * Starts what Backup does, as an operation: for a tenant that takes longer to
+   * copy than a call may last.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `backup`, which ends with a BackupResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * too many operations have been started and not ended (100 of the
+   * administrator's, 100 of a tenant).
+   */
+  startBackup: {
+    method: AdminService.method.startBackup,
+    repeatable: true,
+    required: [],
+    madeIds: [["operationId"]],
+  },
+  /**
+   * Starts what Restore does, as an operation. It is checked and copied while the
+   * tenant is in use, and can be cancelled until its data is replaced.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `restore`, which ends with a RestoreResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+   * and not ended (100 of the administrator's, 100 of a tenant).
+   */
+  startRestore: {
+    method: AdminService.method.startRestore,
+    repeatable: true,
+    required: ["backup"],
+    madeIds: [["operationId"]],
+  },
+  /**
+   * Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+   * cancelled.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+   * and not ended (100 of the administrator's, 100 of a tenant).
+   */
+  startDeleteTenant: {
+    method: AdminService.method.startDeleteTenant,
+    repeatable: true,
+    required: ["tenantId"],
+    madeIds: [["operationId"]],
+  },
+  /**
+   * Starts to embed all memories of a tenant again with the model that the server
+   * runs, and to build its indexes anew, as an operation. It is the way to a new
+   * embedding model: a tenant whose memories were embedded with another one is
+   * refused until then. Meanwhile the tenant is in use; its memories are found by
+   * their words at once and by their meaning as they are embedded. It can be
+   * cancelled until it has begun to embed.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `reindex`, which ends with a ReindexResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * too many operations have been started and not ended (100 of the
+   * administrator's, 100 of a tenant).
+   */
+  startReindex: {
+    method: AdminService.method.startReindex,
+    repeatable: true,
+    required: [],
+    madeIds: [["operationId"]],
   },
   /**
    * Starts a session, or fills in one that its events created before it was
@@ -595,6 +669,65 @@ export const calls = {
     madeIds: [],
   },
   /**
+   * Returns an operation as it is now.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
+   * names another tenant and the key lacks scope admin.
+   */
+  getOperation: {
+    method: OperationService.method.getOperation,
+    repeatable: true,
+    required: ["operationId"],
+    madeIds: [],
+  },
+  /**
+   * Lists operations, newest first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters; PERMISSION_DENIED
+   * (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+   */
+  listOperations: {
+    method: OperationService.method.listOperations,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
+   * Waits until an operation has ended, or until max_wait or the deadline of the
+   * call, whichever comes first, and returns it as it is then. It may return
+   * earlier when many calls wait: look at `done`, and ask again.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
+   * names another tenant and the key lacks scope admin.
+   */
+  waitOperation: {
+    method: OperationService.method.waitOperation,
+    repeatable: true,
+    required: ["operationId"],
+    madeIds: [],
+  },
+  /**
+   * Has an operation stop, which may take it a moment, and returns it as it is
+   * now. It leaves nothing behind. Cancelling one that has ended changes
+   * nothing.
+   *
+   * Scope: read. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+   * the key lacks the scope that starting it needed, or names another tenant and
+   * lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
+   * begun to change what it was started for (`cancellable` is false).
+   */
+  cancelOperation: {
+    method: OperationService.method.cancelOperation,
+    repeatable: true,
+    required: ["operationId"],
+    madeIds: [],
+  },
+  /**
    * Recalls what bears on a query, best first. Ties go to the newest, then to
    * the one recorded last, so the order is always the same.
    *
@@ -704,4 +837,13 @@ export const walks = {
    * token is damaged or was made for other filters.
    */
   iterGetTimeline: { call: "getTimeline", items: "entries" },
+  /**
+   * Lists operations, newest first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters; PERMISSION_DENIED
+   * (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+   */
+  iterOperations: { call: "listOperations", items: "operations" },
 } as const;

@@ -7,6 +7,7 @@ import type { ErrorReason } from "./mneme/v1/errors_pb.js";
 import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
+import type { OperationState } from "./mneme/v1/operation_pb.js";
 import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
 import type { Analysis, Baseline, Bucket, Trend } from "./mneme/v1/reflect_service_pb.js";
 import type { Outcome } from "./mneme/v1/reflection_pb.js";
@@ -19,6 +20,14 @@ export interface EnumNames {
     | "write"
     | "learn"
     | "admin"
+  ];
+  OperationState: [
+    OperationState,
+    | "queued"
+    | "running"
+    | "succeeded"
+    | "failed"
+    | "cancelled"
   ];
   ErrorReason: [
     ErrorReason,

@@ -10,6 +10,8 @@ export * from "./mneme/v1/errors_pb.js";
 export * from "./mneme/v1/event_service_pb.js";
 export * from "./mneme/v1/knowledge_pb.js";
 export * from "./mneme/v1/learn_service_pb.js";
+export * from "./mneme/v1/operation_pb.js";
+export * from "./mneme/v1/operation_service_pb.js";
 export * from "./mneme/v1/options_pb.js";
 export * from "./mneme/v1/recall_service_pb.js";
 export * from "./mneme/v1/reflect_service_pb.js";

@@ -70,28 +70,30 @@ api_keys = Table(
 
 
 class Catalog:
-    """The catalog database. `tenants` and `keys` are its two halves.
+    """The catalog database. `tenants` and `keys` are its two halves; capabilities may have
+    tables of their own in its `database`.
 
     Args:
         path: the file; made when missing.
+        branches: folders of revisions of the tables that capabilities have in it.
 
     Raises:
         FailedPrecondition: SCHEMA_ERROR, a newer version made it; DATABASE_ERROR, it is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._database = Database(path)
+    def __init__(self, path: Path, *branches: Path) -> None:
+        self.database = Database(path)
         try:
-            migrate(self._database, MIGRATIONS)
+            migrate(self.database, MIGRATIONS, *branches)
         except BaseException:
-            self._database.close()
+            self.database.close()
             raise
-        self.tenants = SqlTenants(self._database)
-        self.keys = SqlKeys(self._database)
+        self.tenants = SqlTenants(self.database)
+        self.keys = SqlKeys(self.database)
 
     def close(self) -> None:
         """Close the file."""
-        self._database.close()
+        self.database.close()
 
 
 class SqlTenants:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -20,6 +21,8 @@ _STOP_S = 2.0
 """How long closing waits for jobs to notice. One that does not is left behind."""
 _RELAY_S = 0.1
 """How often who waits for a worker process passes its progress on."""
+_AT_WORK_S = 0.05
+"""How long a function works before it gives way to calls again."""
 
 Work = Callable[[Step], Any] | InWorker
 """What a job does: a function, on a thread of the server; or in a process of its own."""
@@ -278,13 +281,16 @@ class _ThreadStep:
         self._job = job
         self._foreground = foreground
         self._call = call
+        self._gave_way_s = float("-inf")
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Say how far the work is, and give way to calls."""
         if self._job.is_cancelled:
             raise Cancelled
         self._job.note(Progress(stage, done, total))
-        self._foreground.give_way()
+        if time.monotonic() - self._gave_way_s > _AT_WORK_S:
+            self._foreground.give_way()
+            self._gave_way_s = time.monotonic()
 
     def apart(self, function: str, /, **arguments: Any) -> Any:
         """Do it in a process, when its turn has come."""

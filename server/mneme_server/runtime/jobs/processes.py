@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from mneme_server.common import errors
+from mneme_server.common.error_facts import error_of
 from mneme_server.common.errors import MnemeError, Reason, ResourceExhausted, WorkFailed
 from mneme_server.common.memory import MIB
 from mneme_server.common.progress import Cancelled, Progress
@@ -91,7 +91,7 @@ class WorkerProcess:
                 code = process.wait()
         if is_cancelled() and "result" not in self._answer:
             raise Cancelled
-        if too_much or self._answer.get("error", {}).get("kind") == "MemoryError":
+        if too_much or self._answer.get("error", {}).get("bug") == "MemoryError":
             raise self._out_of_memory()
         if "error" in self._answer:
             raise self._raised(self._answer["error"])
@@ -108,7 +108,9 @@ class WorkerProcess:
             stderr=subprocess.PIPE,
             pass_fds=(pipe,),  # And nothing else: none of the server's sockets.
             env={**environment, **ONE_THREAD},
-            start_new_session=True,  # Ctrl-C in a terminal is for the server.
+            # Ctrl-C in a terminal is for the server. Not a session of its own: to Linux that may be
+            # a group of its own, whose share of the processor is as large as the server's.
+            process_group=0,
         )
         asked = {
             "function": self._work.function,
@@ -165,20 +167,12 @@ class WorkerProcess:
         )
 
     def _raised(self, described: Mapping[str, Any]) -> MnemeError:
-        kind = getattr(errors, described["kind"], None)
-        if "reason" not in described or not isinstance(kind, type):
-            _log.error("a worker process met a bug", work=self._work.function, said=self._said())
-            return WorkFailed(
-                f"the worker process failed ({described['kind']}); the server's log has the details"
-            )
-        error: MnemeError = kind(
-            described["message"],
-            reason=Reason[described["reason"]],
-            field=described["field"],
-            metadata=described["metadata"],
-            retry_after_s=described["retry_after_s"],
+        if "bug" not in described:
+            return error_of(described)
+        _log.error("a worker process met a bug", work=self._work.function, said=self._said())
+        return WorkFailed(
+            f"the worker process failed ({described['bug']}); the server's log has the details"
         )
-        return error
 
     def _crashed(self, code: int) -> WorkFailed:
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"

@@ -11,6 +11,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { KeyScope } from "./auth_pb.js";
 import { file_mneme_v1_auth } from "./auth_pb.js";
+import type { Operation } from "./operation_pb.js";
+import { file_mneme_v1_operation } from "./operation_pb.js";
 import { file_mneme_v1_options } from "./options_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/admin_service.proto.
  */
 export const file_mneme_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJXChJMaXN0VGVuYW50c1JlcXVlc3QSIwoJcGFnZV9zaXplGAEgASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqkBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEiMKCXBhZ2Vfc2l6ZRgDIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKBAQoOUmVzdG9yZVJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSNgoGYmFja3VwGAIgASgJQia6SCNyIRjIATIcXltBLVphLXowLTldW0EtWmEtejAtOS5fLV0qJCJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCTLeCwoMQWRtaW5TZXJ2aWNlEn0KDENyZWF0ZVRlbmFudBIdLm1uZW1lLnYxLkNyZWF0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXNwb25zZSIukAIAuOQmBMrkJgIIA8rkJh0IBhoZdGhlIHRlbmFudCBhbHJlYWR5IGV4aXN0cxKaAQoLTGlzdFRlbmFudHMSHC5tbmVtZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlIk6QAgG45CYEyuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnMSxwEKDERlbGV0ZVRlbmFudBIdLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVUZW5hbnRSZXNwb25zZSJ4kAIAuOQmBMrkJgIIA8rkJgIIBcrkJjcICRAXGjFpdCBpcyB0aGUgdGVuYW50IG9mIHRoZSBjYWxsaW5nIGtleSwgb3IgYGRlZmF1bHRgyuQmJggOGiJ0aGUgdGVuYW50IHN0aWxsIGhhcyBjYWxscyBydW5uaW5nEnsKDENyZWF0ZUFwaUtleRIdLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIskAIAuOQmBMrkJgIIA8rkJhsIBRoXdGhlcmUgaXMgbm8gc3VjaCB0ZW5hbnQSuQEKC0xpc3RBcGlLZXlzEhwubW5lbWUudjEuTGlzdEFwaUtleXNSZXF1ZXN0Gh0ubW5lbWUudjEuTGlzdEFwaUtleXNSZXNwb25zZSJtkAIBuOQmBMrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzyuQmGwgFGhd0aGVyZSBpcyBubyBzdWNoIHRlbmFudBJiCgxSZXZva2VBcGlLZXkSHS5tbmVtZS52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2UiE5ACArjkJgTK5CYCCAPK5CYCCAUSlQEKCEdldFN0YXRzEhkubW5lbWUudjEuR2V0U3RhdHNSZXF1ZXN0GhoubW5lbWUudjEuR2V0U3RhdHNSZXNwb25zZSJSkAIBuOQmAcrkJgIIA8rkJjsIBxAMGjVpdCBuYW1lcyBhbm90aGVyIHRlbmFudCBhbmQgdGhlIGtleSBsYWNrcyBzY29wZSBhZG1pbsrkJgIIBRJqCgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiLZACALjkJgTK5CYCCAPK5CYCCAXK5CYWCAgQIRoQdGhlIGRpc2sgaXMgZnVsbBLGAgoHUmVzdG9yZRIYLm1uZW1lLnYxLlJlc3RvcmVSZXF1ZXN0GhkubW5lbWUudjEuUmVzdG9yZVJlc3BvbnNlIoUCkAIAuOQmBMrkJgIIA8rkJiEIBRoddGhlIHRlbmFudCBoYXMgbm8gc3VjaCBiYWNrdXDK5CYZCA8aFXRoZSBiYWNrdXAgaXMgZGFtYWdlZMrkJi4ICRA0GihpdCB3YXMgbWFkZSB3aXRoIGFub3RoZXIgZW1iZWRkaW5nIG1vZGVsyuQmJAgJGiBpdCB3YXMgd3JpdHRlbiBieSBhIG5ld2VyIHNlcnZlcsrkJhYICBAhGhB0aGUgZGlzayBpcyBmdWxsyuQmPggOGjp0aGUgdGVuYW50J3MgY2FsbHMgZG8gbm90IGVuZCBpbiB0aW1lIChub3RoaW5nIGlzIGNoYW5nZWQpYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_options]);
+  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJaCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKAAQoTQ3JlYXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBIzCgxkaXNwbGF5X25hbWUYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCJXChJMaXN0VGVuYW50c1JlcXVlc3QSIwoJcGFnZV9zaXplGAEgASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGNAPIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTRGVsZXRlVGVuYW50UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JCIWChREZWxldGVUZW5hbnRSZXNwb25zZSLUAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBI0Cgl0ZW5hbnRfaWQYASABKAlCIbpIHnIcMhpeW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9JBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQhO6SBCSAQ0QBBgBIgeCAQQQASAAEh8KCnJhdGVfbGltaXQYBCABKAVCC7pICBoGGMCEPSgAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIqkBChJMaXN0QXBpS2V5c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEiMKCXBhZ2Vfc2l6ZRgDIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJKChNSZXZva2VBcGlLZXlSZXF1ZXN0EjMKCmFwaV9rZXlfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiOQoUUmV2b2tlQXBpS2V5UmVzcG9uc2USIQoHYXBpX2tleRgBIAEoCzIQLm1uZW1lLnYxLkFwaUtleSJKCg9HZXRTdGF0c1JlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQi+QEKC1RlbmFudFN0YXRzEhEKCXRlbmFudF9pZBgBIAEoCRITCgtldmVudF9jb3VudBgCIAEoAxIVCg1zZXNzaW9uX2NvdW50GAMgASgDEhMKC2FnZW50X2NvdW50GAQgASgDEhQKDGxlc3Nvbl9jb3VudBgFIAEoAxIUCgxtZW1vcnlfY291bnQYBiABKAMSFAoMdmVjdG9yX2NvdW50GAcgASgDEhUKDXBlbmRpbmdfY291bnQYCCABKAMSFAoMZmFpbGVkX2NvdW50GAkgASgDEhIKCmRpc2tfYnl0ZXMYCiABKAMSEwoLZGVuc2VfaW5kZXgYCyABKAkihAEKClNlcnZlckluZm8SDwoHdmVyc2lvbhgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSHAoUZW1iZWRkaW5nX2RpbWVuc2lvbnMYAyABKAUSLgoKc3RhcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIkgKDUJhY2t1cFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKBAQoOUmVzdG9yZVJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSNgoGYmFja3VwGAIgASgJQia6SCNyIRjIATIcXltBLVphLXowLTldW0EtWmEtejAtOS5fLV0qJCJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCSKGAQoSU3RhcnRCYWNrdXBSZXF1ZXN0EjcKCXRlbmFudF9pZBgBIAEoCUIkukghch8yHV4oW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9KT8kEjcKDG9wZXJhdGlvbl9pZBgCIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSY5SYBIj0KE1N0YXJ0QmFja3VwUmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uIr8BChNTdGFydFJlc3RvcmVSZXF1ZXN0EjcKCXRlbmFudF9pZBgBIAEoCUIkukghch8yHV4oW2EtejAtOV1bYS16MC05Xy1dezAsNjJ9KT8kEjYKBmJhY2t1cBgCIAEoCUImukgjciEYyAEyHF5bQS1aYS16MC05XVtBLVphLXowLTkuXy1dKiQSNwoMb3BlcmF0aW9uX2lkGAMgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEiPgoUU3RhcnRSZXN0b3JlUmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uIokBChhTdGFydERlbGV0ZVRlbmFudFJlcXVlc3QSNAoJdGVuYW50X2lkGAEgASgJQiG6SB5yHDIaXlthLXowLTldW2EtejAtOV8tXXswLDYyfSQSNwoMb3BlcmF0aW9uX2lkGAIgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEiQwoZU3RhcnREZWxldGVUZW5hbnRSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24ihwEKE1N0YXJ0UmVpbmRleFJlcXVlc3QSNwoJdGVuYW50X2lkGAEgASgJQiS6SCFyHzIdXihbYS16MC05XVthLXowLTlfLV17MCw2Mn0pPyQSNwoMb3BlcmF0aW9uX2lkGAIgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEiPgoUU3RhcnRSZWluZGV4UmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uIkAKD1JlaW5kZXhSZXNwb25zZRIUCgxtZW1vcnlfY291bnQYASABKAMSFwoPZW1iZWRkaW5nX21vZGVsGAIgASgJMq0WCgxBZG1pblNlcnZpY2USfQoMQ3JlYXRlVGVuYW50Eh0ubW5lbWUudjEuQ3JlYXRlVGVuYW50UmVxdWVzdBoeLm1uZW1lLnYxLkNyZWF0ZVRlbmFudFJlc3BvbnNlIi6QAgC45CYEyuQmAggDyuQmHQgGGhl0aGUgdGVuYW50IGFscmVhZHkgZXhpc3RzEpoBCgtMaXN0VGVuYW50cxIcLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2UiTpACAbjkJgTK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxLHAQoMRGVsZXRlVGVuYW50Eh0ubW5lbWUudjEuRGVsZXRlVGVuYW50UmVxdWVzdBoeLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlc3BvbnNlIniQAgC45CYEyuQmAggDyuQmAggFyuQmNwgJEBcaMWl0IGlzIHRoZSB0ZW5hbnQgb2YgdGhlIGNhbGxpbmcga2V5LCBvciBgZGVmYXVsdGDK5CYmCA4aInRoZSB0ZW5hbnQgc3RpbGwgaGFzIGNhbGxzIHJ1bm5pbmcSewoMQ3JlYXRlQXBpS2V5Eh0ubW5lbWUudjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBoeLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlIiyQAgC45CYEyuQmAggDyuQmGwgFGhd0aGVyZSBpcyBubyBzdWNoIHRlbmFudBK5AQoLTGlzdEFwaUtleXMSHC5tbmVtZS52MS5MaXN0QXBpS2V5c1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlIm2QAgG45CYEyuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnPK5CYbCAUaF3RoZXJlIGlzIG5vIHN1Y2ggdGVuYW50EmIKDFJldm9rZUFwaUtleRIdLm1uZW1lLnYxLlJldm9rZUFwaUtleVJlcXVlc3QaHi5tbmVtZS52MS5SZXZva2VBcGlLZXlSZXNwb25zZSITkAICuOQmBMrkJgIIA8rkJgIIBRKVAQoIR2V0U3RhdHMSGS5tbmVtZS52MS5HZXRTdGF0c1JlcXVlc3QaGi5tbmVtZS52MS5HZXRTdGF0c1Jlc3BvbnNlIlKQAgG45CYByuQmAggDyuQmOwgHEAwaNWl0IG5hbWVzIGFub3RoZXIgdGVuYW50IGFuZCB0aGUga2V5IGxhY2tzIHNjb3BlIGFkbWluyuQmAggFEmoKBkJhY2t1cBIXLm1uZW1lLnYxLkJhY2t1cFJlcXVlc3QaGC5tbmVtZS52MS5CYWNrdXBSZXNwb25zZSItkAIAuOQmBMrkJgIIA8rkJgIIBcrkJhYICBAhGhB0aGUgZGlzayBpcyBmdWxsEsYCCgdSZXN0b3JlEhgubW5lbWUudjEuUmVzdG9yZVJlcXVlc3QaGS5tbmVtZS52MS5SZXN0b3JlUmVzcG9uc2UihQKQAgC45CYEyuQmAggDyuQmIQgFGh10aGUgdGVuYW50IGhhcyBubyBzdWNoIGJhY2t1cMrkJhkIDxoVdGhlIGJhY2t1cCBpcyBkYW1hZ2VkyuQmLggJEDQaKGl0IHdhcyBtYWRlIHdpdGggYW5vdGhlciBlbWJlZGRpbmcgbW9kZWzK5CYkCAkaIGl0IHdhcyB3cml0dGVuIGJ5IGEgbmV3ZXIgc2VydmVyyuQmFggIECEaEHRoZSBkaXNrIGlzIGZ1bGzK5CY+CA4aOnRoZSB0ZW5hbnQncyBjYWxscyBkbyBub3QgZW5kIGluIHRpbWUgKG5vdGhpbmcgaXMgY2hhbmdlZCkSsAIKC1N0YXJ0QmFja3VwEhwubW5lbWUudjEuU3RhcnRCYWNrdXBSZXF1ZXN0Gh0ubW5lbWUudjEuU3RhcnRCYWNrdXBSZXNwb25zZSLjAZACALjkJgTK5CYCCAPK5CYCCAXK5CY8CAYaOHRoZSBpZCBpcyB0YWtlbiBieSBhbiBvcGVyYXRpb24gdGhhdCBkb2VzIHNvbWV0aGluZyBlbHNlyuQmZwgIECEaYXRvbyBtYW55IG9wZXJhdGlvbnMgaGF2ZSBiZWVuIHN0YXJ0ZWQgYW5kIG5vdCBlbmRlZCAoMTAwIG9mIHRoZSBhZG1pbmlzdHJhdG9yJ3MsIDEwMCBvZiBhIHRlbmFudCnS5CYhCgZiYWNrdXASF21uZW1lLnYxLkJhY2t1cFJlc3BvbnNlEtQCCgxTdGFydFJlc3RvcmUSHS5tbmVtZS52MS5TdGFydFJlc3RvcmVSZXF1ZXN0Gh4ubW5lbWUudjEuU3RhcnRSZXN0b3JlUmVzcG9uc2UihAKQAgC45CYEyuQmAggDyuQmIQgFGh10aGUgdGVuYW50IGhhcyBubyBzdWNoIGJhY2t1cMrkJjwIBho4dGhlIGlkIGlzIHRha2VuIGJ5IGFuIG9wZXJhdGlvbiB0aGF0IGRvZXMgc29tZXRoaW5nIGVsc2XK5CZnCAgQIRphdG9vIG1hbnkgb3BlcmF0aW9ucyBoYXZlIGJlZW4gc3RhcnRlZCBhbmQgbm90IGVuZGVkICgxMDAgb2YgdGhlIGFkbWluaXN0cmF0b3IncywgMTAwIG9mIGEgdGVuYW50KdLkJiMKB3Jlc3RvcmUSGG1uZW1lLnYxLlJlc3RvcmVSZXNwb25zZRKKAwoRU3RhcnREZWxldGVUZW5hbnQSIi5tbmVtZS52MS5TdGFydERlbGV0ZVRlbmFudFJlcXVlc3QaIy5tbmVtZS52MS5TdGFydERlbGV0ZVRlbmFudFJlc3BvbnNlIqsCkAIAuOQmBMrkJgIIA8rkJgIIBcrkJjcICRAXGjFpdCBpcyB0aGUgdGVuYW50IG9mIHRoZSBjYWxsaW5nIGtleSwgb3IgYGRlZmF1bHRgyuQmPAgGGjh0aGUgaWQgaXMgdGFrZW4gYnkgYW4gb3BlcmF0aW9uIHRoYXQgZG9lcyBzb21ldGhpbmcgZWxzZcrkJmcICBAhGmF0b28gbWFueSBvcGVyYXRpb25zIGhhdmUgYmVlbiBzdGFydGVkIGFuZCBub3QgZW5kZWQgKDEwMCBvZiB0aGUgYWRtaW5pc3RyYXRvcidzLCAxMDAgb2YgYSB0ZW5hbnQp0uQmLgoNZGVsZXRlX3RlbmFudBIdbW5lbWUudjEuRGVsZXRlVGVuYW50UmVzcG9uc2UStQIKDFN0YXJ0UmVpbmRleBIdLm1uZW1lLnYxLlN0YXJ0UmVpbmRleFJlcXVlc3QaHi5tbmVtZS52MS5TdGFydFJlaW5kZXhSZXNwb25zZSLlAZACALjkJgTK5CYCCAPK5CYCCAXK5CY8CAYaOHRoZSBpZCBpcyB0YWtlbiBieSBhbiBvcGVyYXRpb24gdGhhdCBkb2VzIHNvbWV0aGluZyBlbHNlyuQmZwgIECEaYXRvbyBtYW55IG9wZXJhdGlvbnMgaGF2ZSBiZWVuIHN0YXJ0ZWQgYW5kIG5vdCBlbmRlZCAoMTAwIG9mIHRoZSBhZG1pbmlzdHJhdG9yJ3MsIDEwMCBvZiBhIHRlbmFudCnS5CYjCgdyZWluZGV4EhhtbmVtZS52MS5SZWluZGV4UmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_operation, file_mneme_v1_options]);
 
 /**
  * Tenant is a separate memory with its own folder.
@@ -778,6 +780,250 @@ export const RestoreResponseSchema: GenMessage<RestoreResponse> = /*@__PURE__*/
   messageDesc(file_mneme_v1_admin_service, 21);
 
 /**
+ * A request to start a backup.
+ *
+ * @generated from message mneme.v1.StartBackupRequest
+ */
+export type StartBackupRequest = Message<"mneme.v1.StartBackupRequest"> & {
+  /**
+   * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+   *
+   * @generated from field: string tenant_id = 1;
+   */
+  tenantId: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId: string;
+};
+
+/**
+ * Describes the message mneme.v1.StartBackupRequest.
+ * Use `create(StartBackupRequestSchema)` to create a new message.
+ */
+export const StartBackupRequestSchema: GenMessage<StartBackupRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 22);
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.StartBackupResponse
+ */
+export type StartBackupResponse = Message<"mneme.v1.StartBackupResponse"> & {
+  /**
+   * The operation.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * Describes the message mneme.v1.StartBackupResponse.
+ * Use `create(StartBackupResponseSchema)` to create a new message.
+ */
+export const StartBackupResponseSchema: GenMessage<StartBackupResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 23);
+
+/**
+ * A request to start a restore.
+ *
+ * @generated from message mneme.v1.StartRestoreRequest
+ */
+export type StartRestoreRequest = Message<"mneme.v1.StartRestoreRequest"> & {
+  /**
+   * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+   *
+   * @generated from field: string tenant_id = 1;
+   */
+  tenantId: string;
+
+  /**
+   * The backup's file name, as Restore has it.
+   * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+   *
+   * @generated from field: string backup = 2;
+   */
+  backup: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 3;
+   */
+  operationId: string;
+};
+
+/**
+ * Describes the message mneme.v1.StartRestoreRequest.
+ * Use `create(StartRestoreRequestSchema)` to create a new message.
+ */
+export const StartRestoreRequestSchema: GenMessage<StartRestoreRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 24);
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.StartRestoreResponse
+ */
+export type StartRestoreResponse = Message<"mneme.v1.StartRestoreResponse"> & {
+  /**
+   * The operation.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * Describes the message mneme.v1.StartRestoreResponse.
+ * Use `create(StartRestoreResponseSchema)` to create a new message.
+ */
+export const StartRestoreResponseSchema: GenMessage<StartRestoreResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 25);
+
+/**
+ * A request to start deleting a tenant.
+ *
+ * @generated from message mneme.v1.StartDeleteTenantRequest
+ */
+export type StartDeleteTenantRequest = Message<"mneme.v1.StartDeleteTenantRequest"> & {
+  /**
+   * The tenant.
+   * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
+   *
+   * @generated from field: string tenant_id = 1;
+   */
+  tenantId: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId: string;
+};
+
+/**
+ * Describes the message mneme.v1.StartDeleteTenantRequest.
+ * Use `create(StartDeleteTenantRequestSchema)` to create a new message.
+ */
+export const StartDeleteTenantRequestSchema: GenMessage<StartDeleteTenantRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 26);
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.StartDeleteTenantResponse
+ */
+export type StartDeleteTenantResponse = Message<"mneme.v1.StartDeleteTenantResponse"> & {
+  /**
+   * The operation.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * Describes the message mneme.v1.StartDeleteTenantResponse.
+ * Use `create(StartDeleteTenantResponseSchema)` to create a new message.
+ */
+export const StartDeleteTenantResponseSchema: GenMessage<StartDeleteTenantResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 27);
+
+/**
+ * A request to start embedding a tenant again.
+ *
+ * @generated from message mneme.v1.StartReindexRequest
+ */
+export type StartReindexRequest = Message<"mneme.v1.StartReindexRequest"> & {
+  /**
+   * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+   *
+   * @generated from field: string tenant_id = 1;
+   */
+  tenantId: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId: string;
+};
+
+/**
+ * Describes the message mneme.v1.StartReindexRequest.
+ * Use `create(StartReindexRequestSchema)` to create a new message.
+ */
+export const StartReindexRequestSchema: GenMessage<StartReindexRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 28);
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.StartReindexResponse
+ */
+export type StartReindexResponse = Message<"mneme.v1.StartReindexResponse"> & {
+  /**
+   * The operation.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * Describes the message mneme.v1.StartReindexResponse.
+ * Use `create(StartReindexResponseSchema)` to create a new message.
+ */
+export const StartReindexResponseSchema: GenMessage<StartReindexResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 29);
+
+/**
+ * What was embedded again.
+ *
+ * @generated from message mneme.v1.ReindexResponse
+ */
+export type ReindexResponse = Message<"mneme.v1.ReindexResponse"> & {
+  /**
+   * How many memories.
+   *
+   * @generated from field: int64 memory_count = 1;
+   */
+  memoryCount: bigint;
+
+  /**
+   * The model that embedded them.
+   *
+   * @generated from field: string embedding_model = 2;
+   */
+  embeddingModel: string;
+};
+
+/**
+ * Describes the message mneme.v1.ReindexResponse.
+ * Use `create(ReindexResponseSchema)` to create a new message.
+ */
+export const ReindexResponseSchema: GenMessage<ReindexResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 30);
+
+/**
  * AdminService is for the operator of a server. A key with scope admin manages
  * every tenant of the server, but reads and writes memories only in its own.
  *
@@ -920,6 +1166,83 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof RestoreRequestSchema;
     output: typeof RestoreResponseSchema;
+  },
+  /**
+   * Starts what Backup does, as an operation: for a tenant that takes longer to
+   * copy than a call may last.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `backup`, which ends with a BackupResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * too many operations have been started and not ended (100 of the
+   * administrator's, 100 of a tenant).
+   *
+   * @generated from rpc mneme.v1.AdminService.StartBackup
+   */
+  startBackup: {
+    methodKind: "unary";
+    input: typeof StartBackupRequestSchema;
+    output: typeof StartBackupResponseSchema;
+  },
+  /**
+   * Starts what Restore does, as an operation. It is checked and copied while the
+   * tenant is in use, and can be cancelled until its data is replaced.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `restore`, which ends with a RestoreResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+   * and not ended (100 of the administrator's, 100 of a tenant).
+   *
+   * @generated from rpc mneme.v1.AdminService.StartRestore
+   */
+  startRestore: {
+    methodKind: "unary";
+    input: typeof StartRestoreRequestSchema;
+    output: typeof StartRestoreResponseSchema;
+  },
+  /**
+   * Starts what DeleteTenant does, as an operation. Once it runs it cannot be
+   * cancelled.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
+   * and not ended (100 of the administrator's, 100 of a tenant).
+   *
+   * @generated from rpc mneme.v1.AdminService.StartDeleteTenant
+   */
+  startDeleteTenant: {
+    methodKind: "unary";
+    input: typeof StartDeleteTenantRequestSchema;
+    output: typeof StartDeleteTenantResponseSchema;
+  },
+  /**
+   * Starts to embed all memories of a tenant again with the model that the server
+   * runs, and to build its indexes anew, as an operation. It is the way to a new
+   * embedding model: a tenant whose memories were embedded with another one is
+   * refused until then. Meanwhile the tenant is in use; its memories are found by
+   * their words at once and by their meaning as they are embedded. It can be
+   * cancelled until it has begun to embed.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `reindex`, which ends with a ReindexResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * too many operations have been started and not ended (100 of the
+   * administrator's, 100 of a tenant).
+   *
+   * @generated from rpc mneme.v1.AdminService.StartReindex
+   */
+  startReindex: {
+    methodKind: "unary";
+    input: typeof StartReindexRequestSchema;
+    output: typeof StartReindexResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_mneme_v1_admin_service, 0);

@@ -1,0 +1,262 @@
+"""Work that outlasts a call, as the clients follow it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from typing import Any, Generic, Protocol, TypeVar
+
+from mneme._core.answers import Answer
+from mneme.errors import MnemeError, UnavailableError
+
+
+class _Operation(Protocol):
+    """What is read here of an operation, which is the generated answer."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def state(self) -> str | None: ...
+    @property
+    def done(self) -> bool: ...
+    @property
+    def error(self) -> MnemeError | None: ...
+    @property
+    def response(self) -> Any: ...
+
+
+OperationT = TypeVar("OperationT", bound=_Operation)
+AnswerT_co = TypeVar("AnswerT_co", bound=Answer[Any], covariant=True)
+
+_LONGEST_WAIT_S = 20.0
+"""How long one call waits for the end."""
+_SHORTEST_S = 0.5
+"""Between two questions, when the server has no room for calls that wait."""
+_RESTART_S = 60.0
+"""How long a server may be away meanwhile: operations survive its restart."""
+
+
+class _Patience:
+    """When to ask again, and until when; the same for both clients.
+
+    Args:
+        timeout: seconds in all; None: no limit.
+        every: seconds that one question may take.
+    """
+
+    def __init__(self, timeout: float | None, every: float = _LONGEST_WAIT_S) -> None:
+        self._until = None if timeout is None else time.monotonic() + timeout
+        self._every = every
+        self._asked_at = 0.0
+        self._away_since: float | None = None
+
+    def ask(self) -> timedelta:
+        """How long the next question may wait."""
+        self._asked_at = time.monotonic()
+        return timedelta(seconds=min(self._every, self._left()))
+
+    def answered(self) -> float:
+        """Seconds to pause after an answer that was not the end.
+
+        Raises:
+            TimeoutError: the time is up.
+        """
+        self._away_since = None
+        return self._pause()
+
+    def failed(self, error: UnavailableError) -> float:
+        """Seconds to pause while the server is away.
+
+        Raises:
+            UnavailableError: it has been away for too long.
+            TimeoutError: the time is up.
+        """
+        now = time.monotonic()
+        self._away_since = self._away_since or now
+        if now - self._away_since > _RESTART_S:
+            raise error
+        return self._pause()
+
+    def _pause(self) -> float:
+        left = self._left()
+        if left <= 0:
+            raise TimeoutError("the operation has not ended in time; it goes on")
+        took = time.monotonic() - self._asked_at
+        return min(max(0.0, min(_SHORTEST_S, self._every) - took), left)
+
+    def _left(self) -> float:
+        if self._until is None:
+            return _LONGEST_WAIT_S
+        return max(0.0, self._until - time.monotonic())
+
+
+class _Followed(Generic[OperationT, AnswerT_co]):
+    """An operation as it was last seen.
+
+    Args:
+        client: makes the calls.
+        operation: the operation.
+        tenant_id: whose it is, where that is neither the administrator nor the caller's tenant.
+    """
+
+    def __init__(self, client: Any, operation: OperationT, tenant_id: str | None = None) -> None:
+        self._client = client
+        self._tenant_id = tenant_id
+        self.operation = operation
+
+    @property
+    def id(self) -> str:
+        """Its id, with which another process can follow it: `client.operation(id)`."""
+        return self.operation.id
+
+    @property
+    def done(self) -> bool:
+        """Whether it had ended when it was last seen."""
+        return self.operation.done
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r}, {self.operation.kind}, {self.operation.state})"
+
+    def _outcome(self) -> AnswerT_co:
+        """What it came to, once it has ended."""
+        if self.operation.error is not None:
+            raise self.operation.error
+        response: AnswerT_co = self.operation.response
+        return response
+
+
+class LongRunning(_Followed[OperationT, AnswerT_co]):
+    """Work that the server does after the call has answered, as it was last seen.
+
+        backup = client.start_backup()
+        print(backup.result(timeout=600).path)
+
+    Attributes:
+        operation: the operation as it was last seen.
+    """
+
+    def refresh(self) -> OperationT:
+        """The operation as it is now."""
+        answer = self._client.get_operation(self.id, tenant_id=self._tenant_id)
+        return self._seen(answer)
+
+    def updates(self, timeout: float | None = None, every: float = 1.0) -> Iterator[OperationT]:
+        """The operation as it is every so many seconds, and at its end, which is the last.
+
+        Goes on when the server is restarted meanwhile.
+
+        Args:
+            timeout: seconds in all; None: no limit.
+            every: seconds between two looks.
+
+        Raises:
+            TimeoutError: it has not ended in time; it goes on.
+            MnemeError: the server does not answer, or does not know it any more.
+        """
+        patience = _Patience(timeout, every)
+        while True:
+            try:
+                answer = self._client.wait_operation(
+                    self.id, tenant_id=self._tenant_id, max_wait=patience.ask()
+                )
+            except UnavailableError as error:
+                time.sleep(patience.failed(error))
+                continue
+            yield self._seen(answer)
+            if self.done:
+                return
+            time.sleep(patience.answered())
+
+    def wait(self, timeout: float | None = None) -> OperationT:
+        """Wait until it has ended, however it ended.
+
+        Args:
+            timeout: seconds; None: no limit.
+
+        Raises:
+            TimeoutError: it has not ended in time; it goes on.
+            MnemeError: the server does not answer, or does not know it any more.
+        """
+        if not self.done:
+            for _ in self.updates(timeout, _LONGEST_WAIT_S):
+                pass
+        return self.operation
+
+    def result(self, timeout: float | None = None) -> AnswerT_co:
+        """Wait until it has ended and return what it came to.
+
+        Raises:
+            MnemeError: it failed or was cancelled, as its `error` says.
+            As `wait`.
+        """
+        self.wait(timeout)
+        return self._outcome()
+
+    def cancel(self) -> OperationT:
+        """Have it stop; it may go on for a moment.
+
+        Raises:
+            FailedPreconditionError: it has begun to change what it was started for.
+        """
+        answer = self._client.cancel_operation(self.id, tenant_id=self._tenant_id)
+        return self._seen(answer)
+
+    def _seen(self, answer: Any) -> OperationT:
+        seen: OperationT = answer.operation
+        self.operation = seen
+        return seen
+
+
+class AsyncLongRunning(_Followed[OperationT, AnswerT_co]):
+    """`LongRunning` for asyncio.
+
+    Attributes:
+        operation: the operation as it was last seen.
+    """
+
+    async def refresh(self) -> OperationT:
+        """The operation as it is now."""
+        return self._seen(await self._client.get_operation(self.id, tenant_id=self._tenant_id))
+
+    async def updates(
+        self, timeout: float | None = None, every: float = 1.0
+    ) -> AsyncIterator[OperationT]:
+        """As `LongRunning.updates`."""
+        patience = _Patience(timeout, every)
+        while True:
+            try:
+                answer = await self._client.wait_operation(
+                    self.id, tenant_id=self._tenant_id, max_wait=patience.ask()
+                )
+            except UnavailableError as error:
+                await asyncio.sleep(patience.failed(error))
+                continue
+            yield self._seen(answer)
+            if self.done:
+                return
+            await asyncio.sleep(patience.answered())
+
+    async def wait(self, timeout: float | None = None) -> OperationT:
+        """As `LongRunning.wait`."""
+        if not self.done:
+            async for _ in self.updates(timeout, _LONGEST_WAIT_S):
+                pass
+        return self.operation
+
+    async def result(self, timeout: float | None = None) -> AnswerT_co:
+        """As `LongRunning.result`."""
+        await self.wait(timeout)
+        return self._outcome()
+
+    async def cancel(self) -> OperationT:
+        """As `LongRunning.cancel`."""
+        return self._seen(await self._client.cancel_operation(self.id, tenant_id=self._tenant_id))
+
+    def _seen(self, answer: Any) -> OperationT:
+        seen: OperationT = answer.operation
+        self.operation = seen
+        return seen

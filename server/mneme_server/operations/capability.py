@@ -1,0 +1,40 @@
+"""Operations: work that outlasts a call. Kinds of them are brought by later capabilities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import operation_service_pb2
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.operations.messages import OperationKinds
+from mneme_server.operations.operations import Operations
+from mneme_server.operations.service import OperationServicer
+from mneme_server.operations.store import SqlOperations
+from mneme_server.runtime.settings import ServerSettings
+from mneme_server.storage.engine import Database
+from mneme_server.transport.service import Service
+
+_WAITING_SHARE = 8
+"""One in so many of the server's threads may be held by calls that wait for an operation."""
+
+
+def _build(host: Host) -> Parts:
+    operations = Operations(
+        SqlOperations(host.get(Database)),
+        host.runtime.jobs,
+        places=max(1, host.settings(ServerSettings).workers // _WAITING_SHARE),
+    )
+    kinds = OperationKinds(operations)
+    descriptor = operation_service_pb2.DESCRIPTOR.services_by_name["OperationService"]
+    return Parts(
+        services=[Service(descriptor, OperationServicer(operations, kinds))],
+        offers=[operations, kinds],
+    )
+
+
+CAPABILITY = Capability(
+    name="operations",
+    build=_build,
+    catalog_migrations=Path(__file__).parent / "migrations",
+)

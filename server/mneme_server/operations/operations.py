@@ -1,0 +1,315 @@
+"""Starting operations, following them, calling them off, and going on after a restart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import structlog
+
+from mneme_server.common import deadline
+from mneme_server.common.canonical import JsonObject
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.errors import (
+    Aborted,
+    AlreadyExists,
+    FailedPrecondition,
+    NotFound,
+    PermissionDenied,
+    Reason,
+)
+from mneme_server.common.identity import Caller, KeyScope
+from mneme_server.common.ids import new_id
+from mneme_server.common.progress import Progress, Step
+from mneme_server.operations.model import (
+    ADMINISTRATOR,
+    Key,
+    LongWork,
+    Operation,
+    OperationFilter,
+    Task,
+)
+from mneme_server.operations.ports import OperationStore
+from mneme_server.operations.running import Run
+
+MOST_UNFINISHED = 100
+"""Operations of one owner that may wait and run."""
+KEPT_US = 7 * 24 * 3600 * MICROSECONDS
+"""How long an operation is known after its end."""
+_LOOK_EVERY_S = 0.25
+"""How often who waits looks whether its caller still does."""
+_FORGET_S = 30.0
+"""How long the deletion of a tenant waits for its operations, which were called off."""
+
+_log = structlog.get_logger(__name__)
+
+
+class PendingJob(Protocol):
+    """A job that was submitted."""
+
+    def cancel(self) -> None:
+        """Call it off."""
+        ...
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for its end; tell whether it came."""
+        ...
+
+
+class JobRunner(Protocol):
+    """What does jobs, tenants by turns."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the server is: jobs are called off by it and by nobody else."""
+        ...
+
+    def submit(
+        self,
+        tenant_id: str,
+        work: Callable[[Step], Any],
+        *,
+        on_progress: Callable[[Progress], None],
+    ) -> PendingJob:
+        """Have work done when its turn comes; `on_progress` is told how far it is."""
+        ...
+
+    def forget(self, job: Any) -> bool:
+        """Call off a job; tell whether it had not begun, and never will."""
+        ...
+
+
+class _Unknown:
+    """The work of a kind that this server does not have, and the one before had."""
+
+    def run(self, task: Task) -> JsonObject:
+        """Fail."""
+        raise Aborted(
+            "this server does not know operations of this kind", reason=Reason.WORK_INTERRUPTED
+        )
+
+    def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:
+        """Do nothing: nobody knows what it left."""
+
+
+class Operations:
+    """The operations of the server. Thread-safe.
+
+    Args:
+        store: keeps them.
+        jobs: does their work.
+        places: calls that may wait for an operation's end at once; each holds a thread.
+    """
+
+    def __init__(self, store: OperationStore, jobs: JobRunner, *, places: int) -> None:
+        self._store = store
+        self._jobs = jobs
+        self._places = threading.Semaphore(places)
+        self._works: dict[str, LongWork] = {}
+        self._lock = threading.Lock()  # Guards what follows.
+        self._runs: dict[Key, tuple[Run, PendingJob]] = {}
+        self._recovered: Sequence[Operation] = ()
+
+    def bring(self, kind: str, work: LongWork) -> None:
+        """Let operations of this kind be started.
+
+        Raises:
+            ValueError: another work is of this kind.
+        """
+        if kind in self._works:
+            raise ValueError(f"two operations are called {kind}")
+        self._works[kind] = work
+
+    def start(
+        self,
+        kind: str,
+        *,
+        scope: KeyScope,
+        tenant_id: str,
+        operation_id: str,
+        request: JsonObject,
+    ) -> Operation:
+        """Start an operation; an empty id is made. The same id and request again change nothing.
+
+        Args:
+            kind: what it does.
+            scope: what starting it needs. With ADMIN it is the administrator's, else the tenant's.
+            tenant_id: the tenant that it works on.
+            operation_id: its id, unique among those of its owner.
+            request: what its work is given.
+
+        Raises:
+            AlreadyExists: the id is taken by an operation that does something else.
+            ResourceExhausted: too many of the owner's have not ended.
+        """
+        owner = ADMINISTRATOR if scope is KeyScope.ADMIN else tenant_id
+        given = Operation(
+            key=Key(owner, operation_id or new_id()),
+            kind=kind,
+            tenant_id=tenant_id,
+            scope=scope,
+            request=request,
+            created_us=now_us(),
+        )
+        kept = self._store.add(given, MOST_UNFINISHED)
+        if (kept.kind, kept.tenant_id, kept.request) != (kind, tenant_id, request):
+            raise AlreadyExists(
+                f"operation {kept.key.id} exists and does something else", field="operation_id"
+            )
+        if not kept.done:
+            self._submit(kept)
+        return self._live(kept)
+
+    def get(self, caller: Caller, operation_id: str, tenant_id: str = "") -> Operation:
+        """Return an operation that the caller may see.
+
+        Raises:
+            NotFound: there is none.
+            PermissionDenied: it names another tenant and may not.
+        """
+        return self._live(self._find(caller, operation_id, tenant_id))
+
+    def list(
+        self, caller: Caller, filter_: OperationFilter, before: int | None, limit: int
+    ) -> Sequence[Operation]:
+        """Return up to `limit` operations that the caller may see, the newest first.
+
+        Raises:
+            PermissionDenied: it names another tenant and may not.
+        """
+        _require_may_name(caller, filter_.tenant_id)
+        if KeyScope.ADMIN not in caller.scopes:
+            filter_ = replace(filter_, owner=caller.tenant_id)
+        return [self._live(one) for one in self._store.list(filter_, before, limit)]
+
+    def wait(
+        self, caller: Caller, operation_id: str, tenant_id: str = "", *, seconds: float
+    ) -> Operation:
+        """Return an operation once it has ended, or as it is when the time is up. Earlier when as
+        many calls wait as may.
+
+        Raises:
+            As `get`.
+        """
+        found = self._find(caller, operation_id, tenant_id)
+        with self._lock:
+            _, job = self._runs.get(found.key, (None, None))
+        if job is not None and self._places.acquire(blocking=False):
+            try:
+                with deadline.within(seconds):
+                    while not job.wait(deadline.pause(_LOOK_EVERY_S)) and deadline.time_left():
+                        pass
+            finally:
+                self._places.release()
+        return self.get(caller, operation_id, tenant_id)
+
+    def cancel(self, caller: Caller, operation_id: str, tenant_id: str = "") -> Operation:
+        """Have an operation stop; return it as it is now. One that has ended stays as it is.
+
+        Raises:
+            PermissionDenied: the caller could not have started it.
+            FailedPrecondition: it has begun to change what it was started for.
+            As `get`.
+        """
+        found = self._find(caller, operation_id, tenant_id)
+        if found.scope not in caller.scopes:
+            raise PermissionDenied(
+                f"cancelling this operation requires scope {found.scope.name.lower()}",
+                metadata={"required_scope": found.scope.name.lower()},
+            )
+        asked = self._store.request_cancel(found.key) or found
+        if not asked.done and not asked.cancel_requested:
+            raise FailedPrecondition(
+                f"operation {operation_id} has begun to change what it was started for, and goes on"
+                " to its end",
+                field="operation_id",
+            )
+        self._call_off(found.key)
+        return self.get(caller, operation_id, tenant_id)
+
+    def forget_tenant(self, tenant_id: str) -> None:
+        """Call off and forget the operations that are a tenant's, which is being deleted."""
+        with self._lock:
+            keys = [key for key in self._runs if key.owner == tenant_id]
+            jobs = [self._runs[key][1] for key in keys]
+        for key in keys:
+            self._store.request_cancel(key)
+            self._call_off(key)
+        for job in jobs:
+            job.wait(_FORGET_S)
+        self._store.remove_of(tenant_id)
+
+    def recover(self) -> None:
+        """Bring what was interrupted to one state or the other, before anything is served."""
+        self._recovered = self._store.unfinished()
+        for operation in self._recovered:
+            work = self._works.get(operation.kind)
+            if work is not None and operation.attempts:
+                _log.info("operation was interrupted", operation=operation.key.id,
+                          kind=operation.kind, tenant=operation.tenant_id)  # fmt: skip
+                work.recover(operation.tenant_id, operation.kept)
+
+    def resume(self) -> None:
+        """Go on with what was interrupted, and what had not begun."""
+        for operation in self._recovered:
+            self._submit(operation)
+        self._recovered = ()
+
+    def forget_expired(self) -> None:
+        """Forget what ended long enough ago."""
+        self._store.remove_expired(now_us())
+
+    def _submit(self, operation: Operation) -> None:
+        with self._lock:
+            if operation.key in self._runs:  # It was started twice.
+                return
+            work_of_kind = self._works.get(operation.kind, _Unknown())
+            run = Run(operation.key, work_of_kind, self._store, self._jobs, KEPT_US)
+
+            def work(step: Step) -> None:
+                try:
+                    run(step)
+                finally:
+                    with self._lock:
+                        self._runs.pop(operation.key, None)
+
+            job = self._jobs.submit(operation.tenant_id, work, on_progress=run.note)
+            self._runs[operation.key] = run, job
+
+    def _call_off(self, key: Key) -> None:
+        with self._lock:
+            run, job = self._runs.get(key, (None, None))
+        if run is not None and self._jobs.forget(job):
+            with self._lock:
+                self._runs.pop(key, None)
+            run.never_began()
+
+    def _find(self, caller: Caller, operation_id: str, tenant_id: str) -> Operation:
+        _require_may_name(caller, tenant_id)
+        owners = [tenant_id or caller.tenant_id]
+        if KeyScope.ADMIN in caller.scopes:
+            owners.insert(0, ADMINISTRATOR)
+        for owner in owners:
+            found = self._store.get(Key(owner, operation_id))
+            if found is not None:
+                return found
+        raise NotFound(f"there is no operation {operation_id}", field="operation_id")
+
+    def _live(self, operation: Operation) -> Operation:
+        """Return an operation with how far it is by now, which is not worth a write each time."""
+        with self._lock:
+            run, _ = self._runs.get(operation.key, (None, None))
+        if run is None or operation.done:
+            return operation
+        return replace(operation, progress=run.progress)
+
+
+def _require_may_name(caller: Caller, tenant_id: str) -> None:
+    if tenant_id not in ("", caller.tenant_id) and KeyScope.ADMIN not in caller.scopes:
+        raise PermissionDenied(
+            "another tenant's operations require scope admin",
+            field="tenant_id",
+            metadata={"required_scope": "admin"},
+        )

@@ -1,0 +1,70 @@
+"""OperationService."""
+
+from __future__ import annotations
+
+from mneme.v1 import operation_service_pb2 as pb
+
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.operations.messages import OperationKinds
+from mneme_server.operations.model import OperationFilter, State
+from mneme_server.operations.operations import Operations
+from mneme_server.transport.call import Call
+from mneme_server.transport.convert.time import stored_duration
+from mneme_server.transport.paging import Pages
+
+_USUAL_WAIT_S = 20.0
+_BEFORE_DEADLINE_S = 0.05
+"""The answer is sent so long before the call's deadline."""
+
+
+class OperationServicer:
+    """Serves `mneme.v1.OperationService`."""
+
+    def __init__(self, operations: Operations, kinds: OperationKinds) -> None:
+        self._operations = operations
+        self._kinds = kinds
+
+    def GetOperation(self, request: pb.GetOperationRequest, call: Call) -> pb.GetOperationResponse:
+        """Return an operation as it is now."""
+        found = self._operations.get(call.caller, request.operation_id, request.tenant_id)
+        return pb.GetOperationResponse(operation=self._kinds.message(found))
+
+    def ListOperations(
+        self, request: pb.ListOperationsRequest, call: Call
+    ) -> pb.ListOperationsResponse:
+        """List operations."""
+        pages = Pages(request)
+        after = pages.after(int)
+        found = self._operations.list(
+            call.caller,
+            OperationFilter(
+                tenant_id=request.tenant_id,
+                kind=request.kind,
+                states=frozenset(map(State, request.states)),
+            ),
+            after[0] if after else None,
+            pages.size + 1,
+        )
+        page, token = pages.fit(found, self._kinds.message, lambda last: (last.number,))
+        return pb.ListOperationsResponse(operations=page, next_page_token=token)
+
+    def WaitOperation(
+        self, request: pb.WaitOperationRequest, call: Call
+    ) -> pb.WaitOperationResponse:
+        """Wait for the end of an operation."""
+        asked_us = stored_duration(request, "max_wait")
+        wait_s = _USUAL_WAIT_S if asked_us is None else asked_us / MICROSECONDS
+        left_s = call.time_left()
+        if left_s is not None:
+            wait_s = min(wait_s, max(0.0, left_s - _BEFORE_DEADLINE_S))
+        found = self._operations.wait(
+            call.caller, request.operation_id, request.tenant_id, seconds=wait_s
+        )
+        return pb.WaitOperationResponse(operation=self._kinds.message(found))
+
+    def CancelOperation(
+        self, request: pb.CancelOperationRequest, call: Call
+    ) -> pb.CancelOperationResponse:
+        """Have an operation stop."""
+        found = self._operations.cancel(call.caller, request.operation_id, request.tenant_id)
+        return pb.CancelOperationResponse(operation=self._kinds.message(found))

@@ -1,0 +1,42 @@
+"""Operations as tests follow them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.symbol_database import Default
+from mneme.v1 import operation_pb2 as pb
+from mneme.v1 import operation_service_pb2 as service_pb
+
+from support.api import Api
+
+PATIENCE_S = 60.0
+
+
+def get(api: Api, operation_id: str) -> pb.Operation:
+    """Return an operation as it is now."""
+    answer = api.operation.GetOperation(service_pb.GetOperationRequest(operation_id=operation_id))
+    return answer.operation
+
+
+def ended(api: Api, operation_id: str) -> pb.Operation:
+    """Return an operation once it has ended."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        request = service_pb.WaitOperationRequest(operation_id=operation_id)
+        request.max_wait.FromSeconds(5)
+        operation = api.operation.WaitOperation(request).operation
+        if operation.done:
+            return operation
+    raise AssertionError(f"it did not end: {operation}")
+
+
+def response(operation: pb.Operation) -> Any:
+    """Return what an operation came to."""
+    assert operation.state == pb.OPERATION_STATE_SUCCEEDED, operation
+    kind = Default().GetSymbol(operation.response.TypeName())
+    message: Message = kind()
+    assert operation.response.Unpack(message)
+    return message
