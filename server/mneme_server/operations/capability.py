@@ -26,9 +26,10 @@ def _build(host: Host) -> Parts:
         places=max(1, host.settings(ServerSettings).workers // _WAITING_SHARE),
     )
     kinds = OperationKinds(operations)
+    servicer = OperationServicer(operations, kinds, host.runtime.foreground)
     descriptor = operation_service_pb2.DESCRIPTOR.services_by_name["OperationService"]
     return Parts(
-        services=[Service(descriptor, OperationServicer(operations, kinds))],
+        services=[Service(descriptor, servicer)],
         offers=[operations, kinds],
     )
 

@@ -8,6 +8,7 @@ from mneme_server.common.clock import MICROSECONDS
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.model import OperationFilter, State
 from mneme_server.operations.operations import Operations
+from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import stored_duration
 from mneme_server.transport.paging import Pages
@@ -20,8 +21,11 @@ _BEFORE_DEADLINE_S = 0.05
 class OperationServicer:
     """Serves `mneme.v1.OperationService`."""
 
-    def __init__(self, operations: Operations, kinds: OperationKinds) -> None:
+    def __init__(
+        self, operations: Operations, kinds: OperationKinds, foreground: Foreground
+    ) -> None:
         self._operations = operations
+        self._foreground = foreground
         self._kinds = kinds
 
     def GetOperation(self, request: pb.GetOperationRequest, call: Call) -> pb.GetOperationResponse:
@@ -45,7 +49,9 @@ class OperationServicer:
             after[0] if after else None,
             pages.size + 1,
         )
-        page, token = pages.fit(found, self._kinds.message, lambda last: (last.number,))
+        page, token = pages.fit(
+            found, self._kinds.message, lambda last: (last.number,), self._foreground
+        )
         return pb.ListOperationsResponse(operations=page, next_page_token=token)
 
     def WaitOperation(

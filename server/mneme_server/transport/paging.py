@@ -65,6 +65,8 @@ class Pages:
         """
         if not self._token:
             return None
+        if "+" in self._token or "/" in self._token:  # The decoder takes them for - and _, too.
+            raise _refused()
         try:
             raw = base64.b64decode(self._token, altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:

@@ -44,7 +44,8 @@ def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
         *[f"admin tenants {n}" for n in ["list", "create", "delete"]],
         *[f"admin keys {n}" for n in ["list", "create", "revoke"]],
         *[f"hooks {n}" for n in ["install", "uninstall", "list", "run"]],
-        *["admin backup", "admin restore"],
+        *["admin backup", "admin restore", "admin reindex"],
+        *[f"operations {n}" for n in ["list", "get", "wait", "cancel"]],
     }
 
 

@@ -10,6 +10,7 @@ import typer
 from mneme._generated.choices import KeyScopeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
+from mneme.cli.operations import Wait, follow
 from mneme.cli.options import Limit, Yes, first, page_size
 from mneme.cli.output import Column
 from mneme.cli.values import one_of
@@ -67,7 +68,7 @@ def create_tenant(
 
 
 @tenants.command("delete")
-def delete_tenant(cli: Cli, tenant_id: TenantId, yes: Yes = False) -> None:
+def delete_tenant(cli: Cli, *, tenant_id: TenantId, yes: Yes = False, wait: Wait = True) -> None:
     """Delete a tenant with its keys, its folder and everything in it."""
     if not yes:
         typer.confirm(
@@ -76,8 +77,10 @@ def delete_tenant(cli: Cli, tenant_id: TenantId, yes: Yes = False) -> None:
             err=True,
         )
     with cli.connect() as client:
-        answer = client.delete_tenant(tenant_id)
-    cli.out.done(f"deleted tenant {tenant_id}", answer)
+        running = client.start_delete_tenant(tenant_id)
+        answer = follow(cli, running, wait=wait)
+    if answer is not None:
+        cli.out.done(f"deleted tenant {tenant_id}", answer)
 
 
 @keys.command("list")
@@ -158,11 +161,15 @@ def backup(
     tenant: Annotated[
         str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
     ] = None,
+    wait: Wait = True,
 ) -> None:
     """Back up a tenant's database to the server's backup folder."""
     with cli.connect() as client:
-        answer = client.backup(tenant_id=tenant)
-    cli.out.done(f"{answer.path} ({cells.size(answer.size_bytes)}, sha256 {answer.sha256})", answer)
+        running = client.start_backup(tenant_id=tenant)
+        answer = follow(cli, running, wait=wait)
+    if answer is not None:
+        size = cells.size(answer.size_bytes)
+        cli.out.done(f"{answer.path} ({size}, sha256 {answer.sha256})", answer)
 
 
 @app.command()
@@ -176,6 +183,7 @@ def restore(
         str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
     ] = None,
     yes: Yes = False,
+    wait: Wait = True,
 ) -> None:
     """Replace what a tenant holds with a backup, after backing up the current data."""
     name = PurePath(backup).name
@@ -183,5 +191,25 @@ def restore(
         whose = f"tenant {tenant}" if tenant else "the key's tenant"
         typer.confirm(f"Replace everything in {whose} with {name}?", abort=True, err=True)
     with cli.connect() as client:
-        answer = client.restore(name, tenant_id=tenant)
-    cli.out.done(f"restored {name}; what was there before is {answer.replaced_path}", answer)
+        running = client.start_restore(name, tenant_id=tenant)
+        answer = follow(cli, running, wait=wait)
+    if answer is not None:
+        cli.out.done(f"restored {name}; what was there before is {answer.replaced_path}", answer)
+
+
+@app.command()
+def reindex(
+    cli: Cli,
+    *,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
+    ] = None,
+    wait: Wait = True,
+) -> None:
+    """Embed all memories of a tenant again with the server's model, and rebuild its indexes."""
+    with cli.connect() as client:
+        running = client.start_reindex(tenant_id=tenant)
+        answer = follow(cli, running, wait=wait)
+    if answer is not None:
+        memories = cells.plural(answer.memory_count, "memory", "memories")
+        cli.out.done(f"embedded {memories} with {answer.embedding_model}", answer)

@@ -20,6 +20,7 @@ from mneme.cli import (
     importing,
     knowledge,
     lessons,
+    operations,
     recall,
     reflect,
     reflections,
@@ -62,6 +63,7 @@ def build() -> App:
         ("sessions", sessions.app),
         ("events", events.app),
         ("hooks", hooks.app),
+        ("operations", operations.app),
         ("admin", admin.app),
     ):
         app.add_typer(group, name=name)
