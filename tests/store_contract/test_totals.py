@@ -57,6 +57,9 @@ _writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(
         lambda names: lambda unit: unit.sessions.save([session(name) for name in names]), _some
     ),
+    # What was looked for in a transaction may be remembered by it.
+    st.builds(lambda names: lambda unit: unit.sessions.get_many(names), _some),
+    st.builds(lambda name: lambda unit: unit.sessions.get(name), _names),
     st.builds(_events, _names, st.integers(1, 40)),
     st.builds(
         lambda names: lambda unit: unit.agents.add_activity({n: agent(n) for n in names}), _some
@@ -142,3 +145,16 @@ def test_totals_outlive_the_store(stores: Any) -> None:
     with stores.open("acme").read() as unit:
         assert _kept(unit) == _counted(unit)
         assert _kept(unit)["events"] == 2
+
+
+def test_a_session_is_counted_once_whatever_was_looked_for_before(store: Store) -> None:
+    with store.write() as unit:
+        assert unit.sessions.get("s") is None
+        assert unit.sessions.get_many(["t"]) == {}
+        for _ in range(2):
+            unit.sessions.save([session("s"), session("t"), session("u")])
+    with store.write() as unit:
+        assert list(unit.sessions.get_many(["t", "v"])) == ["t"]
+        unit.sessions.save([session("t"), session("u"), session("v")])
+    with store.read() as unit:
+        assert unit.sessions.total() == 4

@@ -43,6 +43,13 @@ def known(
     What is saved is inserted or updated, and the database does not say which: asked before, this
     tells.
     """
+    if not ids:
+        return 0
+    if len(ids) == 1:  # A list takes twice as long.
+        return int(
+            _is_known(key).first(connection, {"tenant": tenant_id, "id": next(iter(ids))})
+            is not None
+        )
     found = _known(key).first(connection, {"tenant": tenant_id, "ids": json.dumps(list(ids))})
     assert found is not None
     return int(found[0])
@@ -66,6 +73,14 @@ def _add() -> Prepared:
         set_={"value": totals.c.value + statement.excluded.value},
     )
     return Prepared(added, ["tenant_id", "name", "value"])
+
+
+@cache
+def _is_known(key: ColumnElement[str]) -> Prepared:
+    table = key.table
+    assert isinstance(table, Table)
+    mine = table.c.tenant_id == bindparam("tenant")
+    return Prepared(select(key).where(mine, key == bindparam("id")))
 
 
 @cache

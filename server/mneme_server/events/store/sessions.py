@@ -24,24 +24,29 @@ class SqlSessions:
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        # Which sessions there are, of those that this transaction has looked for.
+        self._there: dict[str, bool] = {}
 
     def total(self) -> int:
         return total(self._connection, self._tenant_id, "sessions")
 
     def get(self, session_id: str) -> Session | None:
         wanted = {"tenant": self._tenant_id, "id": session_id}
-        return read_first(self._connection, _session(), session_of, wanted, kind="session")
+        found = read_first(self._connection, _session(), session_of, wanted, kind="session")
+        self._there[session_id] = found is not None
+        return found
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
         found = read_with(
             self._connection, sessions, session_of, self._tenant_id, session_ids, kind="session"
         )
-        return {session.id: session for session in found}
+        by_id = {session.id: session for session in found}
+        self._there |= {session_id: session_id in by_id for session_id in session_ids}
+        return by_id
 
     def save(self, saved: Collection[Session]) -> None:
         rows = [_session_row(session, self._tenant_id) for session in saved]
-        ids = {session.id for session in saved}
-        new = len(ids) - known(self._connection, self._tenant_id, sessions.c.id, ids)
+        new = self._new_ones({session.id for session in saved})
         self._connection.execute(upsert(sessions), rows)
         add_to_total(self._connection, self._tenant_id, "sessions", new)
         # Tags are given once, when a session is started, and never change after.
@@ -52,6 +57,14 @@ class SqlSessions:
         ]
         if tags:
             self._connection.execute(insert(session_tags).on_conflict_do_nothing(), tags)
+
+    def _new_ones(self, saved: set[str]) -> int:
+        """Return how many of these are not there yet; they are, from now on."""
+        asked = saved - self._there.keys()
+        there = known(self._connection, self._tenant_id, sessions.c.id, asked)
+        new = len(asked) - there + sum(not self._there[name] for name in saved - asked)
+        self._there |= dict.fromkeys(saved, True)
+        return new
 
     def page(
         self, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
