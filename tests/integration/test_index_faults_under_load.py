@@ -16,6 +16,7 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.index.tenant_index import TenantIndex
+from structlog.testing import capture_logs
 from support.api import Api, grpc
 from support.making import event, ids_of, recall, record
 from support.server import LocalServer, local_server
@@ -153,6 +154,7 @@ def test_what_was_acknowledged_is_found_whatever_an_apply_met(
         pass
     load.more()
     with ExitStack() as faulty:
+        faulty.enter_context(capture_logs())  # A thread that is killed is no bug.
         for inject in FAULTS[fault]:
             faulty.enter_context(inject())
         load.more()
