@@ -30,7 +30,6 @@ from benchmarks.server import Server
 OWN, OTHER, SAME, UNANSWERED = "own", "another set", "the same kind", "own, no answer there"
 BINS = 5
 _BATCH = 500
-_SHORT = 10
 _SAYS_NOTHING = (
     "the", "and so on", "what is it", "who are you", "asdfgh", "qwerty zxcvbn", "xkjd wpqz vbnm",
     "blorptang frumious", "lkjhlkjh 8sd7f6", "?!?!",
@@ -196,7 +195,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="with a folder for each set")
     parser.add_argument("--mode", default="hybrid", choices=("hybrid", "dense", "lexical"))
     parser.add_argument("--embedder", default="local", help="of the server, e.g. local:fp32")
-    parser.add_argument("--short", action="store_true", help="only the first ten of each store")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(argv)
     try:
@@ -204,10 +202,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FileNotFoundError as error:
         print(f"confidence: {error}", file=sys.stderr)
         return 1
-    if arguments.short:
-        stores = [
-            Store(store.of, store.name, store.events[:_SHORT], store.questions) for store in stores
-        ]
     with tempfile.TemporaryDirectory(prefix="mneme-confidence-") as folder:
         host = Server(Path(folder) / "data", {"embedder": arguments.embedder})
         host.start()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tantivy import Query
 
-from mneme_server.corpus.ports import WordEvidence
+from mneme_server.corpus.ports import Scores, WordEvidence
 from mneme_server.index.fields import Field
 from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
 
@@ -16,6 +16,8 @@ _MOST_OF_A_WORD = 2.2
 _LOOKED_AT = 64, 4_096
 """Documents with a word that are looked at for one that is selected. Of a word that so many have
 without any of them being selected, one more is taken to be."""
+_AT_ONCE = 20
+"""Words that one search looks for: the sum of their powers of two is exact as a float."""
 
 
 def word_evidence(
@@ -25,7 +27,7 @@ def word_evidence(
     *,
     within: Query | None,
     everything: bool,
-    selected: Callable[[Match], bool],
+    selected: Callable[[Match], Scores],
 ) -> WordEvidence:
     """Return what is known of a query's words.
 
@@ -35,9 +37,8 @@ def word_evidence(
         identifiers: the names, paths and codes in it.
         within: what restricts a search to the selected documents, and some others.
         everything: whether all documents are selected.
-        selected: whether some of those that match are selected.
+        selected: returns the scores of those that match and are selected.
     """
-
     if parsed is None:
         return WordEvidence(False, 0.0, 0.0, 0.0)
     view = parsed.view
@@ -46,31 +47,68 @@ def word_evidence(
         for doc_id, document in view.waiting.items()
     }
 
-    def occurs(terms: Sequence[str]) -> bool:
-        if everything and len(terms) == 1 and view.searcher.doc_freq(Field.TEXT.value, terms[0]):
-            return True
+    def wait(terms: Sequence[str]) -> bool:
         held = [i for i, counts in waiting.items() if all(term in counts for term in terms)]
-        if selected(Match(np.array(held, np.int64), np.zeros(len(held), np.float32), True)):
+        found = Match(np.array(held, np.int64), np.ones(len(held), np.float32), exhausted=True)
+        return selected(found).size > 0
+
+    def together(terms: Sequence[str]) -> bool:
+        if wait(terms):
             return True
         for limit in _LOOKED_AT:
             match = lexical.with_all(parsed, terms, limit, within)
-            if selected(match):
-                return True
-            if match.exhausted:
-                return False
+            if selected(match).size or match.exhausted:
+                return selected(match).size > 0
         return True
+
+    def occurring(terms: Sequence[str]) -> set[str]:
+        held = {term for term in terms if view.searcher.doc_freq(Field.TEXT.value, term)}
+        if not everything:
+            held = _selected_of(lexical, parsed, sorted(held), within, selected)
+        return held | {term for term in terms if term not in held and wait([term])}
 
     counted = list(waiting.values())
     weights = {term: view.statistics.idf(Field.TEXT, term, counted) for term in parsed.terms}
     total = sum(weights.values())
-    here = sum(weight for term, weight in weights.items() if occurs([term]))
+    here = sum(weights[term] for term in occurring(parsed.terms))
     names = [terms for terms in map(lexical.words_of, identifiers) if terms]
     return WordEvidence(
         telling=True,
         attainable=_MOST_OF_A_WORD * total,
         occurring=here / total if total else 0.0,
-        identified=sum(map(occurs, names)) / len(names) if names else 0.0,
+        identified=sum(map(together, names)) / len(names) if names else 0.0,
     )
+
+
+def _selected_of(
+    lexical: LexicalIndex,
+    parsed: ParsedQuery,
+    terms: Sequence[str],
+    within: Query | None,
+    selected: Callable[[Match], Scores],
+) -> set[str]:
+    """Return the terms that some selected, committed document holds.
+
+    A document's score tells which of them it holds, each by a power of two; so a search finds many
+    at once.
+    """
+    held: set[str] = set()
+    left = list(terms)
+    while left:
+        some = left[:_AT_ONCE]
+        found, exhausted = 0, False
+        for limit in _LOOKED_AT:
+            match = lexical.with_any(parsed, some, limit, within)
+            exhausted = match.exhausted
+            found = int(np.bitwise_or.reduce(selected(match).astype(np.int64), initial=0))
+            if found or exhausted:
+                break
+        if not found and not exhausted:
+            return held | set(left)
+        new = {term for place, term in enumerate(some) if found >> place & 1}
+        held |= new
+        left = [term for term in left if term not in (some if exhausted else new)]
+    return held
 
 
 def telling(lexical: LexicalIndex, query: str) -> ParsedQuery | None:

@@ -348,6 +348,19 @@ class LexicalIndex:
         clauses = [(Occur.Must, self._term(Field.TEXT, term, 1.0)) for term in terms]
         return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
 
+    def with_any(
+        self, parsed: ParsedQuery, terms: Sequence[str], limit: int, within: Query | None
+    ) -> Match:
+        """Return up to `limit` committed documents whose text holds some of the terms.
+
+        The score is the sum of 2 ** place over the terms that it holds.
+        """
+        clauses = [
+            (Occur.Should, Query.const_score_query(self._term(Field.TEXT, term, 1.0), 2.0**place))
+            for place, term in enumerate(terms)
+        ]
+        return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
+
     def these(self, doc_ids: Sequence[int]) -> Query:
         """Return what restricts a search to some documents; slow for more than hundreds."""
         return Query.term_set_query(self._schema, _ID, doc_ids)

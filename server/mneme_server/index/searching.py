@@ -85,7 +85,7 @@ class Searcher:
             identifiers,
             within=None if selection.everything else self._narrowings.of(selection).query,
             everything=selection.everything,
-            selected=lambda match: self._selected(match, selection)[0].size > 0,
+            selected=lambda match: self._selected(match, selection)[1],
         )
 
     def _rescore(self, query: Matrix, rows: Rows, scores: Scores, approximate: int) -> None:
