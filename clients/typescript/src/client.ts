@@ -1,4 +1,5 @@
 import type {
+  DescMessage,
   DescMethodBiDiStreaming,
   DescMethodClientStreaming,
   DescMethodServerStreaming,
@@ -13,6 +14,8 @@ import { ConfigurationError } from "./errors.js";
 import type { Fields, FieldValue } from "./fields.js";
 import { folderConnectionOf } from "./folder.js";
 import { calls, walks } from "./gen/calls.js";
+import type { Operation } from "./gen/mneme/v1/operation_pb.js";
+import { type ResultOptions, resultOf } from "./operations.js";
 import { type RecordAllOptions, type Recorded, recordAll } from "./recording.js";
 import { type Attempt, type AttemptOptions, attempt } from "./reflecting.js";
 import type { Stream } from "./stream.js";
@@ -121,6 +124,19 @@ export interface Mneme extends Methods, Walks {
     events: Items<StreamedItem<(typeof calls)["streamEvents"]>>,
     options?: RecordAllOptions,
   ): Promise<Recorded>;
+  /**
+   * Waits until an operation has ended, also through a restart of the server, and returns what it
+   * came to.
+   *
+   * @param operation the operation, or its id, e.g. of what `startBackup` answers
+   * @param schema what it ends with, e.g. `BackupResponseSchema`
+   * @throws MnemeError: it failed or was cancelled; or it has not ended in time, and goes on.
+   */
+  resultOf<D extends DescMessage>(
+    operation: Operation | string,
+    schema: D,
+    options?: ResultOptions,
+  ): Promise<MessageShape<D>>;
   /** Closes the connection; calls and streams that are still open fail, and later ones too. */
   close(): void;
 }
@@ -168,6 +184,8 @@ export function createMneme(options: MnemeOptions = {}): Mneme {
     attempt: (task, about, work) => attempt(methods, task, about, work),
     recordAll: (events, about = {}) =>
       recordAll(caller, calls.streamEvents, events, { retries, timeoutMs }, about),
+    resultOf: (operation, schema, about = {}) =>
+      resultOf(methods.waitOperation, operation, schema, about),
     close: () => caller.close(),
   };
 }

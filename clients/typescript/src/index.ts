@@ -7,6 +7,7 @@ export { ConfigurationError, type FieldViolation, MnemeError, type StatusCode } 
 export type { Fields } from "./fields.js";
 export * from "./gen/index.js";
 export { toJson } from "./json.js";
+export type { ResultOptions } from "./operations.js";
 export type { RecordAllOptions, Recorded } from "./recording.js";
 export { Attempt, type AttemptOptions, tagsOf } from "./reflecting.js";
 export { Stream } from "./stream.js";

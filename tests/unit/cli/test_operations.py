@@ -70,7 +70,7 @@ def test_a_command_need_not_wait(served: ScriptedServer) -> None:
 
 def test_one_is_cancelled(served: ScriptedServer) -> None:
     served.on("CancelOperation", CancelOperationResponse(operation=running()))
-    assert mneme("operations", "cancel", "op-1").out == "operation op-1 is told to stop\n"
+    assert mneme("operations", "cancel", "op-1").out == "operation op-1 was told to stop\n"
     cancelled = Operation(id="op-1", state=5, done=True)
     served.on("CancelOperation", CancelOperationResponse(operation=cancelled))
-    assert mneme("operations", "cancel", "op-1").out == "operation op-1 is cancelled\n"
+    assert mneme("operations", "cancel", "op-1").out == "operation op-1 has ended: cancelled\n"

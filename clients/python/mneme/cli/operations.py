@@ -106,7 +106,8 @@ def cancel(cli: Cli, *, operation_id: OperationId, tenant: Tenant = None) -> Non
     """Have an operation stop."""
     with cli.connect() as client:
         operation = client.cancel_operation(operation_id, tenant_id=tenant).operation
-    said = f"is {cells.name(operation.state)}" if operation.done else "is told to stop"
+    state = cells.name(operation.state)
+    said = f"has ended: {state}" if operation.done else "was told to stop"
     cli.out.done(f"operation {operation_id} {said}", operation)
 
 

@@ -194,6 +194,8 @@ class Jobs:
             job.cancel()
             job.wait(_STOP_S)  # The process is gone before its files are put away.
             raise
+        if job.progress is not None:
+            step.report(job.progress.stage, job.progress.done, job.progress.total)
         return job.result()
 
     def _crew_of(self, job: Job) -> _Crew:
