@@ -370,7 +370,9 @@ def _(world: World) -> None:
                     query=query, mode=mode, **{field: [asked] if field == "tags" else asked}
                 ),
             )
-            assert answer == ["outcome: RECALL_OUTCOME_NOTHING_MATCHES_FILTERS\n"], field
+            assert answer == ["outcome: RECALL_OUTCOME_NOTHING_MATCHES_FILTERS\nconfidence: 0\n"], (
+                field
+            )
 
 
 @isolates("mneme.v1.LearnService/CreateLesson")
