@@ -132,7 +132,10 @@ class Touched:
             if row.everything:
                 raise LostPlace(f"row {row.position.number} of the feed changed everything")
             for kind in row.kinds:
-                self.saved.update(numbers_of(kind.saved))
+                saved = set(numbers_of(kind.saved))
+                self.saved |= saved
+                self.removed -= saved  # Removed before it was there; whoever reads it will see.
+            for kind in row.kinds:
                 self.removed.update(numbers_of(kind.removed))
             self.embedded.update(numbers_of(row.embedded))
 

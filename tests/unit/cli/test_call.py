@@ -201,7 +201,7 @@ def test_the_shell_completes_rpcs_and_fields(monkeypatch: pytest.MonkeyPatch) ->
         return mneme().out
 
     assert "CreateLesson" in complete("call", "CreateL").split()
-    assert complete("call", "Recall", "min").split() == ["min_score=", "min_severity="]
+    assert complete("call", "Recall", "min_s").split() == ["min_score=", "min_severity="]
 
 
 def test_each_acknowledgement_of_a_stream_of_requests_is_a_document(served: ScriptedServer) -> None:

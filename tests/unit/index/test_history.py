@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mneme_server.corpus import live_index
 from mneme_server.corpus.change import CorpusChange
@@ -188,6 +188,7 @@ def failing(owner: type, name: str, times: int) -> Iterator[None]:
 
 
 @settings(max_examples=60, deadline=None)
+@example(steps=[("remove", {1}, "missed"), ("add", ["parser"], "applied")])
 @given(steps=st.lists(STEPS, max_size=16))
 def test_after_any_history_the_index_equals_a_plain_search(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, object, str | None]]

@@ -193,7 +193,12 @@ class SyncCaller(Caller):
         return rpc.answer(response)
 
     def _server_stream(
-        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
+        self,
+        rpc: Rpc[RequestT, AnswerT],
+        fields: Mapping[str, Any],
+        timeout: float | None,
+        *,
+        resumes: bool = True,
     ) -> Stream[AnswerT]:
         connection = self._connection
         patience = patience_of(connection.retries, connection.timeout)
@@ -204,7 +209,7 @@ class SyncCaller(Caller):
             request.CopyFrom(resumption.request)  # It moves on while gRPC may still read it.
             return self._open("unary_stream", rpc, request, resumption.time_left, _nothing)
 
-        return Stream(open_call, rpc.answer, resumption)
+        return Stream(open_call, rpc.answer, resumption if resumes else None)
 
     def _bidirectional(
         self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
@@ -279,7 +284,7 @@ def invoke(
     requests: Iterable[RequestT],
     timeout: float | None,
 ) -> Iterator[AnswerT]:
-    """Call any RPC, whatever its kind.
+    """Call any RPC, whatever its kind. A stream that breaks off is not resumed: its error is told.
 
     Args:
         caller: makes the call.
@@ -301,7 +306,7 @@ def invoke(
         if not kind.server_streaming:
             yield caller._unary(rpc, fields, timeout)
             return
-        with caller._server_stream(rpc, fields, timeout) as stream:
+        with caller._server_stream(rpc, fields, timeout, resumes=False) as stream:
             yield from stream
 
 
