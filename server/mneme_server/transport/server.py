@@ -136,7 +136,9 @@ class GrpcServer:
                 telemetry(metrics),
                 skip_abandoned,
                 map_errors(diagnose),
-                authentication(authenticator, required=options.auth_required),
+                authentication(
+                    authenticator, required=options.auth_required, is_of=self._workers.is_of
+                ),
                 rate_limit(TokenBuckets()),
                 self.streams.layer,
                 consistent(wait_until_as_fresh),

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +48,7 @@ class Workers(Executor):
         self._most = threads
         self._places = places
         self._arriving = threading.local()
+        self._serving = threading.local()
         lock = threading.Lock()  # Guards what follows.
         self._state = threading.Condition(lock)
         self._all_begun = threading.Condition(lock)
@@ -89,6 +90,19 @@ class Workers(Executor):
                         raise
         return waiting.future
 
+    def is_of(self, tenant_id: str) -> None:
+        """Say whose call this thread serves: that of a key that was not known before counts as its
+        tenant's from now on, so that one's first calls do not hold up those of others."""
+        serving: _Waiting | None = getattr(self._serving, "call", None)
+        if serving is None or serving.lane.tenant_id == tenant_id:
+            return
+        with self._state:
+            self._forget(serving.lane)
+            serving.lane = replace(serving.lane, tenant_id=tenant_id)
+            self._running[serving.lane] += 1
+            if self._waiting and self._idle:
+                self._state.notify()
+
     def wait_until_all_begun(self, seconds: float) -> None:
         """Wait until no call waits for a thread, so long at most."""
         with self._state:
@@ -106,6 +120,7 @@ class Workers(Executor):
 
     def _work(self) -> None:
         while waiting := self._next():
+            self._serving.call = waiting
             if waiting.future.set_running_or_notify_cancel():
                 try:
                     result = waiting.run()
@@ -116,10 +131,13 @@ class Workers(Executor):
                     del result
             with self._state:
                 self._busy -= 1
-                self._running[waiting.lane] -= 1
-                if not self._running[waiting.lane]:
-                    del self._running[waiting.lane]
-            del waiting  # An idle thread keeps no request.
+                self._forget(waiting.lane)
+            del waiting, self._serving.call  # An idle thread keeps no request.
+
+    def _forget(self, lane: Lane) -> None:
+        self._running[lane] -= 1
+        if not self._running[lane]:
+            del self._running[lane]
 
     def _next(self) -> _Waiting | None:
         """Wait for a call that may begin; None when there will be none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mneme_server.common import fairness
@@ -16,11 +16,14 @@ ANYONE = Caller(DEFAULT_TENANT, key_id="", scopes=ALL_SCOPES, rate_limit=0)
 """Who calls without a key where keys are not asked."""
 
 
-def authentication(authenticator: Authenticator, *, required: bool) -> Layer:
+def authentication(
+    authenticator: Authenticator, *, required: bool, is_of: Callable[[str], None]
+) -> Layer:
     """Return the layer that sets `call.caller` from the key in `authorization: Bearer mn_…`.
 
     Where keys are not `required`, a call without one acts as `ANYONE`; a key that is sent counts
-    all the same, so that several tenants can be used on a machine without access control.
+    all the same, so that several tenants can be used on a machine without access control. `is_of`
+    is told whose call it is.
     """
 
     @contextmanager
@@ -49,6 +52,7 @@ def authentication(authenticator: Authenticator, *, required: bool) -> Layer:
                     metadata={"required_scope": scope.name.lower()},
                 )
             fairness.enter(call.caller.tenant_id)
+            is_of(call.caller.tenant_id)
         yield
 
     return authenticate
