@@ -32,6 +32,17 @@ def _exported_model() -> None:
         ensure_exported(folder, "int8")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _logs_aside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what servers in this process log out of the output that tests look at."""
+    from mneme_server.transport.logging import configure_logging
+
+    with (tmp_path_factory.mktemp("logs") / "log").open("w", buffering=1) as log:
+        configure_logging("info", "console", log)
+        yield
+        structlog.reset_defaults()
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One server in this process for all tests that do not need their own."""
@@ -39,11 +50,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     from support.server import local_server
 
     folder = tmp_path_factory.mktemp("mneme")
+    before = structlog.get_config()
     with (folder / "log").open("w", buffering=1) as log:
         configure_logging("info", "console", log)
         with local_server(folder / "data") as running:
             yield running
-        structlog.reset_defaults()
+        structlog.configure(**before)
     bugs = [line for line in (folder / "log").read_text().splitlines() if "internal error" in line]
     assert not bugs, f"the server met bugs; {folder / 'log'} has their tracebacks: {bugs}"
 

@@ -22,5 +22,6 @@ def test_calls_at_random_meet_no_bug(tmp_path: Path) -> None:
         assert server.process.poll() is None
         assert server.stop() == 0
         assert "internal error" not in server.log
-    # Or else it would show nothing: nearly all methods have answered.
-    assert len(report.answered()) > 0.8 * len(methods()), report
+    # Or else it would show nothing: most methods have answered. Those that follow an operation must
+    # meet the id of one, which so few calls seldom do.
+    assert len(report.answered()) > 0.7 * len(methods()), report

@@ -28,10 +28,10 @@ REQUEST = pb.GetSessionRequest(session_id="s")
 @pytest.fixture
 def restored_logging() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = root.handlers, root.level
+    handlers, level, logs = root.handlers, root.level, structlog.get_config()
     yield
     root.handlers, root.level = handlers, level
-    structlog.reset_defaults()
+    structlog.configure(**logs)
 
 
 def _settled(edge: Edge) -> None:
