@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from pathlib import Path
 
 from fuzzing.calling import Report, fuzz, methods
@@ -14,7 +13,9 @@ CALLS, THREADS = 1_500, 3
 
 
 def test_calls_at_random_meet_no_bug(tmp_path: Path) -> None:
-    seed = int(os.environ.get(_SEED) or random.randrange(10**9))
+    seed = int(
+        os.environ.get(_SEED) or 1
+    )  # The same each time; `python -m fuzzing` takes new ones.
     report = Report()
     with server_process(tmp_path / "data", log_level="error") as server:
         fuzz(server.address, calls=CALLS, seed=seed, threads=THREADS, report=report)
