@@ -8,6 +8,7 @@ import { Server } from "./support/server.js";
 
 const NO_CALLS = new Set([
   "recordAll",
+  "resultOf",
   "address",
   "consistencyToken",
   "transport",
@@ -274,6 +275,23 @@ test("tenants and keys are managed", async () => {
   const name = backup.path.split("/").at(-1) ?? "";
   assert.ok((await admin.restore({ tenantId: "other", backup: name })).replacedSizeBytes > 0n);
   await admin.deleteTenant({ tenantId: "other" });
+});
+
+test("operations are started, listed, waited for and cancelled", async () => {
+  await admin.createTenant({ tenantId: "moved" });
+  await admin.startBackup({ tenantId: "moved", operationId: "kept" });
+  const backup = await admin.resultOf("kept", api.BackupResponseSchema);
+  const name = backup.path.slice(backup.path.lastIndexOf("/") + 1);
+  await admin.startRestore({ tenantId: "moved", backup: name, operationId: "back" });
+  await admin.waitOperation({ operationId: "back", maxWait: 20_000 });
+  await admin.startReindex({ tenantId: "moved", operationId: "again" });
+  await admin.waitOperation({ operationId: "again", maxWait: 20_000 });
+  await admin.cancelOperation({ operationId: "again" });
+  await admin.startDeleteTenant({ tenantId: "moved", operationId: "gone" });
+  await admin.waitOperation({ operationId: "gone", maxWait: 20_000 });
+  assert.equal((await admin.getOperation({ operationId: "gone" })).operation?.id, "gone");
+  assert.ok((await admin.listOperations()).operations.length >= 4);
+  assert.ok((await all(admin.iterOperations({ pageSize: 1 }))).length >= 4);
 });
 
 test("every method of the client was called here and answered", () => {
