@@ -66,7 +66,9 @@ picture: setup ## Write docs/demo.svg, the picture in the README, anew
 serve: setup ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data
 	MNEME_AUTH=disabled $(BIN)/mneme-server serve
 
+# The TypeScript of the guides runs in Python's tests, so its client is built before them.
 test: setup ## Run every test, a file at a time on each core; JOBS=1 for one after the other
+	@$(if $(NODE),test ! -e $(NODE_SETUP) || (cd $(TYPESCRIPT) && npm run --silent build))
 	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile
 	@$(MAKE) --no-print-directory test-typescript
 
