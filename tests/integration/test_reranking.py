@@ -146,7 +146,9 @@ def test_a_slow_reranker_is_not_waited_for(
 def test_a_reranker_that_refuses_costs_nothing_but_its_order(
     own_server: Callable[..., Any], service: ScriptedServer
 ) -> None:
-    api = own_server(reranker="http:none", reranker_url=f"{service.url}/rerank")
+    api = own_server(
+        reranker="http:none", reranker_url=f"{service.url}/rerank", reranker_seconds=10.0
+    )
     service.answers = [Answer(401, {"error": "no such key"})]
     failed = recall(api, QUERY)
     assert failed.reranking == recall_pb.RERANKING_FAILED
