@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
+from mneme_server.embedding.torch_models import first_line, load_model
 from mneme_server.embedding.vectors import as_unit_rows
 
 _BATCH_SIZE = 32
@@ -29,24 +30,13 @@ class SentenceTransformersEmbedder:
         `threads` is torch's process-wide setting. Raises ModelUnavailable.
         """
         progress(f"loading {name} with sentence-transformers; this takes some seconds")
-        try:
-            import torch
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise ModelUnavailable(
-                f"sentence-transformers is not installed ({error}); "
-                "it comes with the extra `sentence-transformers` of mneme-grpc"
-            ) from error
-        torch.set_num_threads(threads)
-        try:
-            self._model = SentenceTransformer(name, device="cpu")
-        except Exception as error:  # OSError, ValueError, and several of its HTTP client's
-            raise ModelUnavailable(
-                f"cannot load the sentence-transformers model {name!r}: {_first_line(error)}. "
-                "Check the name; on a machine without network access, download it elsewhere with "
-                f"`hf download {name} --local-dir FOLDER`, copy the folder here and set "
-                "MNEME_EMBEDDER=sentence-transformers:FOLDER"
-            ) from error
+        self._model = load_model(
+            lambda library: library.SentenceTransformer(name, device="cpu"),
+            name,
+            what="sentence-transformers model",
+            setting="MNEME_EMBEDDER",
+            threads=threads,
+        )
         dimensions = self._model.get_embedding_dimension()
         if dimensions is None:
             raise ModelUnavailable(f"{name!r} is not an embedding model: it has no dimensions")
@@ -82,7 +72,7 @@ class SentenceTransformersEmbedder:
                     convert_to_numpy=True,
                 )
         except Exception as error:  # torch's and the tokenizer's share no base class
-            raise EmbeddingError(f"{self._name} failed: {_first_line(error)}") from error
+            raise EmbeddingError(f"{self._name} failed: {first_line(error)}") from error
         return as_unit_rows(
             vectors, rows=len(texts), dimensions=self._dimensions, source=self._name
         )
@@ -90,7 +80,3 @@ class SentenceTransformersEmbedder:
     def close(self) -> None:
         """See Embedder."""
         self._closed = True
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

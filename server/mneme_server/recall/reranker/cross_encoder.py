@@ -8,12 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mneme_server.embedding.errors import ModelUnavailable
-from mneme_server.recall.reranker.port import Relevance, RerankingError, checked
-
-_PAIRS_PER_RUN = 8
-"""Between runs it is seen whether the time is up."""
-_MAX_CHARACTERS = 8_192
+from mneme_server.embedding.torch_models import first_line, load_model
+from mneme_server.recall.reranker.port import (
+    MAX_CHARACTERS,
+    PAIRS_PER_RUN,
+    Relevance,
+    RerankingError,
+    checked,
+)
 
 
 class CrossEncoderReranker:
@@ -26,24 +28,13 @@ class CrossEncoderReranker:
 
         `threads` is torch's process-wide setting. Raises ModelUnavailable.
         """
-        try:
-            import torch
-            from sentence_transformers import CrossEncoder
-        except ImportError as error:
-            raise ModelUnavailable(
-                f"sentence-transformers is not installed ({error}); "
-                "it comes with the extra `sentence-transformers` of mneme-grpc"
-            ) from error
-        torch.set_num_threads(threads)
-        try:
-            self._model = CrossEncoder(name, device="cpu")
-        except Exception as error:  # OSError, ValueError, and several of its HTTP client's
-            raise ModelUnavailable(
-                f"cannot load the cross-encoder {name!r}: {_first_line(error)}. Check the name; on"
-                f" a machine without network access, download it elsewhere with `hf download {name}"
-                " --local-dir FOLDER`, copy the folder here and set"
-                " MNEME_RERANKER=sentence-transformers:FOLDER"
-            ) from error
+        self._model = load_model(
+            lambda library: library.CrossEncoder(name, device="cpu"),
+            name,
+            what="cross-encoder",
+            setting="MNEME_RERANKER",
+            threads=threads,
+        )
         self._name = name
         # Fast tokenizers refuse concurrent use while they change their padding.
         self._lock = threading.Lock()
@@ -56,19 +47,19 @@ class CrossEncoderReranker:
 
     def relevance(self, query: str, texts: Sequence[str], *, until_s: float) -> Relevance:
         """See Reranker."""
-        pairs = [(query[:_MAX_CHARACTERS], text[:_MAX_CHARACTERS]) for text in texts]
+        pairs = [(query[:MAX_CHARACTERS], text[:MAX_CHARACTERS]) for text in texts]
         values: list[float] = []
-        for start in range(0, len(pairs), _PAIRS_PER_RUN):
+        for start in range(0, len(pairs), PAIRS_PER_RUN):
             if self._closed:
                 raise RerankingError("the reranker is closed")
             if not self._lock.acquire(timeout=max(0.0, until_s - time.monotonic())):
                 raise RerankingError(f"{start} of {len(texts)} texts were read when time was up")
             try:
                 some = self._model.predict(
-                    pairs[start : start + _PAIRS_PER_RUN], show_progress_bar=False
+                    pairs[start : start + PAIRS_PER_RUN], show_progress_bar=False
                 )
             except Exception as error:  # torch's and the tokenizer's share no base class
-                raise RerankingError(f"{self._name} failed: {_first_line(error)}") from error
+                raise RerankingError(f"{self._name} failed: {first_line(error)}") from error
             finally:
                 self._lock.release()
             values += np.asarray(some).reshape(-1).tolist()
@@ -77,7 +68,3 @@ class CrossEncoderReranker:
     def close(self) -> None:
         """See Reranker."""
         self._closed = True
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -7,7 +7,6 @@ from pathlib import Path
 from mneme_server.recall.reranker.port import Reranker
 
 FORMS = "none, http:MODEL, onnx:FOLDER, sentence-transformers:NAME"
-OFF = "none"
 
 
 def build_reranker(

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from mneme_server.embedding.errors import ModelUnavailable
-from mneme_server.recall.reranker.port import Relevance, RerankingError, checked
+from mneme_server.recall.reranker.port import (
+    MAX_CHARACTERS,
+    PAIRS_PER_RUN,
+    Relevance,
+    RerankingError,
+    checked,
+)
 
 _MAX_TOKENS = 512
 """The window of the common cross-encoders; the query and a text share it."""
-_MAX_CHARACTERS = 8_192
-_PAIRS_PER_RUN = 8
-"""Between runs it is seen whether the time is up."""
 _GRAPHS = ("model.onnx", "onnx/model.onnx")
 
 
@@ -62,22 +65,20 @@ class OnnxReranker:
 
     def relevance(self, query: str, texts: Sequence[str], *, until_s: float) -> Relevance:
         """See Reranker."""
-        asked = query[:_MAX_CHARACTERS]
+        asked = query[:MAX_CHARACTERS]
         try:
-            pairs = self._tokenizer.encode_batch(
-                [(asked, text[:_MAX_CHARACTERS]) for text in texts]
-            )
+            pairs = self._tokenizer.encode_batch([(asked, text[:MAX_CHARACTERS]) for text in texts])
         except (TypeError, UnicodeEncodeError) as error:
             raise RerankingError(f"a text is not valid Unicode: {error}") from error
         # Those of one length together, so that little is computed for padding.
         order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].ids))
         values = np.empty(len(pairs), np.float32)
-        for start in range(0, len(order), _PAIRS_PER_RUN):
+        for start in range(0, len(order), PAIRS_PER_RUN):
             if self._closed:
                 raise RerankingError("the reranker is closed")
             if time.monotonic() > until_s:
                 raise RerankingError(f"{start} of {len(texts)} texts were read when time was up")
-            places = order[start : start + _PAIRS_PER_RUN]
+            places = order[start : start + PAIRS_PER_RUN]
             values[places] = self._run([pairs[place] for place in places])
         return checked(values, len(texts), self.model_id)
 

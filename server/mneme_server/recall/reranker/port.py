@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 
 Relevance: TypeAlias = NDArray[np.float32]
 
+PAIRS_PER_RUN = 8
+"""Pairs that a local model reads in one run; between runs it is seen whether the time is up."""
+MAX_CHARACTERS = 8_192
+"""Of a query and of a text: more than a local model's window holds, so tokenizing it is in vain."""
+
 
 class RerankingError(Exception):
     """Texts could not be compared with a query; the message is for whoever runs the server."""
