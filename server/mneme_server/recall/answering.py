@@ -24,6 +24,9 @@ from mneme_server.recall.versions import newest_first, versions
 Rerank: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[int] | None, Reranking]]
 """Orders texts by how well they answer the query: their places, or None, and why."""
 
+Groups: TypeAlias = Sequence[Sequence[int]]
+"""Places of results that say almost the same, as `versions` tells them."""
+
 NEWER = "newer"
 RERANKED = 50
 """So many of the first candidates a reranker puts in its order."""
@@ -51,29 +54,28 @@ def answer_of(
         index, candidates, enough, wanted, None if query.every_copy else repeated
     )
     doc_ids: list[int] = index.columns.doc_id[candidates.rows[places]].tolist()
-    turns = _turns(index, query, candidates, places)
     with memory.read() as unit:
-        memories = unit.memories.get_many([*doc_ids, *turns.doc_ids])
+        memories = unit.memories.get_many(doc_ids)
         pending, lost = memory.pending, unit.memories.lost
     results = [
         _recalled(candidates, int(place), memories[doc_id], query)
         for doc_id, place in zip(doc_ids, places, strict=True)
         if doc_id in memories  # It may have been removed since it was found.
     ]
-    groups = [] if query.every_copy else versions([result.document for result in results])
-    results = _newest_first(results, groups)
-    reranking = None
-    if rerank is not None and results:
-        results, reranking = _reranked(results, rerank, together=not query.every_copy)
-    rows = dict(zip(doc_ids, candidates.rows[places].tolist(), strict=True))
-    shown = []
-    for result in results[: query.limit]:
-        row = rows[result.document.doc_id]
-        before, after = turns.around(row, memories)
-        copies = copies_of(index.columns, row, selection) if row in copied else None
-        shown.append(replace(result, copies=copies, before=before, after=after))
+    results, groups, reranking = _in_order(results, query, rerank)
+    shown = _linked(results[: query.limit], groups)
+    row_of = dict(zip(doc_ids, candidates.rows[places].tolist(), strict=True))
+    rows = [row_of[result.document.doc_id] for result in shown]
+    shown = [
+        replace(result, copies=copies_of(index.columns, row, selection))
+        if row in copied
+        else result
+        for result, row in zip(shown, rows, strict=True)
+    ]
+    if query.turns and shown:
+        shown = _with_turns(memory, index, query, shown, rows)
     return Answer(
-        results=_linked(shown) if groups else shown,
+        results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
         searched_count=selection.count,
         total=enough,
@@ -100,15 +102,6 @@ def _best(
     return places, set(candidates.rows[copied].tolist())
 
 
-def _turns(index: CorpusIndex, query: RecallQuery, candidates: Ranked, places: Ints) -> Turns:
-    if not query.turns:
-        return Turns.none()
-    allowed = index.select(
-        DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
-    )
-    return Turns.around_rows(index.columns, candidates.rows[places], query.turns, allowed)
-
-
 def _recalled(candidates: Ranked, place: int, memory: Memory, query: RecallQuery) -> Recalled:
     return Recalled(
         document=memory.document,
@@ -119,21 +112,46 @@ def _recalled(candidates: Ranked, place: int, memory: Memory, query: RecallQuery
     )
 
 
-def _newest_first(results: Sequence[Recalled], groups: Sequence[Sequence[int]]) -> list[Recalled]:
+def _in_order(
+    results: list[Recalled], query: RecallQuery, rerank: Rerank | None
+) -> tuple[list[Recalled], Groups, Reranking | None]:
+    """Return the results in the order in which they are shown, those of them that say almost the
+    same, and whether a reranker ordered them: then each keeps the score it had before.
+    """
+    groups = _versions(results, query)
+    results = _newest_first(results, groups)
+    if rerank is None or not results:
+        return results, groups, None
+    order, reranking = rerank([result.document.text for result in results[:RERANKED]])
+    if order is not None:
+        results = [*(results[place] for place in order), *results[RERANKED:]]
+        groups = _versions(results, query)
+        results = _newest_first(results, groups, own_scores=True)
+    return results, groups, reranking
+
+
+def _versions(results: Sequence[Recalled], query: RecallQuery) -> Groups:
+    return [] if query.every_copy else versions([result.document for result in results])
+
+
+def _newest_first(
+    results: Sequence[Recalled], groups: Groups, *, own_scores: bool = False
+) -> list[Recalled]:
     """Return the results with the newest of each group of those that say almost the same first.
 
-    Each takes the place and the score of the one that was there.
+    Each takes the place of the one that was there, and its score, unless with `own_scores`.
     """
     ordered = list(results)
     documents = [result.document for result in results]
     for group in groups:
         for place, taken in zip(group, newest_first(group, documents), strict=True):
             if place != taken:
-                ordered[place] = _moved(results[taken], results[place])
+                moved = results[taken]
+                ordered[place] = moved if own_scores else _in_place_of(results[place], moved)
     return ordered
 
 
-def _moved(result: Recalled, there: Recalled) -> Recalled:
+def _in_place_of(there: Recalled, result: Recalled) -> Recalled:
     terms = result.terms
     if terms:
         gained = sum(t.contribution for t in there.terms) - sum(t.contribution for t in terms)
@@ -141,38 +159,39 @@ def _moved(result: Recalled, there: Recalled) -> Recalled:
     return replace(result, score=there.score, terms=terms)
 
 
-def _reranked(
-    results: Sequence[Recalled], rerank: Rerank, *, together: bool
-) -> tuple[list[Recalled], Reranking]:
-    """Return the results with the first of them in the reranker's order, each with its own score.
+def _linked(results: Sequence[Recalled], groups: Groups) -> list[Recalled]:
+    """Have each of those that say almost the same name the next older and the next newer one.
 
-    With `together`, of those that say almost the same the newest still comes first.
+    In each group the newest comes first; what is not among the results is not named.
     """
-    first = results[:RERANKED]
-    order, reranking = rerank([result.document.text for result in first])
-    if order is None:
-        return list(results), reranking
-    ordered = [first[place] for place in order]
-    if together:
-        documents = [result.document for result in ordered]
-        placed = list(ordered)
-        for group in versions(documents):
-            for place, taken in zip(group, newest_first(group, documents), strict=True):
-                placed[place] = ordered[taken]
-        ordered = placed
-    return [*ordered, *results[RERANKED:]], reranking
-
-
-def _linked(results: Sequence[Recalled]) -> list[Recalled]:
-    """Have each of those that say almost the same name the next older and the next newer one."""
     linked = list(results)
     documents = [result.document for result in results]
-    for group in versions(documents):
-        in_time = newest_first(group, documents)
-        for newer, older in pairwise(in_time):
+    for group in groups:
+        for newer, older in pairwise(place for place in group if place < len(results)):
             linked[newer] = replace(linked[newer], older=documents[older])
             linked[older] = replace(linked[older], newer=documents[newer])
     return linked
+
+
+def _with_turns(
+    memory: OpenTenant[RecallUnit],
+    index: CorpusIndex,
+    query: RecallQuery,
+    results: Sequence[Recalled],
+    rows: Sequence[int],
+) -> list[Recalled]:
+    """Return the results, which have these rows, with what was said around each."""
+    allowed = index.select(
+        DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
+    )
+    turns = Turns.around_rows(index.columns, rows, query.turns, allowed)
+    with memory.read() as unit:
+        memories = unit.memories.get_many(turns.doc_ids)
+    around = [turns.around(row, memories) for row in rows]
+    return [
+        replace(result, before=before, after=after)
+        for result, (before, after) in zip(results, around, strict=True)
+    ]
 
 
 def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:

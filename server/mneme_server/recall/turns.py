@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.corpus.document import Document, Memory
-from mneme_server.corpus.ports import CorpusColumns, Rows, Selection
+from mneme_server.corpus.ports import CorpusColumns, Selection
 
 _NOBODY = -1
 _SKIPPED = 100
@@ -24,20 +24,15 @@ class Turns:
     after: dict[int, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def none(cls) -> Turns:
-        """Return no turns."""
-        return cls()
-
-    @classmethod
     def around_rows(
-        cls, columns: CorpusColumns, rows: Rows, count: int, allowed: Selection
+        cls, columns: CorpusColumns, rows: Sequence[int], count: int, allowed: Selection
     ) -> Turns:
         """Return up to `count` on each side of these rows.
 
         They are of the row's own kind, and `allowed`. What has no session has none.
         """
         turns = cls()
-        for row in rows.tolist():
+        for row in rows:
             turns.before[row] = _walk(columns, columns.previous, row, count, allowed)[::-1]
             turns.after[row] = _walk(columns, columns.next, row, count, allowed)
         return turns
