@@ -97,6 +97,10 @@ class WordEvidence(NamedTuple):
     """Share of the identifiers whose words one selected text holds together, 0 to 1."""
 
 
+NO_EVIDENCE = WordEvidence(telling=False, attainable=0.0, occurring=0.0, identified=0.0)
+"""Nothing is known of the words."""
+
+
 class CorpusColumns(Protocol):
     """The documents' attributes as arrays by row.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tantivy import Query
 
-from mneme_server.corpus.ports import Scores, WordEvidence
+from mneme_server.corpus.ports import NO_EVIDENCE, Scores, WordEvidence
 from mneme_server.index.fields import Field
 from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
 
@@ -40,7 +40,7 @@ def word_evidence(
         selected: returns the scores of those that match and are selected.
     """
     if parsed is None:
-        return WordEvidence(False, 0.0, 0.0, 0.0)
+        return NO_EVIDENCE
     view = parsed.view
     waiting = {
         doc_id: document.counts(Field.TEXT, view.statistics.words)
@@ -57,8 +57,9 @@ def word_evidence(
             return True
         for limit in _LOOKED_AT:
             match = lexical.with_all(parsed, terms, limit, within)
-            if selected(match).size or match.exhausted:
-                return selected(match).size > 0
+            found = selected(match).size > 0
+            if found or match.exhausted:
+                return found
         return True
 
     def occurring(terms: Sequence[str]) -> set[str]:

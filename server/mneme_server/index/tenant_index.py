@@ -15,6 +15,7 @@ from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.live_index import Steps
 from mneme_server.corpus.ports import (
+    NO_EVIDENCE,
     CorpusColumns,
     CorpusSource,
     Hits,
@@ -212,7 +213,7 @@ class TenantIndex:
             return self._searcher.evidence(query, selection, identifiers)
         except BaseException as error:
             self._note_failure(Part.WORDS, error)
-            return WordEvidence(False, 0.0, 0.0, 0.0)
+            return NO_EVIDENCE
 
     def similarities(self, query: Matrix, rows: Rows) -> Scores:
         """Return the cosine of `query` (d,) with each row's vector.
