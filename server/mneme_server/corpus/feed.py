@@ -131,12 +131,10 @@ class Touched:
         for row in rows:
             if row.everything:
                 raise LostPlace(f"row {row.position.number} of the feed changed everything")
-            for kind in row.kinds:
-                saved = set(numbers_of(kind.saved))
-                self.saved |= saved
-                self.removed -= saved  # Removed before it was there; whoever reads it will see.
-            for kind in row.kinds:
-                self.removed.update(numbers_of(kind.removed))
+            saved = {number for kind in row.kinds for number in numbers_of(kind.saved)}
+            self.saved |= saved
+            self.removed -= saved  # Removed before it was there; whoever reads it will see.
+            self.removed.update(number for kind in row.kinds for number in numbers_of(kind.removed))
             self.embedded.update(numbers_of(row.embedded))
 
     @property

@@ -21,8 +21,6 @@ from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.ports import CorpusIndex
 
-T = TypeVar("T")
-
 _log = structlog.get_logger(__name__)
 
 _FEW = 8
@@ -44,11 +42,6 @@ def do_at_once(steps: Steps) -> None:
     """Do one step after the other."""
     for step in steps:
         step()
-
-
-def parts(items: Sequence[T], size: int = AT_ONCE) -> Sequence[Sequence[T]]:
-    """Return the items in parts of at most `size`: a step each."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 class Cache(Protocol):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common.parts import parts
 from mneme_server.embedding.vectors import as_unit_rows
 
 
@@ -39,11 +40,7 @@ class RemoteEmbedder:
         """See Embedder."""
         if not texts:
             return np.empty((0, self.dimensions), np.float32)
-        batches = [
-            self._embed_batch(texts[start : start + self._batch_size])
-            for start in range(0, len(texts), self._batch_size)
-        ]
-        return np.concatenate(batches)
+        return np.concatenate([*map(self._embed_batch, parts(texts, self._batch_size))])
 
     def _embed_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = as_unit_rows(

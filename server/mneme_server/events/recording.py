@@ -11,6 +11,7 @@ from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
 from mneme_server.common.ids import new_id
 from mneme_server.common.masking import shape_of
+from mneme_server.common.parts import parts
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.chain import chain
@@ -186,11 +187,10 @@ class _Recording:
 
     def _steps(self, fresh: Sequence[Event], ended: set[str]) -> Sequence[Callable[[], object]]:
         """Return what stores the fresh events, in steps of some milliseconds."""
-        parts = [fresh[start : start + _STORED] for start in range(0, len(fresh), _STORED)]
         return [
             partial(self._store_sessions, fresh, ended),
-            *(partial(self._unit.events.append, part) for part in parts),
-            *(partial(self._store_documents, part) for part in parts),
+            *(partial(self._unit.events.append, part) for part in parts(fresh, _STORED)),
+            *(partial(self._store_documents, part) for part in parts(fresh, _STORED)),
         ]
 
     def _store_sessions(self, fresh: Sequence[Event], ended: set[str]) -> None:

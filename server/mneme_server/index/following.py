@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Protocol
 
+from mneme_server.common.parts import parts
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.feed import FeedRow, Position, Touched
-from mneme_server.corpus.live_index import Steps, parts
+from mneme_server.corpus.live_index import AT_ONCE, Steps
 from mneme_server.corpus.ports import CorpusIndex
 
 
@@ -31,10 +32,10 @@ class Following(CorpusIndex, Protocol):
 def applying(change: CorpusChange, index: Following) -> Steps:
     """Return what applies a change as it was committed."""
     steps = [
-        *(partial(index.add_documents, part) for part in parts(change.saved)),
+        *(partial(index.add_documents, part) for part in parts(change.saved, AT_ONCE)),
         *(partial(index.add_vectors, batch) for batch in change.vectors),
         # Last, so that what was replaced is there at every moment: as it was, or as it is.
-        *(partial(index.remove, part) for part in parts(change.removed)),
+        *(partial(index.remove, part) for part in parts(change.removed, AT_ONCE)),
     ]
     if change.position is not None:
         steps.append(partial(index.advance, change.position))
@@ -52,9 +53,9 @@ def catching_up(rows: Sequence[FeedRow], index: Following) -> Steps:
     return [
         *(
             partial(index.read_again, part, touched.embedded)
-            for part in parts(sorted(touched.there))
+            for part in parts(sorted(touched.there), AT_ONCE)
         ),
-        *(partial(index.remove, part) for part in parts(sorted(touched.removed))),
+        *(partial(index.remove, part) for part in parts(sorted(touched.removed), AT_ONCE)),
         partial(index.advance, rows[-1].position),
         index.keep_up,
     ]

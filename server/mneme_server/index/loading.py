@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
+from mneme_server.common.parts import parts
 from mneme_server.corpus.feed import START, LostPlace, Position, Touched
-from mneme_server.corpus.live_index import parts
 from mneme_server.corpus.ports import CorpusSource, VectorBatch
 from mneme_server.index import snapshot as snapshots
 from mneme_server.index.columns import DocumentTable

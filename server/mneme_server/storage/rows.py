@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy import table as alone
 from sqlalchemy.dialects.sqlite import Insert, insert
 
+from mneme_server.common.parts import parts
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_rows
 
@@ -36,9 +37,7 @@ MAX_BOUND = 500
 
 def chunks(items: Collection[T], size: int = MAX_BOUND) -> Iterator[Sequence[T]]:
     """Yield the items in lists of at most `size`."""
-    ordered = list(items)
-    for start in range(0, len(ordered), size):
-        yield ordered[start : start + size]
+    return parts(list(items), size)
 
 
 def encode_tags(tags: Collection[str]) -> str:

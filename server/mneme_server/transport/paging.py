@@ -18,6 +18,7 @@ from typing import Any, TypeVar, overload
 from google.protobuf.message import Message
 
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.common.parts import parts
 from mneme_server.runtime.foreground import Foreground, size_of
 
 _Row = TypeVar("_Row")
@@ -103,11 +104,9 @@ class Pages:
         They are made in the calls' turns, a part at a time.
         """
         page = rows[: self.size]
-        parts = (page[start : start + _PART] for start in range(0, len(page), _PART))
         size = size_of(len(page))
-        messages = fitting(
-            chain.from_iterable(foreground.each(convert, part, size=size) for part in parts)
-        )
+        made = (foreground.each(convert, part, size=size) for part in parts(page, _PART))
+        messages = fitting(chain.from_iterable(made))
         more = len(messages) < len(rows)
         return messages, self._token_after(key(rows[len(messages) - 1])) if more else ""
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from mneme_server.common.parts import parts
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import START, FeedRow, KindChange, LostPlace, Position, ranges
-from mneme_server.corpus.live_index import LiveIndex, Steps, do_at_once, parts
+from mneme_server.corpus.live_index import AT_ONCE, LiveIndex, Steps, do_at_once
 from mneme_server.events.kinds import EVENT
 
 
@@ -51,7 +52,7 @@ class Index:
 
     def applying(self, change: CorpusChange) -> Steps:
         ids = [document.doc_id for document in change.saved]
-        steps = [partial(self._do, "apply", part) for part in parts(ids)]
+        steps = [partial(self._do, "apply", part) for part in parts(ids, AT_ONCE)]
         return [*steps, partial(self._advance, change.position)]
 
     def catching_up(self, rows: Sequence[FeedRow]) -> Steps:
