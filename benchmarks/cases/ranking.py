@@ -26,9 +26,9 @@ def run(context: Context) -> list[Row]:
             how = f"--{name} or {variable} names no file"
             rows.append(Row(f"Ranking, {name}", "", "skipped", Verdict.NONE, how))
         elif name == "tau-bench":
-            rows += _sessions(measure_sessions(context.cache, file, context.say), about)
+            rows += _sessions(measure_sessions(context.cache, file, "local", context.say), about)
         else:
-            measured = measure_set(context.cache, name, file, context.say, ablate=False)
+            measured = measure_set(context.cache, name, file, "local", context.say, ablate=False)
             rows += _set(name, measured.modes, about)
     return rows
 

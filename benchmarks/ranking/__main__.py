@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     add_options(parser)
     parser.add_argument("--no-ablations", action="store_true", help="only the modes")
+    parser.add_argument("--embedder", default="local", help="as MNEME_EMBEDDER, e.g. e5")
     given = parser.parse_args(argv)
     files = files_of(given)
     if not files:
@@ -47,13 +48,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     cache = ROOT / ".cache" / "bench"
     try:
         results = {
-            name: measure_set(cache, name, files[name], say, ablate=not given.no_ablations)
+            name: measure_set(
+                cache, name, files[name], given.embedder, say, ablate=not given.no_ablations
+            )
             for name in _SPOKEN
             if name in files
         }
         sessions = None
         if "tau-bench" in files:
-            sessions = measure_sessions(cache, files["tau-bench"], say)
+            sessions = measure_sessions(cache, files["tau-bench"], given.embedder, say)
     except (FormatError, ServerFailed) as error:
         print(f"benchmarks.ranking: {error}", file=sys.stderr)
         return 1

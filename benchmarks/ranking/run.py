@@ -39,11 +39,11 @@ class SetResult:
 
 
 def measure_set(
-    cache: Path, name: str, file: Path, say: Callable[[str], None], *, ablate: bool
+    cache: Path, name: str, file: Path, embedder: str, say: Callable[[str], None], *, ablate: bool
 ) -> SetResult:
     """Ask a set's questions."""
     talks = READERS[name](file)
-    with stored(cache, name, file, lambda store: record(store, talks), say) as store:
+    with stored(cache, name, file, embedder, lambda store: record(store, talks), say) as store:
         say(f"{name}: asking")
         modes = {mode: judge(talks, asking(store, how)) for mode, how in MODES.items()}
         ablated = {}
@@ -54,12 +54,14 @@ def measure_set(
     return SetResult(questions, modes, ablated)
 
 
-def measure_sessions(cache: Path, file: Path, say: Callable[[str], None]) -> dict[str, Sessions]:
+def measure_sessions(
+    cache: Path, file: Path, embedder: str, say: Callable[[str], None]
+) -> dict[str, Sessions]:
     """Search tau-bench's sessions in every way."""
     attempts = read_attempts(file)
 
     with stored(
-        cache, "tau-bench", file,
+        cache, "tau-bench", file, embedder,
         lambda store: import_runs(store, file, _TENANT, attempts.runs), say,
     ) as store:  # fmt: skip
         client = store.client(_TENANT)

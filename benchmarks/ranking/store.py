@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,7 @@ _ADMIN_KEY = "mn_the-key-of-the-benchmark-of-ranking"
 _BATCH = 200
 _VERSION = 1  # Raise it when what is recorded, or how, changes here.
 # A database of before is migrated; what is embedded differently must be embedded again.
-_SOURCES = ("server/mneme_server/embedding/minilm.py", "clients/python/mneme/importing/**/*.py")
+_SOURCES = ("server/mneme_server/embedding/{embedder}.py", "clients/python/mneme/importing/**/*.py")
 
 Say = Callable[[str], None]
 
@@ -36,7 +37,7 @@ class Store:
 
     def __init__(self, application: Application, address: str) -> None:
         runtime = application.runtime
-        self.recall = Recall(runtime.tenants, runtime.embedder, runtime.foreground, runtime.asking)
+        self.recall = Recall(runtime.tenants, runtime.questions, runtime.foreground, runtime.asking)
         self.address = address
         self._clients: dict[str, MnemeClient] = {}
         self._admin = MnemeClient(address, api_key=_ADMIN_KEY, timeout=600.0)
@@ -65,19 +66,24 @@ class Store:
 
 
 @contextmanager
-def stored(cache: Path, name: str, file: Path, fill: Callable[[Store], None], say: Say
-           ) -> Iterator[Store]:  # fmt: skip
-    """Serve the set of a file from a copy in `cache`, which `fill` makes when it is missing."""
-    folder = cache / f"ranking-{name}-{_digest(file)}"
+def stored(
+    cache: Path, name: str, file: Path, embedder: str, fill: Callable[[Store], None], say: Say
+) -> Iterator[Store]:
+    """Serve the set of a file from a copy in `cache`, which `fill` makes when it is missing.
+
+    `embedder` is what MNEME_EMBEDDER says; each has a copy of its own.
+    """
+    kept = f"ranking-{name}@{re.sub('[^a-z0-9]+', '_', embedder.lower())}"
+    folder = cache / f"{kept}-{_digest(file, embedder)}"
     done = folder / "done"
     if not done.exists():
-        for old in cache.glob(f"ranking-{name}-*"):
+        for old in cache.glob(f"{kept}-*"):
             shutil.rmtree(old)
         say(f"{name}: recording and embedding, once")
-        with _serving(folder / "data") as store:
+        with _serving(folder / "data", embedder) as store:
             fill(store)
         done.touch()
-    with _serving(folder / "data") as store:
+    with _serving(folder / "data", embedder) as store:
         yield store
 
 
@@ -124,13 +130,14 @@ def _event(said: Said) -> dict[str, object]:
 
 
 @contextmanager
-def _serving(data: Path) -> Iterator[Store]:
+def _serving(data: Path, embedder: str) -> Iterator[Store]:
     configure_logging("error", "console")  # Not a line for each call.
     application = Application(
         Settings(
             listen="127.0.0.1:0",
             metrics_listen="",
             data_dir=data,
+            embedder=embedder,
             admin_key=SecretStr(_ADMIN_KEY),
             model_dir=Path(os.environ.get("MNEME_MODEL_DIR") or ROOT / "model" / "mneme_minilm"),
             log_level="error",
@@ -147,10 +154,11 @@ def _serving(data: Path) -> Iterator[Store]:
         application.stop()
 
 
-def _digest(file: Path) -> str:
+def _digest(file: Path, embedder: str) -> str:
     digest = hashlib.sha256(str(_VERSION).encode())
     digest.update(file.read_bytes())
     for pattern in _SOURCES:
-        for path in sorted(ROOT.glob(pattern)):
+        code = "minilm" if embedder.startswith("local") else embedder.partition(":")[0]
+        for path in sorted(ROOT.glob(pattern.format(embedder=code.replace("-", "_")))):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -39,9 +39,9 @@ def _build(host: Host) -> Parts:
     servicer = ContextServicer(
         get_context=GetContext(tenants, runtime.asking, recall, learned, runtime.foreground),
         sleep=Sleep(tenants, runtime.writing, schedule),
-        wake_up=WakeUp(tenants, runtime.asking, learned),
+        wake_up=WakeUp(tenants, runtime.comparing, learned),
         search_sessions=SearchSessions(tenants, recall),
-        get_timeline=GetTimeline(tenants, runtime.asking, runtime.foreground),
+        get_timeline=GetTimeline(tenants, runtime.comparing, runtime.foreground),
     )
     worker = SummaryWorker(
         tenants.open,

@@ -17,7 +17,7 @@ from mneme_server.common.fairness import on_behalf_of
 from mneme_server.common.panics import is_failure
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
-from mneme_server.embedding.port import Embedder
+from mneme_server.embedding.port import Embedder, for_questions
 
 _RETRY_AFTER_S = 1.0
 _PATIENCE_S = 1.0
@@ -77,6 +77,8 @@ class MicroBatcher:
         # Some embedders can do bulk work on threads that give way to all others.
         quietly = getattr(embedder, "embed_quietly", embedder.embed)
         self._embed_batch: tuple[_EmbedBatch, ...] = (embedder.embed, quietly, quietly)
+        self._embed_questions = for_questions(embedder).embed
+        self._tells_questions = for_questions(embedder) is not embedder
         self._max_queued = max_queued
         self._max_slow_calls = max_slow_calls
         self._patience_s = patience_s
@@ -112,6 +114,11 @@ class MicroBatcher:
         """The same embedder for bulk work: a view whose calls have background priority."""
         return _BackgroundView(self)
 
+    @property
+    def questions(self) -> Embedder:
+        """The same embedder for questions; see `for_questions`. They wait in the same lines."""
+        return _QuestionsView(self) if self._tells_questions else self
+
     def embed(
         self, texts: Sequence[str], priority: Priority = Priority.INTERACTIVE
     ) -> NDArray[np.float32]:
@@ -119,14 +126,21 @@ class MicroBatcher:
         return self.begin(texts, priority)()
 
     def begin(
-        self, texts: Sequence[str], priority: Priority = Priority.INTERACTIVE
+        self,
+        texts: Sequence[str],
+        priority: Priority = Priority.INTERACTIVE,
+        *,
+        asked: bool = False,
     ) -> Callable[[], NDArray[np.float32]]:
         """Start what `embed` does. The function returned waits for the vectors and returns them; it
         is to be called once, by the thread that began, or not at all: what nobody waits for is not
-        embedded once the time of who began is up. Both raise EmbeddingError.
+        embedded once the time of who began is up. Both raise EmbeddingError. `asked` says that
+        they are questions.
         """
         line = Line.BACKGROUND if priority is Priority.BACKGROUND else line_of(texts)
-        call = EmbedCall(on_behalf_of(), line, deadline.current())
+        call = EmbedCall(
+            on_behalf_of(), line, deadline.current(), asked=asked and self._tells_questions
+        )
         pieces = list(self._lines.cut(call, texts))
         call.pending = len(pieces)
         with self._state:
@@ -247,7 +261,8 @@ class MicroBatcher:
                     return
                 batch = [piece for piece in self._lines.take(line) if self._is_wanted(piece.call)]
             try:
-                self._run(batch, line)
+                for asked in (True, False):
+                    self._run([piece for piece in batch if piece.call.asked is asked], line)
             finally:
                 with self._state:
                     self._lines.done(line)
@@ -269,7 +284,9 @@ class MicroBatcher:
         if not batch:
             return
         try:
-            vectors = self._embed_batch[line]([t for piece in batch for t in piece.texts])
+            texts = [text for piece in batch for text in piece.texts]
+            asked = batch[0].call.asked
+            vectors = (self._embed_questions if asked else self._embed_batch[line])(texts)
         except BaseException as error:
             if not is_failure(error):  # A tokenizer's panic is one, and fails only these calls.
                 raise
@@ -319,6 +336,32 @@ class _BackgroundView:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See Embedder."""
         return self._batcher.embed(texts, Priority.BACKGROUND)
+
+    def close(self) -> None:
+        """Does nothing: the batcher is closed by whoever built it."""
+
+
+class _QuestionsView:
+    def __init__(self, batcher: MicroBatcher) -> None:
+        self._batcher = batcher
+
+    @property
+    def model_id(self) -> str:
+        """See Embedder."""
+        return self._batcher.model_id
+
+    @property
+    def dimensions(self) -> int:
+        """See Embedder."""
+        return self._batcher.dimensions
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See Embedder."""
+        return self.begin(texts)()
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], NDArray[np.float32]]:
+        """See `MicroBatcher.begin`."""
+        return self._batcher.begin(texts, asked=True)
 
     def close(self) -> None:
         """Does nothing: the batcher is closed by whoever built it."""

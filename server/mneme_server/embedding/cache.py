@@ -111,10 +111,16 @@ class VectorCache:
 class CachedEmbedder:
     """An Embedder that embeds a text only when the cache does not hold it, and once per call if it
     occurs twice.
+
+    With `asked` it is for questions, which have other vectors than texts: of both in one cache
+    neither is taken for the other.
     """
 
-    def __init__(self, embedder: Embedder, cache: VectorCache | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder, cache: VectorCache | None = None, *, asked: bool = False
+    ) -> None:
         self._embedder = embedder
+        self._purpose = b"\0question\0" if asked else b"\0"
         self._cache = VectorCache() if cache is None else cache
         # Some embedders can start and be waited for later; the others do all when they are asked.
         self._begin: _Begin = getattr(embedder, "begin", partial(partial, embedder.embed))
@@ -174,4 +180,4 @@ class CachedEmbedder:
         # surrogatepass: a text the embedder will refuse must reach it, to be refused with its
         # message.
         content = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        return hashlib.sha256(self._embedder.model_id.encode() + b"\0" + content).digest()
+        return hashlib.sha256(self._embedder.model_id.encode() + self._purpose + content).digest()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mneme_server.embedding.port import Embedder
 
-FORMS = "local, local:fp32, sentence-transformers:NAME, openai:MODEL, ollama:MODEL"
+FORMS = "local, local:fp32, e5, sentence-transformers:NAME, openai:MODEL, ollama:MODEL"
 
 
 def build_embedder(
@@ -36,6 +36,10 @@ def build_embedder(
                 precision="fp32" if name == "fp32" else "int8",
                 threads=threads,
             )
+        case "e5" if not separator:
+            from mneme_server.embedding.e5 import E5Embedder
+
+            return E5Embedder(threads=threads)
         case "sentence-transformers" if name:
             from mneme_server.embedding.sentence_transformers import SentenceTransformersEmbedder
 

@@ -40,6 +40,8 @@ class EmbedCall:
     tenant_id: str
     line: Line
     time_left: deadline.TimeLeft
+    asked: bool = False
+    """Whether its texts are questions, and the embedder tells these from other texts."""
     pending: int = 0
     done: threading.Event = field(default_factory=threading.Event)
     error: EmbeddingError | None = None

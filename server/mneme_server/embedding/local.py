@@ -1,8 +1,5 @@
 """all-MiniLM-L6-v2 on ONNX Runtime, in this process, without torch."""
 
-import os
-import sys
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +21,7 @@ from mneme_server.embedding.minilm import (
     Precision,
     find_model,
 )
+from mneme_server.embedding.threads import give_way
 
 # Padded tokens in one run of the network. Few enough that its widest activations (1,536 floats per
 # token) stay in a core's second-level cache: runs of 1,500 tokens were a third slower per text.
@@ -31,8 +29,6 @@ _TOKENS_PER_RUN = 256
 
 # A text is cut here before it is tokenised: only 256 tokens count, and megabytes take seconds.
 _MAX_CHARACTERS = 32_768
-
-_NICENESS = 10
 
 
 class LocalEmbedder:
@@ -72,7 +68,7 @@ class LocalEmbedder:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
         self._quiet_pool = ThreadPoolExecutor(
-            threads, thread_name_prefix="embed-quietly", initializer=_give_way
+            threads, thread_name_prefix="embed-quietly", initializer=give_way
         )
         self._closed = False
 
@@ -149,12 +145,6 @@ class LocalEmbedder:
             raise EmbeddingError(f"the embedding model failed: {error}") from error
         result: NDArray[np.float32] = vectors
         return result
-
-
-def _give_way() -> None:
-    """Lower this thread's priority, where threads have one of their own (Linux)."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 def plan_runs(lengths: Sequence[int], budget: int) -> list[list[int]]:

@@ -43,3 +43,13 @@ class Embedder(Protocol):
         uses it.
         """
         ...
+
+
+def for_questions(embedder: Embedder) -> Embedder:
+    """Return what embeds questions, in the same vector space.
+
+    Most models read a question as they read any text, and are it themselves. One that does not has
+    an attribute `questions`, and its own `embed` is for what is stored.
+    """
+    questions: Embedder = getattr(embedder, "questions", embedder)
+    return questions

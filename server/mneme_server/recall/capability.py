@@ -21,7 +21,7 @@ def _build(host: Host) -> Parts:
     reranker = _reranker(host.settings(RecallSettings), host.settings(ServerSettings).embed_threads)
     recall = Recall(
         host.tenants,
-        runtime.embedder,
+        runtime.questions,
         runtime.foreground,
         runtime.asking,
         reranker,

@@ -122,7 +122,13 @@ class Runtime:
             cache = VectorCache()
             self.embedder = CachedEmbedder(self._batcher, cache)
             self.background_embedder = CachedEmbedder(self._batcher.background, cache)
-            self.asking = SoonEmbedder(self.embedder, patience_s=_QUERY_PATIENCE_S)
+            asked = self._batcher.questions
+            told = asked is not self._batcher
+            self.questions = CachedEmbedder(asked, cache, asked=True) if told else self.embedder
+            self.asking = SoonEmbedder(self.questions, patience_s=_QUERY_PATIENCE_S)
+            self.comparing = self.asking
+            if told:  # Whoever compares stored texts waits as long, for vectors of the other kind.
+                self.comparing = SoonEmbedder(self.embedder, patience_s=_QUERY_PATIENCE_S)
             self.writing = SoonEmbedder(self.embedder, patience_s=_WRITE_PATIENCE_S)
             self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
             self.tenants: TenantRegistry[Unit] = TenantRegistry(

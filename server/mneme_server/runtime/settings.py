@@ -116,8 +116,8 @@ class ServerSettings(BaseSettings):
 
     embedder: str = Field(
         "local",
-        description="local (all-MiniLM-L6-v2), sentence-transformers:NAME, openai:MODEL or"
-        " ollama:MODEL",
+        description="local (all-MiniLM-L6-v2), e5 (multilingual-e5-small, for other languages),"
+        " sentence-transformers:NAME, openai:MODEL or ollama:MODEL",
     )
     model_dir: OptionalPath = Field(
         None,

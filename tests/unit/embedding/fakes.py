@@ -54,3 +54,28 @@ class FakeEmbedder:
 
     def close(self) -> None:
         self.closed = True
+
+
+class TellsQuestions(FakeEmbedder):
+    """Has other vectors for questions; its batches of them are in `asked`."""
+
+    @property
+    def questions(self) -> "_Asked":
+        return _Asked(self)
+
+    def __init__(self, on_batch: Callable[[list[str]], None] = lambda texts: None) -> None:
+        super().__init__(on_batch)
+        self.asked: list[list[str]] = []
+
+
+class _Asked:
+    def __init__(self, embedder: TellsQuestions) -> None:
+        self._embedder = embedder
+        self.model_id, self.dimensions = embedder.model_id, embedder.dimensions
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self._embedder.asked.append(list(texts))
+        return np.stack([vector_of(f"question: {text}") for text in texts])
+
+    def close(self) -> None:
+        raise AssertionError("whoever built the embedder closes it")

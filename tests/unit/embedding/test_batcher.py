@@ -14,7 +14,7 @@ from mneme_server.embedding.batcher import MicroBatcher, Priority
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.local import LocalEmbedder
 from numpy.typing import NDArray
-from unit.embedding.fakes import FakeEmbedder, vector_of
+from unit.embedding.fakes import FakeEmbedder, TellsQuestions, vector_of
 
 WAIT_S = 30
 
@@ -514,4 +514,31 @@ def test_a_tenant_that_fills_the_queue_leaves_room_to_another(
     embedder.gate.set()
     for future in (first, *waiting, calm):
         future.result(WAIT_S)
+    batcher.close()
+
+
+def test_questions_and_texts_that_wait_together_are_embedded_apart(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = TellsQuestions()
+    batcher = MicroBatcher(embedder, workers=1)
+    first = occupy(batcher, embedder, callers)
+    texts = [callers.submit(batcher.embed, [text]) for text in "abc"]
+    questions = [callers.submit(batcher.questions.embed, [text]) for text in "abc"]
+    wait_until(lambda: batcher.queued == 6)
+    embedder.gate.set()
+    for text, stored, asked in zip("abc", texts, questions, strict=True):
+        np.testing.assert_array_equal(stored.result(WAIT_S), [vector_of(text)])
+        np.testing.assert_array_equal(asked.result(WAIT_S), [vector_of(f"question: {text}")])
+    first.result(WAIT_S)
+    assert [sorted(batch) for batch in embedder.asked] == [list("abc")]
+    assert sorted(embedder.batches[1]) == list("abc")
+    batcher.questions.close()
+    assert batcher.questions.dimensions == 32
+    batcher.close()
+
+
+def test_an_embedder_that_tells_no_questions_embeds_them_as_texts() -> None:
+    batcher = MicroBatcher(FakeEmbedder())
+    assert batcher.questions is batcher
     batcher.close()

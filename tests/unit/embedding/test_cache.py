@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from mneme_server.embedding.cache import CachedEmbedder, CacheStats, VectorCache
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.local import LocalEmbedder
-from unit.embedding.fakes import FakeEmbedder, vector_of
+from unit.embedding.fakes import FakeEmbedder, TellsQuestions, vector_of
 
 ENTRY_BYTES = 32 * 4 + 250  # what the cache counts for one of the fake's vectors
 
@@ -107,6 +107,16 @@ def test_embedders_of_two_models_share_a_cache_without_mixing_vectors() -> None:
     CachedEmbedder(FakeEmbedder(), cache).embed(["a"])
     CachedEmbedder(other, cache).embed(["a"])
     assert other.batches == [["a"]]
+
+
+def test_a_question_is_not_answered_with_the_vector_of_the_same_text() -> None:
+    embedder = TellsQuestions()
+    texts = CachedEmbedder(embedder)
+    questions = CachedEmbedder(embedder.questions, texts.cache, asked=True)
+    for _ in range(2):
+        np.testing.assert_array_equal(texts.embed(["a"]), [vector_of("a")])
+        np.testing.assert_array_equal(questions.embed(["a"]), [vector_of("question: a")])
+    assert embedder.batches == embedder.asked == [["a"]]
 
 
 def test_an_empty_call_gives_an_empty_array_and_closing_closes_the_embedder() -> None:

@@ -44,6 +44,7 @@ def test_remote_models_are_built_without_contacting_them(tmp_path: Path) -> None
         "Local",
         "local:int4",
         "local:",
+        "e5:large",
         "openai",
         "openai:",
         "ollama: ",
@@ -52,7 +53,7 @@ def test_remote_models_are_built_without_contacting_them(tmp_path: Path) -> None
     ],
 )
 def test_an_unknown_form_is_refused_with_the_valid_ones(tmp_path: Path, spec: str) -> None:
-    with pytest.raises(ValueError, match="local, local:fp32, sentence-transformers:NAME"):
+    with pytest.raises(ValueError, match="local, local:fp32, e5, sentence-transformers:NAME"):
         build_embedder(spec, tmp_path, openai_api_key="sk-test")
 
 
