@@ -179,8 +179,9 @@ class Jobs:
         for job in waiting:
             job.cancel()
             job.end(error=Cancelled())
+        until = time.monotonic() + _STOP_S
         for job in running:
-            if not job.wait(_STOP_S):
+            if not job.wait(max(0.0, until - time.monotonic())):
                 _log.warning("a job does not end; it is left behind", tenant=job.tenant_id)
 
     def _call(self, tenant_id: str, work: InWorker, step: Step) -> Any:
@@ -191,8 +192,8 @@ class Jobs:
                 said = job.progress or Progress("waiting for a process")
                 step.report(said.stage, said.done, said.total)
         except BaseException:
-            job.cancel()
-            job.wait(_STOP_S)  # The process is gone before its files are put away.
+            if not self.forget(job):
+                job.wait(_STOP_S)  # The process is gone before its files are put away.
             raise
         if job.progress is not None:
             step.report(job.progress.stage, job.progress.done, job.progress.total)

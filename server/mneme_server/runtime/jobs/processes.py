@@ -81,6 +81,9 @@ class WorkerProcess:
         reading, writing = os.pipe()
         try:
             process = self._start(writing)
+        except BaseException:
+            os.close(reading)
+            raise
         finally:
             os.close(writing)
         with process, os.fdopen(reading, "rb", buffering=0) as answers:
@@ -100,6 +103,13 @@ class WorkerProcess:
         return self._answer["result"]
 
     def _start(self, pipe: int) -> subprocess.Popen[bytes]:
+        asked = {
+            "function": self._work.function,
+            "arguments": dict(self._work.arguments),
+            "memory_bytes": self._memory_bytes,
+            "path": [str(Path(folder).resolve()) for folder in sys.path],
+        }
+        line = json.dumps(asked).encode() + b"\n"  # Before there is a process that waits for it.
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         process = subprocess.Popen(
             [sys.executable, "-m", "mneme_server.runtime.jobs.worker", str(os.getpid()), str(pipe)],
@@ -112,15 +122,9 @@ class WorkerProcess:
             # a group of its own, whose share of the processor is as large as the server's.
             process_group=0,
         )
-        asked = {
-            "function": self._work.function,
-            "arguments": dict(self._work.arguments),
-            "memory_bytes": self._memory_bytes,
-            "path": [str(Path(folder).resolve()) for folder in sys.path],
-        }
         assert process.stdin is not None
         try:
-            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.write(line)
             process.stdin.flush()  # And left open: the worker ends when it does.
         except BrokenPipeError:
             pass  # It is gone already; `run` says so.
