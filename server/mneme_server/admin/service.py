@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from mneme.v1 import admin_service_pb2 as pb
@@ -24,9 +25,15 @@ class StartsOperations(Protocol):
     """What starts operations."""
 
     def start(
-        self, kind: str, tenant_id: str, operation_id: str, request: JsonObject
+        self,
+        kind: str,
+        tenant_id: str,
+        operation_id: str,
+        request: JsonObject,
+        require: Callable[[], object] = lambda: None,
     ) -> operation_pb2.Operation:
-        """Start an operation of a kind; return it as it is now."""
+        """Start an operation of a kind; return it as it is now. `require` raises what is against
+        it, and is not asked when the same was started before."""
         ...
 
 
@@ -151,9 +158,12 @@ class AdminServicer:
     def StartRestore(self, request: pb.StartRestoreRequest, call: Call) -> pb.StartRestoreResponse:
         """Start a restore."""
         tenant_id = self._tenant_asked_for(call, request.tenant_id)
-        self._backups.require(tenant_id, request.backup)
         started = self._operations.start(
-            "restore", tenant_id, request.operation_id, {"backup": request.backup}
+            "restore",
+            tenant_id,
+            request.operation_id,
+            {"backup": request.backup},
+            lambda: self._backups.require(tenant_id, request.backup),
         )
         return pb.StartRestoreResponse(operation=started)
 
@@ -161,10 +171,12 @@ class AdminServicer:
         self, request: pb.StartDeleteTenantRequest, call: Call
     ) -> pb.StartDeleteTenantResponse:
         """Start deleting a tenant."""
-        asked = {"caller_tenant": call.tenant}
-        self._tenants.require_deletable(call.tenant, request.tenant_id)
         started = self._operations.start(
-            "delete_tenant", request.tenant_id, request.operation_id, asked
+            "delete_tenant",
+            request.tenant_id,
+            request.operation_id,
+            {"caller_tenant": call.tenant},
+            lambda: self._tenants.require_deletable(call.tenant, request.tenant_id),
         )
         return pb.StartDeleteTenantResponse(operation=started)
 
@@ -184,7 +196,7 @@ class AdminServicer:
             return caller.tenant_id
         if KeyScope.ADMIN not in caller.scopes:
             raise PermissionDenied(
-                "another tenant's figures require scope admin",
+                "what concerns another tenant requires scope admin",
                 field="tenant_id",
                 metadata={"required_scope": "admin"},
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any as AnyType
 
 from google.protobuf import json_format, symbol_database
@@ -48,7 +48,12 @@ class OperationKinds:
         self._kinds |= said
 
     def start(
-        self, kind: str, tenant_id: str, operation_id: str, request: JsonObject
+        self,
+        kind: str,
+        tenant_id: str,
+        operation_id: str,
+        request: JsonObject,
+        require: Callable[[], object] = lambda: None,
     ) -> pb.Operation:
         """Start an operation of a kind that was brought; return it as it is now.
 
@@ -61,6 +66,7 @@ class OperationKinds:
             tenant_id=tenant_id,
             operation_id=operation_id,
             request=request,
+            require=require,
         )
         return self.message(started)
 

@@ -38,8 +38,6 @@ MOST_UNFINISHED = 100
 """Operations of one owner that may wait and run."""
 KEPT_US = 7 * 24 * 3600 * MICROSECONDS
 """How long an operation is known after its end."""
-_LOOK_EVERY_S = 0.25
-"""How often who waits looks whether its caller still does."""
 _FORGET_S = 30.0
 """How long the deletion of a tenant waits for its operations, which were called off."""
 
@@ -48,10 +46,6 @@ _log = structlog.get_logger(__name__)
 
 class PendingJob(Protocol):
     """A job that was submitted."""
-
-    def cancel(self) -> None:
-        """Call it off."""
-        ...
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for its end; tell whether it came."""
@@ -130,6 +124,7 @@ class Operations:
         tenant_id: str,
         operation_id: str,
         request: JsonObject,
+        require: Callable[[], object] = lambda: None,
     ) -> Operation:
         """Start an operation; an empty id is made. The same id and request again change nothing.
 
@@ -139,6 +134,8 @@ class Operations:
             tenant_id: the tenant that it works on.
             operation_id: its id, unique among those of its owner.
             request: what its work is given.
+            require: raises what is against starting it; not asked for one that was started before,
+                which may have changed that.
 
         Raises:
             AlreadyExists: the id is taken by an operation that does something else.
@@ -153,7 +150,10 @@ class Operations:
             request=request,
             created_us=now_us(),
         )
-        kept = self._store.add(given, MOST_UNFINISHED)
+        kept = self._store.get(given.key)
+        if kept is None:
+            require()
+            kept = self._store.add(given, MOST_UNFINISHED)
         if (kept.kind, kept.tenant_id, kept.request) != (kind, tenant_id, request):
             raise AlreadyExists(
                 f"operation {kept.key.id} exists and does something else", field="operation_id"
@@ -195,12 +195,13 @@ class Operations:
         """
         found = self._find(caller, operation_id, tenant_id)
         with self._lock:
-            _, job = self._runs.get(found.key, (None, None))
-        if job is not None and self._places.acquire(blocking=False):
+            run, _ = self._runs.get(found.key, (None, None))
+        if run is not None and self._places.acquire(blocking=False):
             try:
                 with deadline.within(seconds):
-                    while not job.wait(deadline.pause(_LOOK_EVERY_S)) and deadline.time_left():
-                        pass
+                    while not run.ended.wait(deadline.pause(deadline.LOOK_EVERY_S)):
+                        if not deadline.time_left() or self._jobs.stopping:
+                            break
             finally:
                 self._places.release()
         return self.get(caller, operation_id, tenant_id)

@@ -57,7 +57,7 @@ class OperationStore(Protocol):
         result: JsonObject | None = None,
         error: JsonObject | None = None,
     ) -> None:
-        """Note how it ended."""
+        """Note how it ended, unless it was removed meanwhile."""
         ...
 
     def remove_of(self, owner: str) -> None:

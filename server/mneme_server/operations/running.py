@@ -12,7 +12,7 @@ import structlog
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import now_us
 from mneme_server.common.error_facts import facts_of
-from mneme_server.common.errors import Aborted, MnemeError, NotFound, Reason
+from mneme_server.common.errors import Aborted, MnemeError, Reason
 from mneme_server.common.panics import is_failure
 from mneme_server.common.progress import Cancelled, Progress, Step
 from mneme_server.operations.model import Key, LongWork, Operation, State
@@ -43,12 +43,14 @@ class Run:
 
     Attributes:
         progress: how far it is; None before it said anything.
+        ended: set once it is not done any more, and how it ended is written down.
     """
 
     def __init__(
         self, key: Key, work: LongWork, store: OperationStore, server: Server, kept_us: int
     ) -> None:
         self.progress: Progress | None = None
+        self.ended = threading.Event()
         self._key = key
         self._work = work
         self._store = store
@@ -57,6 +59,12 @@ class Run:
 
     def __call__(self, step: Step) -> None:
         """Do the work."""
+        try:
+            self._run(step)
+        finally:
+            self.ended.set()
+
+    def _run(self, step: Step) -> None:
         operation = self._begin()
         if operation is None:
             return
@@ -77,7 +85,10 @@ class Run:
 
     def never_began(self) -> None:
         """Write down that it was cancelled while it waited."""
-        self._finish(State.CANCELLED)
+        try:
+            self._finish(State.CANCELLED)
+        finally:
+            self.ended.set()
 
     def _begin(self) -> Operation | None:
         """Note that it runs; None if it shall not."""
@@ -121,8 +132,6 @@ class Run:
                     self._key, state, now_us=now, expires_us=now + self._kept_us,
                     progress=self.progress, result=result, error=error,
                 )  # fmt: skip
-            except NotFound:
-                return  # Its tenant was deleted meanwhile.
             except MnemeError as problem:
                 _log.error("an operation's end cannot be written", operation=self._key.id,
                            error=problem.message)  # fmt: skip

@@ -14,8 +14,9 @@ from mneme_server.transport.convert.time import stored_duration
 from mneme_server.transport.paging import Pages
 
 _USUAL_WAIT_S = 20.0
-_BEFORE_DEADLINE_S = 0.05
-"""The answer is sent so long before the call's deadline."""
+_OF_DEADLINE = 0.25
+_LONGEST_RESERVE_S = 1.0
+"""So much of the time that a call has is left for its answer to arrive, on a busy machine too."""
 
 
 class OperationServicer:
@@ -62,7 +63,7 @@ class OperationServicer:
         wait_s = _USUAL_WAIT_S if asked_us is None else asked_us / MICROSECONDS
         left_s = call.time_left()
         if left_s is not None:
-            wait_s = min(wait_s, max(0.0, left_s - _BEFORE_DEADLINE_S))
+            wait_s = min(wait_s, left_s - min(_LONGEST_RESERVE_S, _OF_DEADLINE * left_s))
         found = self._operations.wait(
             call.caller, request.operation_id, request.tenant_id, seconds=wait_s
         )

@@ -137,7 +137,7 @@ class SqlOperations:
                 update(operations)
                 .where(*_is(key))
                 .values(
-                    kept=json.dumps({**known.kept, **facts}),
+                    kept=canonical_json({**known.kept, **facts}),
                     cancellable=known.cancellable and not committed,
                 )
             )
