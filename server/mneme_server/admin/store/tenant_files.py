@@ -85,6 +85,7 @@ class TenantFiles:
             folder = self._root / tenant_id
             if folder.exists():
                 shutil.rmtree(folder)
+        self.forget_damage(tenant_id)  # Another may come to have its name.
 
 
 def _size(folder: Path) -> int:
