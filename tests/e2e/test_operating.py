@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,20 +10,13 @@ from urllib.request import urlopen
 
 import pytest
 from mneme import MnemeClient
-from support.server import server_process
+from support.server import local_server, server_process
 
 GUIDE = (Path(__file__).parents[2] / "docs/guides/operating.md").read_text()
 
 
 def client_of(address: str) -> MnemeClient:
     return MnemeClient(address, api_key="")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def test_a_backup_is_restored_by_the_steps_of_the_guide(tmp_path: Path) -> None:
@@ -55,16 +47,14 @@ def test_a_backup_is_restored_by_the_steps_of_the_guide(tmp_path: Path) -> None:
 
 
 def test_every_metric_of_the_guide_is_served(tmp_path: Path) -> None:
-    port = free_port()
     wheels = {"mneme_grpc", "mneme_minilm"}
     named = set(re.findall(r"`(mneme_[a-z_]+)`", GUIDE)) - wheels
     assert named
-    with server_process(
-        tmp_path / "data", auth="disabled", metrics_listen=f"127.0.0.1:{port}"
-    ) as server:
+    with local_server(tmp_path / "data", auth="disabled", metrics_listen="127.0.0.1:0") as server:
         with client_of(server.address) as client:
             client.get_stats()
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        url = f"http://{server.application.metrics_address}/metrics"
+        with urlopen(url, timeout=60) as answer:
             served = answer.read().decode()
     for name in named:
         assert re.search(rf"^{name}(_bucket)?[{{ ]", served, re.MULTILINE), name

@@ -79,7 +79,10 @@ class Watchdog:
                 if self._closed:
                     return
                 now = time.monotonic()
-                late = [limit for limit in self._limits if limit.until <= now]
+                late = sorted(
+                    (limit for limit in self._limits if limit.until <= now),
+                    key=lambda limit: limit.until,
+                )
                 self._limits.difference_update(late)
                 if not late:
                     self._looks_at = min((limit.until for limit in self._limits), default=_NEVER)

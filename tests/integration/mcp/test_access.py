@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +32,6 @@ async def answered(host: Client, name: str, arguments: dict[str, Any]) -> dict[s
     result = await host.call_tool(name, arguments)
     assert not result.is_error, text_of(result)
     return result.structured_content or {}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def test_without_a_key_the_agent_reads_where_to_set_it(server: Any) -> None:
@@ -72,7 +65,7 @@ async def test_settings_that_cannot_be_used_are_explained_by_every_tool() -> Non
 
 
 async def test_the_adapter_outlives_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
-    listen = f"127.0.0.1:{free_port()}"
+    listen = f"unix:{tmp_path / 'socket'}"  # A port could be another's by the time it is used.
     data = tmp_path / "data"
     server = ServerProcess(data, listen=listen, auth="disabled")
     try:
@@ -91,7 +84,7 @@ async def test_the_adapter_outlives_a_server_that_is_killed_and_comes_back(tmp_p
 
 
 async def test_a_host_may_start_before_the_server(tmp_path: Path) -> None:
-    listen = f"127.0.0.1:{free_port()}"
+    listen = f"unix:{tmp_path / 'socket'}"  # A port could be another's by the time it is used.
     async with stdio_host(address=listen) as host:
         assert (await host.list_tools()).tools
         await refused(host, *RECALL)
