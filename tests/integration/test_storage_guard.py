@@ -41,6 +41,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as alone
 from sqlalchemy.dialects.sqlite import insert as upserting
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 SCHEMA = tenant_schema()  # Every capability has added its tables by now.
@@ -356,3 +357,38 @@ def test_what_runs_reads_rows_of_one_tenant_alone(
         except TenantNotBound:
             return
     assert {tenant for row in rows for tenant in row} <= {"acme", None}
+
+
+def test_a_prepared_statement_reads_rows_with_names_and_values_as_they_were_written(
+    connection: Connection,
+) -> None:
+    columns = metadata.tables["documents"].c
+    row = {column.name: "" for column in columns} | {
+        "doc_id": 7_000, "tenant_id": "acme", "kind": "memory", "timestamp": 5, "position": 0,
+        "importance": 2, "archived": True, "severity": 0, "shape": 0, "tags": "[]",
+    }  # fmt: skip
+    insert_rows(connection, metadata.tables["documents"], [row])
+    read = Prepared(
+        select(columns.doc_id, columns.archived, columns.kind).where(
+            columns.tenant_id == bindparam("tenant"), columns.timestamp == 5
+        )
+    )
+    (found,) = read.all(connection, {"tenant": "acme"})
+    assert (found.doc_id, found.archived, found.kind) == tuple(found) == (7_000, True, "memory")
+    assert type(found.archived) is bool
+    assert read.first(connection, {"tenant": "acme"}) == found
+    with pytest.raises(TenantNotBound):
+        read.all(connection, {"tenant": "rival"})
+
+
+def test_an_error_of_a_prepared_statement_is_that_of_one_that_is_not(
+    connection: Connection,
+) -> None:
+    row = {"tenant_id": "acme", "key": "twice", "value": ""}
+    insert_rows(connection, settings_, [row])
+    for again in (
+        lambda: insert_rows(connection, settings_, [row]),
+        lambda: connection.execute(insert(settings_), [row]),
+    ):
+        with pytest.raises(IntegrityError, match="UNIQUE constraint failed"):
+            again()

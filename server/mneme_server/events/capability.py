@@ -33,7 +33,7 @@ def _build(host: Host) -> Parts:
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),
         end_session=EndSession(host.tenants, listeners),
-        record_events=RecordEvents(host.tenants, listeners, runtime.foreground),
+        record_events=RecordEvents(host.tenants, listeners, runtime.foreground, runtime.writing),
         read=ReadEvents(host.tenants, runtime.foreground),
         watches=watches,
         verify_events=VerifyEvents(host.tenants),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+
+import numpy as np
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.counting import counted
@@ -13,6 +15,7 @@ from mneme_server.common.ids import new_id
 from mneme_server.common.masking import shape_of
 from mneme_server.common.parts import parts
 from mneme_server.corpus.document import Document
+from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.events.chain import chain
 from mneme_server.events.event_types import KNOWN, EventType, Part, traits_of
@@ -34,15 +37,22 @@ from mneme_server.runtime.foreground import Foreground, size_of
 
 _STORED = 256
 """Events stored in one step: each step has statements of its own."""
+_SOON = 8
+"""Texts up to which a caller who waits for them has them embedded first, and recorded with their
+vectors in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordEvents:
-    """Records batches of events."""
+    """Records batches of events.
+
+    With `embedder`, few events that somebody waits for get their vectors as they are recorded.
+    """
 
     tenants: OpenTenants[EventsUnit]
     listeners: SessionListeners = field(default_factory=SessionListeners)
     foreground: Foreground = field(default_factory=Foreground)
+    embedder: TextEmbedder | None = None
 
     def __call__(
         self,
@@ -70,16 +80,30 @@ class RecordEvents:
 
         with self.tenants.open(tenant_id) as memory:
             batch = self.foreground.each(normalized, new_events)
-            _require_room(memory, new_events, batch)
+            # While others wait it joins their line: who waits for an event waits for those before.
+            vectors = self._embedded(batch) if wait_indexed and not memory.pending else {}
+            if not vectors:
+                _require_room(memory, new_events, batch)
             with self.foreground.active(), memory.write() as unit:
-                recording = _Recording(unit, recorded_us, self.listeners, self.foreground)
+                recording = _Recording(unit, recorded_us, self.listeners, self.foreground, vectors)
                 receipts = recording.record(new_events, batch)
             if recording.committed is not None:
                 recording.committed(tenant_id)
-            if wait_indexed:
+            if wait_indexed and not vectors:
                 with self.foreground.hurry():
                     memory.wait_embedded(recording.doc_ids)
         return receipts
+
+    def _embedded(self, batch: Sequence[Event]) -> Mapping[str, Matrix]:
+        """Return the vectors (d,) by the events' ids; none when they are many, or not to be had
+        soon."""
+        found = [event for event in batch if event.searchable]
+        if self.embedder is None or not 0 < len(found) <= _SOON:
+            return {}
+        vectors = self.embedder.embed([event.text for event in found])
+        if vectors is None:
+            return {}
+        return {event.id: vector for event, vector in zip(found, vectors, strict=True)}
 
 
 def _require_room(
@@ -100,7 +124,12 @@ class _Recording:
     """One batch inside its transaction."""
 
     def __init__(
-        self, unit: EventsUnit, now: int, listeners: SessionListeners, foreground: Foreground
+        self,
+        unit: EventsUnit,
+        now: int,
+        listeners: SessionListeners,
+        foreground: Foreground,
+        vectors: Mapping[str, Matrix],
     ) -> None:
         self.doc_ids: list[int] = []
         self.committed: Committed | None = None
@@ -108,6 +137,7 @@ class _Recording:
         self._foreground = foreground
         self._unit = unit
         self._now = now
+        self._vectors = vectors  # Of all events that can be recalled, by their ids, or of none.
         self._known: dict[str, Event] = {}
         self._sessions: dict[str, Session] = {}
         self._agents: dict[str, Agent] = {}
@@ -209,9 +239,12 @@ class _Recording:
                 )
 
     def _store_documents(self, fresh: Sequence[Event]) -> None:
-        documents = [self._document(event) for event in fresh if event.searchable]
-        if documents:
-            self.doc_ids += [document.doc_id for document in self._unit.documents.add(documents)]
+        found = [event for event in fresh if event.searchable]
+        if not found:
+            return
+        vectors = np.stack([self._vectors[event.id] for event in found]) if self._vectors else None
+        added = self._unit.documents.add([self._document(event) for event in found], vectors)
+        self.doc_ids += [document.doc_id for document in added]
 
     def _document(self, event: Event) -> Document:
         session = self._sessions[event.session_id]

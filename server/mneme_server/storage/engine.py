@@ -27,6 +27,7 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
+from mneme_server.storage.guard import TRANSLATE
 from mneme_server.storage.reading import not_utf8
 
 BUSY_TIMEOUT_S = 10.0
@@ -186,13 +187,16 @@ def _engine(
 
     @event.listens_for(engine, "handle_error")
     def translate(context: ExceptionContext) -> MnemeError | None:
-        original = context.original_exception
-        if isinstance(original, UnicodeDecodeError):
-            return unspeakable(path)
-        if not isinstance(original, sqlite3.Error):
-            return None
-        return not_utf8(original) or domain_error(original, path, read_only=read_only)
+        return meaning(context.original_exception)
 
+    def meaning(error: BaseException) -> MnemeError | None:
+        if isinstance(error, UnicodeDecodeError):
+            return unspeakable(path)
+        if not isinstance(error, sqlite3.Error):
+            return None
+        return not_utf8(error) or domain_error(error, path, read_only=read_only)
+
+    engine.update_execution_options(**{TRANSLATE: meaning})
     return engine
 
 

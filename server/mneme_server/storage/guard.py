@@ -9,7 +9,9 @@ call only compares parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import sqlite3
+from collections import namedtuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -17,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, Insert, Row, Select, event
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from mneme_server.storage.binding import TenantNotBound, tenant_parameters
@@ -26,8 +29,10 @@ __all__ = ["Prepared", "TenantNotBound", "require_tenant"]
 
 _BOUNDS_OF_TRANSACTIONS = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
 
-_prepared: dict[str, Sequence[int]] = {}
-"""Of statements that go straight to the driver: the places of the parameters with the tenant."""
+TRANSLATE = "mneme_translate"
+"""The option of an engine that tells what an error of the driver means; None where it says all."""
+_TENANT_OF = "mneme_tenant_of"
+"""And whose transaction a connection is in."""
 _KEPT = 4096
 _read: dict[tuple[str, tuple[str, ...]], frozenset[str]] = {}
 """What was found in statements, by their SQL and its parameters: tenants opened later run the same
@@ -38,14 +43,15 @@ class Prepared:
     """A statement that is compiled once and goes straight to the driver.
 
     Says the same as `connection.execute(statement, …)` without SQLAlchemy's work for each row and
-    call, which costs more than the database's own. For those that run all the time.
+    call, which costs ten times what the database's own does. For those that run all the time. Its
+    rows have names, as SQLAlchemy's.
 
     Args:
         statement: the statement. Its parameters without a value are given with each call.
         names: for an INSERT, the columns that its rows name.
 
     Raises:
-        TenantNotBound: it does not say whose rows it means.
+        TenantNotBound: it does not say whose rows it means; when it runs, it binds another tenant.
     """
 
     def __init__(self, statement: Insert | Select[Any], names: Collection[str] = ()) -> None:
@@ -58,19 +64,101 @@ class Prepared:
         order = compiled.positiontup or ()
         tenant = tenant_parameters(compiled, metadata.tables.keys())
         self._sql = str(compiled)
-        assert len(order) > 1  # Or `itemgetter` returns no tuple.
-        self._values = itemgetter(*order)
-        self._fixed = dict(compiled.params)
-        _prepared[self._sql] = [place for place, name in enumerate(order) if name in tenant]
+        self._values = _values_of(order)
+        self._fixed = {n: v for n, v in compiled.params.items() if n not in names}
+        self._places = [place for place, name in enumerate(order) if name in tenant]
+        self._row: Callable[[Iterable[Any]], Any] | None = None
+        self._processed = _processors(statement) if isinstance(statement, Select) else {}
 
     def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Run it for each row."""
-        connection.exec_driver_sql(self._sql, list(map(self._values, rows)))
+        if self._fixed:
+            rows = [{**self._fixed, **row} for row in rows]
+        values = list(map(self._values, rows))
+        driver = self._driver(connection, values)
+        try:
+            driver.executemany(self._sql, values).close()
+        except sqlite3.Error as error:
+            raise _translated(connection, self._sql, values, error) from error
 
     def first(self, connection: Connection, given: Mapping[str, Any]) -> Row[Any] | None:
         """Run it and return the first row, if there is one."""
+        rows = self._rows(connection, given, 1)
+        return rows[0] if rows else None
+
+    def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row[Any]]:
+        """Run it and return its rows."""
+        return self._rows(connection, given, None)
+
+    def _rows(
+        self, connection: Connection, given: Mapping[str, Any], most: int | None
+    ) -> list[Row[Any]]:
         values = self._values({**self._fixed, **given})
-        return connection.exec_driver_sql(self._sql, values).first()
+        driver = self._driver(connection, [values])
+        try:
+            cursor = driver.execute(self._sql, values)
+            found = cursor.fetchall() if most is None else cursor.fetchmany(most)
+            if self._row is None:
+                names = [column[0] for column in cursor.description]
+                self._row = _named(names)
+            cursor.close()  # Or it would go on reading behind the first row.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise _translated(connection, self._sql, values, error) from error
+        if self._processed:
+            found = [self._process(row) for row in found]
+        return list(map(self._row, found))
+
+    def _process(self, row: Sequence[Any]) -> Sequence[Any]:
+        values = list(row)
+        for place, process in self._processed.items():
+            values[place] = process(values[place])
+        return values
+
+    def _driver(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> sqlite3.Connection:
+        """Return the driver's connection, if the rows bind the tenant of the transaction."""
+        tenant_of = connection.get_execution_options().get(_TENANT_OF)
+        if tenant_of is not None:
+            tenant_id = tenant_of(connection)
+            for place in self._places:
+                if any(row[place] != tenant_id for row in rows):
+                    raise TenantNotBound(f"another tenant is bound in: {self._sql}")
+        if not connection.in_transaction():
+            connection.begin()  # As SQLAlchemy would. Each statement would be one of its own.
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        return driver
+
+
+def _named(names: Sequence[str]) -> Callable[[Iterable[Any]], Any]:
+    """Return what makes rows with these names of values in their order."""
+    make: Any = namedtuple  # Of names that mypy cannot know.
+    made: Callable[[Iterable[Any]], Any] = make("Row", names, rename=True)._make
+    return made
+
+
+def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda given: tuple(given[name] for name in names)
+
+
+def _processors(statement: Select[Any]) -> dict[int, Callable[[Any], Any]]:
+    """Return what makes values of what the driver returns, by their places, where that differs."""
+    made = (
+        column.type.dialect_impl(_dialect()).result_processor(_dialect(), None)
+        for column in statement.selected_columns
+    )
+    return {place: process for place, process in enumerate(made) if process is not None}
+
+
+def _translated(
+    connection: Connection, sql: str, values: Any, error: sqlite3.Error | UnicodeDecodeError
+) -> Exception:
+    """Return what SQLAlchemy would raise for an error of the driver."""
+    translate = connection.get_execution_options().get(TRANSLATE)
+    return (translate(error) if translate else None) or DBAPIError.instance(
+        sql, values, error, sqlite3.Error
+    )
 
 
 def require_tenant(
@@ -83,6 +171,7 @@ def require_tenant(
         tables: the names of all tables that hold tenants' data.
         tenant_of: tells whose transaction a connection is in.
     """
+    engine.update_execution_options(**{_TENANT_OF: tenant_of})
     guarded = frozenset(tables)
     known: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
 
@@ -92,7 +181,8 @@ def require_tenant(
     ) -> None:
         compiled = context.compiled
         if compiled is None:
-            _check_driver_statement(statement, parameters, tenant_of(connection))
+            if statement not in _BOUNDS_OF_TRANSACTIONS:
+                raise TenantNotBound(f"SQL that is text: {statement}")
             return
         names = known.get(compiled)
         if names is None:
@@ -117,19 +207,6 @@ def _names(compiled: Any, guarded: frozenset[str]) -> frozenset[str]:
             _read.clear()
         _read[key] = found
     return found
-
-
-def _check_driver_statement(statement: str, parameters: Any, tenant_id: str) -> None:
-    """Let only those through that were prepared, and those that hold no SQL of ours."""
-    if statement in _BOUNDS_OF_TRANSACTIONS:
-        return
-    places = _prepared.get(statement)
-    if places is None:
-        raise TenantNotBound(f"SQL that is text: {statement}")
-    rows = parameters if isinstance(parameters, list) else [parameters]
-    for place in places:
-        if any(row[place] != tenant_id for row in rows):
-            raise TenantNotBound(f"another tenant is bound in: {statement}")
 
 
 @cache

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import structlog
-from sqlalchemy import BindParameter, Connection, Row, Select, and_, bindparam, select
+from sqlalchemy import BindParameter, Connection, Row, and_, bindparam, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import DataLoss
@@ -16,6 +16,7 @@ from mneme_server.common.stored import reads
 from mneme_server.corpus.document import Document, Memory
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.document_rows import document_reader, select_documents
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.kinds import Details, MemoryKinds
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import listed
@@ -82,14 +83,16 @@ class SqlMemories:
 
 
 @cache
-def _select_details(details: Details) -> Select[Any]:
-    return select(details.key.label("id"), *details.columns).where(
-        details.key.table.c.tenant_id == _TENANT, details.key.in_(_IDS)
+def _select_details(details: Details) -> Prepared:
+    return Prepared(
+        select(details.key.label("id"), *details.columns).where(
+            details.key.table.c.tenant_id == _TENANT, details.key.in_(_IDS)
+        )
     )
 
 
 @cache
-def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memory]]:
+def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]]:
     """Return what selects documents by id, with the details of the kind that has them joined, and
     what makes a memory of a row.
 
@@ -99,7 +102,7 @@ def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memo
     document_of = document_reader(kinds.by_name)
     query = select_documents(_TENANT).where(documents.c.doc_id.in_(_IDS))
     if kinds.joined is None:
-        return query, lambda row: Memory(document_of(row), {})
+        return Prepared(query), lambda row: Memory(document_of(row), {})
     kind, details = kinds.joined
     decode = details.decode
     width = len(query.selected_columns)
@@ -119,4 +122,4 @@ def _reading(kinds: MemoryKinds) -> tuple[Select[Any], Callable[[Row[Any]], Memo
         gone = all(value is None for value in values)
         return Memory(document_of(row[:width]), {} if gone else decode(*values))
 
-    return query, memory_of
+    return Prepared(query), memory_of

@@ -18,11 +18,15 @@ Lost = Callable[[DataLoss], object]
 """Is told of a row that cannot be read; the others are read."""
 
 
-class First(Protocol):
+class Statement(Protocol):
     """A statement that is prepared: see `storage.guard.Prepared`."""
 
     def first(self, connection: Connection, given: Mapping[str, Any]) -> Row[Any] | None:
         """Run it and return the first row, if there is one."""
+        ...
+
+    def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row[Any]]:
+        """Run it and return its rows."""
         ...
 
 
@@ -42,7 +46,7 @@ def not_utf8(error: sqlite3.Error) -> NotUtf8 | None:
 
 def read_rows(
     connection: Connection,
-    query: Executable,
+    query: Executable | Statement,
     decode: Callable[[Row[Any]], T],
     parameters: Mapping[str, Any] | None = None,
     *,
@@ -82,7 +86,7 @@ def read_rows(
 
 def read_first(
     connection: Connection,
-    statement: First,
+    statement: Statement,
     decode: Callable[[Row[Any]], T],
     parameters: Mapping[str, Any],
     *,
@@ -117,14 +121,24 @@ class Undecodable(bytes):
 
 
 def all_rows(
-    connection: Connection, query: Executable, parameters: Mapping[str, Any] | None = None
+    connection: Connection,
+    query: Executable | Statement,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Rows:
     """Run a query and return its rows, those with damaged texts too."""
     try:
-        return Rows(connection.execute(query, parameters).all(), lenient=False)
+        return Rows(_run(connection, query, parameters), lenient=False)
     except NotUtf8:
         with _leniently(connection):
-            return Rows(connection.execute(query, parameters).all(), lenient=True)
+            return Rows(_run(connection, query, parameters), lenient=True)
+
+
+def _run(
+    connection: Connection, query: Executable | Statement, parameters: Mapping[str, Any] | None
+) -> Sequence[Row[Any]]:
+    if isinstance(query, Executable):
+        return connection.execute(query, parameters).all()
+    return query.all(connection, parameters or {})
 
 
 def _require_utf8(row: Row[Any], kind: str, key: str) -> None:

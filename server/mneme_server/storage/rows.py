@@ -55,8 +55,13 @@ def next_number(connection: Connection, table: Table) -> int:
 
     The transaction must be one that writes: nobody else takes the number before it ends.
     """
-    highest = select(_numbers.c.seq).where(_numbers.c.name == table.name)
-    return int(connection.execute(highest).scalar() or 0) + 1
+    row = _highest().first(connection, {"table": table.name})
+    return (0 if row is None else int(row.seq)) + 1
+
+
+@cache
+def _highest() -> Prepared:
+    return Prepared(select(_numbers.c.seq).where(_numbers.c.name == bindparam("table")))
 
 
 def written_out(number: int) -> BindParameter[int]:
@@ -93,9 +98,11 @@ def read_with(
 
 
 @cache
-def _having(table: Table, key: str) -> Select[Any]:
-    return select(table).where(
-        table.c.tenant_id == bindparam("tenant"), table.c[key].in_(listed(bindparam("values")))
+def _having(table: Table, key: str) -> Prepared:
+    return Prepared(
+        select(table).where(
+            table.c.tenant_id == bindparam("tenant"), table.c[key].in_(listed(bindparam("values")))
+        )
     )
 
 

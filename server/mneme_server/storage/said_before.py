@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 
 from sqlalchemy import Connection, bindparam, select
 
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import all_rows
+from mneme_server.storage.rows import listed
 from mneme_server.storage.tables import documents
 
 # Recording a batch runs it for each session.
-_TEXTS_BEFORE = (
+_TEXTS_BEFORE = Prepared(
     select(documents.c.text)
     .where(
         documents.c.tenant_id == bindparam("tenant"),
         documents.c.session_id == bindparam("session"),
         documents.c.position < bindparam("position"),
         documents.c.kind == bindparam("kind"),
-        documents.c.category.in_(bindparam("spoken", expanding=True)),
+        documents.c.category.in_(listed(bindparam("spoken"))),
     )
     .order_by(documents.c.position.desc())
     .limit(CONTEXT_DOCUMENTS)
@@ -53,7 +56,7 @@ def _texts_before(connection: Connection, tenant_id: str, document: Document) ->
         "session": document.session_id,
         "position": document.position,
         "kind": document.kind.name,
-        "spoken": sorted(document.kind.spoken),
+        "spoken": json.dumps(sorted(document.kind.spoken)),
     }
     rows = all_rows(connection, _TEXTS_BEFORE, place).rows
     return [readable(text) for (text,) in reversed(rows)]

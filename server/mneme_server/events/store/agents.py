@@ -7,11 +7,12 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
-from sqlalchemy.dialects.sqlite import Insert, insert
+from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads
 from mneme_server.events.model import Agent
 from mneme_server.events.store.tables import agents
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.totals import add_to_total, known, total
 
@@ -31,7 +32,7 @@ class SqlAgents:
             return
         rows = [_agent_row(agent, self._tenant_id) for agent in activity.values()]
         new = len(activity) - known(self._connection, self._tenant_id, agents.c.id, activity)
-        self._connection.execute(_add_activity(), rows)
+        _add_activity().insert(self._connection, rows)
         add_to_total(self._connection, self._tenant_id, "agents", new)
 
     def page(self, after: str | None, limit: int) -> Sequence[Agent]:
@@ -43,7 +44,7 @@ class SqlAgents:
 
 
 @cache
-def _add_activity() -> Insert:
+def _add_activity() -> Prepared:
     """Return what adds agents, or their activity to what is known of them."""
     statement = insert(agents)
     new, old = statement.excluded, agents.c
@@ -52,7 +53,10 @@ def _add_activity() -> Insert:
     changed["name"] = func.coalesce(func.nullif(new.name, ""), old.name)
     changed["first_seen_at"] = func.min(old.first_seen_at, new.first_seen_at)
     changed["last_seen_at"] = func.max(old.last_seen_at, new.last_seen_at)
-    return statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed)
+    return Prepared(
+        statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed),
+        [column.name for column in agents.columns],
+    )
 
 
 @reads("agent")

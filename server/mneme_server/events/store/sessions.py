@@ -47,7 +47,7 @@ class SqlSessions:
     def save(self, saved: Collection[Session]) -> None:
         rows = [_session_row(session, self._tenant_id) for session in saved]
         new = self._new_ones({session.id for session in saved})
-        self._connection.execute(upsert(sessions), rows)
+        _upsert().insert(self._connection, rows)
         add_to_total(self._connection, self._tenant_id, "sessions", new)
         # Tags are given once, when a session is started, and never change after.
         tags = [
@@ -115,6 +115,11 @@ class SqlSessions:
             )
             conditions.append(columns.id.in_(tagged))
         return query.where(*conditions)
+
+
+@cache
+def _upsert() -> Prepared:
+    return Prepared(upsert(sessions), [column.name for column in sessions.columns])
 
 
 @cache

@@ -1,0 +1,63 @@
+"""Few events that their caller waits for are recorded with their vectors, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from mneme.v1 import recall_service_pb2 as recall_pb
+from support.api import Api
+from support.making import event, ids_of, recall, record
+from support.server import LocalServer, local_server
+
+DENSE = recall_pb.RECALL_MODE_DENSE
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LocalServer]:
+    with local_server(tmp_path / "data") as server:
+        yield server
+
+
+@pytest.fixture
+def api(server: LocalServer) -> Api:
+    return server.keys.tenant()
+
+
+def _commits(server: LocalServer, api: Api) -> int:
+    with server.application.runtime.tenants.open(api.tenant_id) as memory:
+        assert not memory.pending
+        return memory.commits
+
+
+def test_an_event_that_is_waited_for_takes_one_commit(server: LocalServer, api: Api) -> None:
+    before = _commits(server, api)
+    record(api, event("a heron stood in the reeds", id="heron"), wait=True)
+    assert _commits(server, api) == before + 1
+    found = recall(api, "which bird stood there?", mode=DENSE)
+    assert ids_of(found) == ["heron"]
+    assert found.results[0].HasField("similarity")
+
+
+def test_what_is_sent_again_among_what_is_new_keeps_each_event_its_own_vector(api: Api) -> None:
+    texts = {"heron": "a heron stood in the reeds", "invoice": "the invoice was paid late"}
+    record(api, event(texts["heron"], id="heron"), wait=True)
+    batch = [event(text, id=name) for name, text in texts.items()]
+    quiet = event("nobody is to find this", id="quiet", searchable=False)
+    record(api, quiet, *batch, *batch, event("the ferry was late", id="ferry"), wait=True)
+    texts["ferry"] = "the ferry was late"
+    for name, text in texts.items():
+        best = recall(api, text, mode=DENSE).results[0]
+        assert best.source_id == name
+        assert best.similarity > 0.99
+
+
+def test_an_event_whose_vector_is_not_to_be_had_soon_is_recorded_and_waited_for(
+    server: LocalServer, api: Api
+) -> None:
+    writing = server.application.runtime.writing
+    with mock.patch.object(type(writing), "embed", return_value=None):
+        record(api, event("a heron stood in the reeds", id="heron"), wait=True)
+    assert ids_of(recall(api, "which bird stood there?", mode=DENSE)) == ["heron"]
