@@ -19,6 +19,7 @@ from rich.table import Table
 from benchmarks.cases import (
     ceiling,
     embedding,
+    faults,
     filters,
     footprint,
     jobs,
@@ -53,6 +54,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "footprint": ("Start-up, memory, disk", footprint.run),
     "tenants": ("Many tenants", tenants.run),
     "neighbours": ("Neighbours", neighbours.run),
+    "faults": ("Faults in an index", faults.run),
     "watches": ("Watches", watches.run),
     "jobs": ("Work beside the calls", jobs.run),
     "sessions": ("Context and session memory", sessions.run),

@@ -35,12 +35,25 @@ class Server:
     Args:
         data_dir: its data folder; may hold data of an earlier run.
         settings: settings by name.
+        module: what is run; it serves as `mneme_server serve` does.
+        variables: of the environment, for the module.
     """
 
-    def __init__(self, data_dir: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        module: str = "mneme_server",
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self._data_dir = data_dir
+        self._module = module
         self._admin_key = "mn_" + secrets.token_urlsafe(32)
-        self._environment = _environment(data_dir, self._admin_key, settings or {})
+        self._environment = {
+            **_environment(data_dir, self._admin_key, settings or {}),
+            **(variables or {}),
+        }
         self._process: subprocess.Popen[str] | None = None
         self._clients: list[MnemeClient] = []
         self.address = ""
@@ -56,7 +69,7 @@ class Server:
         started = time.perf_counter()
         with log.open("a") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mneme_server", "serve"],
+                [sys.executable, "-m", self._module, "serve"],
                 env=self._environment,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
