@@ -159,6 +159,7 @@ class LiveIndex(Generic[C]):
         self._use(index)
         with self._order:  # What was committed while it was opened.
             self._catch_up(most=None)
+        self._mend()  # One of the version before is used until another is built.
 
     @property
     def current(self) -> C:

@@ -42,10 +42,7 @@ def word_evidence(
     if parsed is None:
         return NO_EVIDENCE
     view = parsed.view
-    waiting = {
-        doc_id: document.counts(Field.TEXT, view.statistics.words)
-        for doc_id, document in view.waiting.items()
-    }
+    waiting = {doc_id: document.counts(Field.TEXT) for doc_id, document in view.waiting.items()}
 
     def wait(terms: Sequence[str]) -> bool:
         held = [i for i, counts in waiting.items() if all(term in counts for term in terms)]
@@ -72,12 +69,12 @@ def word_evidence(
     weights = {term: view.statistics.idf(Field.TEXT, term, counted) for term in parsed.terms}
     total = sum(weights.values())
     here = sum(weights[term] for term in occurring(parsed.terms))
-    names = [terms for terms in map(lexical.words_of, identifiers) if terms]
+    names = [ways for ways in map(lexical.words_of, identifiers) if any(ways)]
     return WordEvidence(
         telling=True,
         attainable=_MOST_OF_A_WORD * total,
         occurring=here / total if total else 0.0,
-        identified=sum(map(together, names)) / len(names) if names else 0.0,
+        identified=sum(any(map(together, ways)) for ways in names) / len(names) if names else 0.0,
     )
 
 

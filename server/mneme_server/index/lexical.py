@@ -1,4 +1,4 @@
-"""Words with tantivy: BM25 over English stems."""
+"""One tenant's words, kept with tantivy: BM25 over stems."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NoReturn
 
 import numpy as np
 import tantivy
-from numpy.typing import NDArray
-from tantivy import FieldType, Occur, Query
+from tantivy import Query
 
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import START, Position
+from mneme_server.index import layout as layouts
 from mneme_server.index import scratch
-from mneme_server.index.fields import ANALYZER, WORDS_OF, Field, analyzer, spaced
+from mneme_server.index.fields import Field
+from mneme_server.index.languages import STEMMERS
+from mneme_server.index.layout import ANALYZER, ID, LANGUAGE, LAYOUTS, NEWEST
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.saved import SavedWords
 from mneme_server.index.settings import IndexSettings
-from mneme_server.index.waiting import Statistics, WaitingDocument, score
+from mneme_server.index.waiting import Statistics, WaitingDocument
+from mneme_server.index.word_search import DocIds, Match, ParsedQuery, View, WordSearch, ids_of
 
-DocIds = NDArray[np.int64]
+__all__ = ["LexicalDamaged", "LexicalIndex", "Match", "ParsedQuery"]
 
-_ID = "doc_id"
-_SESSION = "session"
-_KIND = "kind"
-LAYOUT = f"5:{ANALYZER}:" + ",".join([*(field.value for field in Field), _SESSION, _KIND])
-"""Names what the files hold; an index of another layout is built again when it is opened."""
-
-_LONGEST_QUERY = 100_000
 _HEAP_BYTES = 15_000_000  # The least that tantivy accepts for a thread.
 _WRITER_BYTES = 3_000_000
 """Of a writer that is held, in fact; measured over a hundred of them. It takes more only while it
@@ -41,34 +37,7 @@ commits much."""
 _WAITING_BYTES = 2_000
 """Of a document of usual length that waits for a commit."""
 _LISTED_AT_ONCE = 50_000
-_CONSIDERED_TERMS = 2_048
 _SCORED_WAITING = 128
-
-
-class Match(NamedTuple):
-    """Documents that match, the best first: `doc_ids` (n,), BM25 `scores` (n,)."""
-
-    doc_ids: DocIds
-    scores: NDArray[np.float32]
-    exhausted: bool
-    """Whether there are no more than these."""
-
-
-class _View(NamedTuple):
-    """What a search sees: the committed documents, and those that wait for the next commit."""
-
-    searcher: tantivy.Searcher
-    statistics: Statistics
-    waiting: Mapping[int, WaitingDocument]
-
-
-class ParsedQuery(NamedTuple):
-    """A query's terms, and the documents they are searched in."""
-
-    terms: list[str]
-    weights: Mapping[Field, float]
-    query: Query
-    view: _View
 
 
 class LexicalDamaged(Exception):
@@ -101,11 +70,13 @@ class LexicalIndex:
         self._touched = time.monotonic()
         self._writer: tantivy.IndexWriter | None = None
         self._uncopied = 0
-        self._saved = SavedWords(folder, LAYOUT)
-        self._words = analyzer()
-        self._query_words = analyzer(stop=True)
-        self._schema = _schema()
+        self._saved = SavedWords(folder, list(LAYOUTS))
         self._folder = scratch.new_folder(self._saved.bytes)
+        self._restore()
+        layout = LAYOUTS[self._saved.layout]
+        self._outdated = layout is not NEWEST
+        self._search = WordSearch(layout, settings.query_terms)
+        self._words, self._schema = self._search.words, self._search.schema
         self._index = self._open()
         self._reached = self._committed = self._saved.position or START
         self._view = self._viewed({})
@@ -113,7 +84,12 @@ class LexicalIndex:
     @staticmethod
     def destroy(folder: Path) -> None:
         """Delete the copy in `folder`."""
-        SavedWords(folder, LAYOUT).destroy()
+        SavedWords(folder, list(LAYOUTS)).destroy()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the files are those of the version before: they should be built again."""
+        return self._outdated
 
     @property
     def copied(self) -> Position | None:
@@ -158,7 +134,7 @@ class LexicalIndex:
 
     def add(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         """Add documents; without `replace` none of them may be in the index."""
-        added = {document.doc_id: WaitingDocument(document) for document in documents}
+        added = {document.doc_id: WaitingDocument(document, self._words) for document in documents}
         with self._changing:
             self._touched = time.monotonic()
             if replace:
@@ -255,7 +231,7 @@ class LexicalIndex:
             return False
         if not doc_ids.size:
             return True
-        found = searcher.aggregate(Query.all_query(), {"ids": {"stats": {"field": _ID}}})["ids"]
+        found = searcher.aggregate(Query.all_query(), {"ids": {"stats": {"field": ID}}})["ids"]
         return (
             int(found["count"]) == doc_ids.size
             and int(found["sum"]) == int(doc_ids.sum())
@@ -271,111 +247,62 @@ class LexicalIndex:
             hits = searcher.search(
                 Query.all_query(), _LISTED_AT_ONCE, count=False, offset=offset
             ).hits
-            parts.append(_ids(searcher, hits))
+            parts.append(ids_of(searcher, hits))
         return np.concatenate(parts)
 
     def parse(self, query: str, weights: Mapping[Field, float]) -> ParsedQuery | None:
-        """Return `query` as a disjunction of its terms in the weighted fields; None without terms.
-
-        The text is never read as query syntax.
-        """
+        """See `WordSearch.parse`."""
         if self.waiting > _SCORED_WAITING:
             self._try_to_commit()
-        view = self._view
-        weights = {field: weight for field, weight in weights.items() if weight}
-        terms = self.terms(query)
-        clauses = [
-            (Occur.Should, self._term(field, term, weight))
-            for term in terms
-            for field, weight in weights.items()
-        ]
-        if not clauses:
-            return None
-        return ParsedQuery(terms, weights, Query.boolean_query(clauses), view)
+        return self._search.parse(self._view, query, weights)
 
     def terms(self, query: str) -> list[str]:
-        """Return the distinct terms that `query` is searched by, in order.
-
-        Stop words are dropped, unless there is nothing else. Of more than `query_terms` terms
-        the rarest that occur at all are kept, of the first two thousand.
-        """
-        query = spaced(query[:_LONGEST_QUERY])
-        terms = list(dict.fromkeys(self._query_words.analyze(query) or self._words.analyze(query)))
-        if len(terms) <= self._settings.query_terms:
-            return terms
-        searcher = self._view.searcher
-        terms = terms[:_CONSIDERED_TERMS]
-        frequencies = [searcher.doc_freq(Field.TEXT.value, term) for term in terms]
-        rare = sorted((n, i) for i, n in enumerate(frequencies) if n)
-        kept = sorted(i for _, i in rare[: self._settings.query_terms])
-        return [terms[i] for i in kept]
+        """See `WordSearch.terms`."""
+        return self._search.terms(self._view, query)
 
     def search_waiting(self, parsed: ParsedQuery) -> Match:
-        """Return all matching documents that are not committed yet, in no order."""
-        view = parsed.view
-        found = score(view.waiting.values(), parsed.terms, parsed.weights, view.statistics)
-        return Match(*found, exhausted=True)
+        """See `WordSearch.search_waiting`."""
+        return self._search.search_waiting(parsed)
 
     def search(self, parsed: ParsedQuery, limit: int, within: Query | None = None) -> Match:
-        """Return the best `limit` committed documents; those `within`, if given."""
-        query = parsed.query
-        if within is not None:
-            query = Query.boolean_query(
-                [(Occur.Must, Query.const_score_query(within, 0.0)), (Occur.Must, query)]
-            )
-        searcher = parsed.view.searcher
-        hits = searcher.search(query, limit, count=False).hits
-        doc_ids = _ids(searcher, hits)
-        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
-        exhausted = len(hits) < limit
-        if parsed.view.waiting:  # Of a replaced document only the waiting form counts.
-            newest = ~np.isin(doc_ids, list(parsed.view.waiting))
-            doc_ids, scores = doc_ids[newest], scores[newest]
-        return Match(doc_ids, scores, exhausted)
+        """See `WordSearch.search`."""
+        return self._search.search(parsed, limit, within)
 
     def tells(self, query: str) -> bool:
-        """Whether a query has words besides those that only say how it is put."""
-        return bool(self._query_words.analyze(spaced(query[:_LONGEST_QUERY])))
+        """See `WordSearch.tells`."""
+        return self._search.tells(self._view, query)
 
-    def words_of(self, name: str) -> list[str]:
-        """Return the distinct words of a name, as they are searched."""
-        return list(dict.fromkeys(self._words.analyze(spaced(name))))
+    def words_of(self, name: str) -> list[list[str]]:
+        """Return the distinct words of a name, once for each way in which texts may have them."""
+        return self._words.of_name(name, self._view.languages())
 
     def with_all(
         self, parsed: ParsedQuery, terms: Sequence[str], limit: int, within: Query | None
     ) -> Match:
-        """Return up to `limit` committed documents whose text holds all the terms."""
-        clauses = [(Occur.Must, self._term(Field.TEXT, term, 1.0)) for term in terms]
-        return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
+        """See `WordSearch.with_all`."""
+        return self._search.with_all(parsed, terms, limit, within)
 
     def with_any(
         self, parsed: ParsedQuery, terms: Sequence[str], limit: int, within: Query | None
     ) -> Match:
-        """Return up to `limit` committed documents whose text holds some of the terms.
-
-        The score is the sum of 2 ** place over the terms that it holds.
-        """
-        clauses = [
-            (Occur.Should, Query.const_score_query(self._term(Field.TEXT, term, 1.0), 2.0**place))
-            for place, term in enumerate(terms)
-        ]
-        return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
+        """See `WordSearch.with_any`."""
+        return self._search.with_any(parsed, terms, limit, within)
 
     def these(self, doc_ids: Sequence[int]) -> Query:
         """Return what restricts a search to some documents; slow for more than hundreds."""
-        return Query.term_set_query(self._schema, _ID, doc_ids)
+        return layouts.these(self._schema, doc_ids)
 
     def between(self, first: int, last: int) -> Query:
         """Return what restricts a search to document ids from `first` to `last`."""
-        return Query.range_query(self._schema, _ID, FieldType.Integer, first, last)
+        return layouts.between(self._schema, first, last)
 
     def in_sessions(self, session_ids: Sequence[str]) -> Query:
         """Return what restricts a search to some sessions; slow for more than hundreds."""
-        return Query.term_set_query(self._schema, _SESSION, session_ids)
+        return layouts.in_sessions(self._schema, session_ids)
 
     def of_kinds(self, names: Sequence[str]) -> Query:
         """Return what restricts a search to some kinds of memory."""
-        return Query.term_set_query(self._schema, _KIND, names)
+        return layouts.of_kinds(self._schema, names)
 
     def _try_to_commit(self) -> None:
         try:
@@ -387,56 +314,38 @@ class LexicalIndex:
         if self._writer is None:
             self._writer = self._index.writer(_HEAP_BYTES, 1)
         for doc_id in removed:
-            self._writer.delete_documents_by_term(_ID, doc_id)
+            self._writer.delete_documents_by_term(ID, doc_id)
         for waiting in added:
-            self._writer.add_document(_entry(waiting.document))
+            self._writer.add_document(layouts.entry(waiting, self._words))
         self._writer.commit()
 
-    def _viewed(self, waiting: Mapping[int, WaitingDocument]) -> _View:
+    def _viewed(self, waiting: Mapping[int, WaitingDocument]) -> View:
         searcher = self._index.searcher()
-        return _View(searcher, Statistics(searcher, self._schema, self._words), waiting)
+        languages = () if self._outdated else STEMMERS
+        return View(
+            searcher,
+            Statistics(searcher, self._schema),
+            frozenset(code for code in languages if searcher.doc_freq(LANGUAGE, code)),
+            waiting,
+        )
 
-    def _term(self, field: Field, term: str, weight: float) -> Query:
-        query = Query.term_query(self._schema, field.value, term, "freq")
-        return query if weight == 1.0 else Query.boost_query(query, weight)
+    def _restore(self) -> None:
+        try:
+            self._saved.restore(self._folder)
+        except BaseException as error:
+            self._give_up(error)
 
     def _open(self) -> tantivy.Index:
         try:
-            self._saved.restore(self._folder)
             index = tantivy.Index(self._schema, path=str(self._folder))
-            index.register_tokenizer(ANALYZER, self._words)
-            index.searcher().aggregate(Query.all_query(), {"n": {"stats": {"field": _ID}}})
+            index.register_tokenizer(ANALYZER, self._words.english)
+            index.searcher().aggregate(Query.all_query(), {"n": {"stats": {"field": ID}}})
         except BaseException as error:
-            scratch.remove(self._folder)
-            if is_failure(error):
-                raise LexicalDamaged(str(error)) from error
-            raise
+            self._give_up(error)
         return index
 
-
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    builder.add_integer_field(_ID, indexed=True, fast=True)
-    builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field(_KIND, tokenizer_name="raw", index_option="basic")
-    for field in Field:
-        builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
-    return builder.build()
-
-
-def _entry(document: Document) -> tantivy.Document:
-    # A number of another type than the schema's would kill the writer's thread at the next flush.
-    entry = tantivy.Document()
-    entry.add_integer(_ID, document.doc_id)
-    entry.add_text(_KIND, document.kind.name)
-    if document.session_id:
-        entry.add_text(_SESSION, document.session_id)
-    for field, words_of in WORDS_OF.items():
-        entry.add_text(field.value, words_of(document))
-    return entry
-
-
-def _ids(searcher: tantivy.Searcher, hits: Sequence[tuple[object, tantivy.DocAddress]]) -> DocIds:
-    addresses = [address for _, address in hits]
-    values = searcher.fast_field_values(_ID, addresses)
-    return np.array(values, np.int64)
+    def _give_up(self, error: BaseException) -> NoReturn:
+        scratch.remove(self._folder)
+        if is_failure(error):
+            raise LexicalDamaged(str(error)) from error
+        raise error

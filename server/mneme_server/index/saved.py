@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,16 @@ _LISTS = ("meta.json", ".managed.json")
 
 
 class SavedWords:
-    """The copy in `folder`. `layout` tells which code wrote it: another one's cannot be used.
+    """The copy in `folder`. `layouts` are those that can be used, the newest first.
 
-    `position` is the row of the feed up to which it holds what there is; None without a copy.
+    `layout` is that of the copy, the newest where there is none; `position` the row of the feed up
+    to which it holds what there is, None without a copy.
     """
 
-    def __init__(self, folder: Path, layout: str) -> None:
+    def __init__(self, folder: Path, layouts: Sequence[str]) -> None:
         self._folder = folder
-        self._layout = layout
+        self._layouts = layouts
+        self.layout = layouts[0]
         self._known: dict[str, str] = {}
         self.position: Position | None = None
 
@@ -62,7 +65,7 @@ class SavedWords:
             (target / name).write_bytes(data)
         for name in _LISTS:
             (target / name).write_text(manifest["lists"][name])
-        self._known = dict(manifest["files"])
+        self._known, self.layout = dict(manifest["files"]), manifest["layout"]
         self.position = Position(*map(int, manifest["position"]))
 
     def save(self, source: Path, position: Position) -> None:
@@ -83,7 +86,7 @@ class SavedWords:
             files[file.name] = known
         sync_folder(self._folder)
         manifest = {
-            "layout": self._layout, "position": position, "files": files, "lists": lists,
+            "layout": self.layout, "position": position, "files": files, "lists": lists,
         }  # fmt: skip
         content = json.dumps(manifest, indent=1).encode()
         sealed = {"sha256": digest(content), "manifest": content.decode()}
@@ -106,8 +109,8 @@ class SavedWords:
             if digest(content) != sealed["sha256"]:
                 raise ValueError(f"{path} does not have its checksum")
             manifest: dict[str, Any] = json.loads(content)
-            if manifest["layout"] != self._layout:
-                raise ValueError(f"{path} names another layout than {self._layout}")
+            if manifest["layout"] not in self._layouts:
+                raise ValueError(f"{path} names another layout than {self._layouts}")
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is not what was written there") from error
         return manifest

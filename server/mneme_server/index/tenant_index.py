@@ -158,12 +158,13 @@ class TenantIndex:
     @property
     def partial(self) -> bool:
         """Whether a part failed: it may find less than there is until the index is built again."""
-        return bool(self._failed_parts)
+        return bool(self.failed_parts)
 
     @property
     def failed_parts(self) -> frozenset[Part]:
-        """The parts that failed."""
-        return frozenset(self._failed_parts)
+        """The parts that failed, or are those of the version before: they must be built again."""
+        outdated = {Part.WORDS} if self._lexical.outdated else set()
+        return frozenset(self._failed_parts | outdated)
 
     def on_failure(self, told: Callable[[], object]) -> None:
         """Have `told` called, on any thread, whenever a part fails. It must not wait."""
@@ -320,9 +321,10 @@ class TenantIndex:
     def close(self) -> None:
         """Stop background work, write what is not on the disk yet and release everything.
 
-        Of an index that failed nothing is kept: it is built again when it is opened.
+        Of an index that failed nothing is kept: it is built again when it is opened. Words of the
+        version before are left as they were found.
         """
-        if not self._failed_parts:
+        if not self.partial:
             self._upkeep.close()
             return
         self.abandon()

@@ -11,14 +11,16 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tantivy import Query, Schema, Searcher, TextAnalyzer
+from tantivy import Query, Schema, Searcher
 
 from mneme_server.corpus.document import Document
-from mneme_server.index.fields import WORDS_OF, Field
+from mneme_server.index.fields import Field
+from mneme_server.index.words import Words
 
 _K1, _B = 1.2, 0.75  # tantivy's.
 _TERMS_TRIED = 16
@@ -27,15 +29,22 @@ _TERMS_TRIED = 16
 class WaitingDocument:
     """A document with its words, which are counted when they are first asked for."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, words: Words) -> None:
         self.document = document
+        self._words = words
         self._counts: dict[Field, Counter[str]] = {}
 
-    def counts(self, field: Field, words: TextAnalyzer) -> Counter[str]:
+    @cached_property
+    def language(self) -> str:
+        """The language of its text; "" for English."""
+        return self._words.language_of(self.document)
+
+    def counts(self, field: Field) -> Counter[str]:
         """Return how often each word occurs in `field`."""
         counts = self._counts.get(field)
         if counts is None:
-            counts = self._counts[field] = Counter(words.analyze(WORDS_OF[field](self.document)))
+            words = self._words.of(self.document, field, self.language)
+            counts = self._counts[field] = Counter(words)
         return counts
 
 
@@ -54,7 +63,7 @@ def score(
     documents = list(waiting)
     totals = np.zeros(len(documents))
     for field, weight in weights.items() if documents else ():
-        counted = [document.counts(field, statistics.words) for document in documents]
+        counted = [document.counts(field) for document in documents]
         average = statistics.average_length(field, [counts.total() for counts in counted])
         idf = {term: statistics.idf(field, term, counted) for term in terms}
         for place, counts in enumerate(counted):
@@ -71,8 +80,7 @@ def score(
 class Statistics:
     """What BM25 needs to know of the committed documents."""
 
-    def __init__(self, searcher: Searcher, schema: Schema, words: TextAnalyzer) -> None:
-        self.words = words
+    def __init__(self, searcher: Searcher, schema: Schema) -> None:
         self._searcher = searcher
         self._schema = schema
         self._average: dict[Field, float | None] = {}

@@ -1,0 +1,101 @@
+"""What tantivy's files hold: their schema, a document's entry, and queries for its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tantivy
+from tantivy import FieldType, PreTokenizedString, Query, Token
+
+from mneme_server.index.fields import Field
+from mneme_server.index.waiting import WaitingDocument
+from mneme_server.index.words import Words
+
+ID = "doc_id"
+LANGUAGE = "language"
+ANALYZER = "mneme_en"
+_SESSION = "session"
+_KIND = "kind"
+_NAMES = ",".join([*(field.value for field in Field), _SESSION, _KIND])
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One form of the files. `name` tells it from others; `languages` whether texts in other
+    languages than English have their own stems."""
+
+    name: str
+    languages: bool
+
+    def words(self) -> Words:
+        """Return what makes the words that it holds."""
+        return Words(languages=self.languages)
+
+    def schema(self) -> tantivy.Schema:
+        """Return tantivy's schema."""
+        builder = tantivy.SchemaBuilder()
+        builder.add_integer_field(ID, indexed=True, fast=True)
+        builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field(_KIND, tokenizer_name="raw", index_option="basic")
+        if self.languages:
+            builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
+        for field in Field:
+            builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
+        return builder.build()
+
+
+NEWEST = Layout(f"6:{ANALYZER}:{_NAMES},{LANGUAGE}", languages=True)
+BEFORE = Layout(f"5:{ANALYZER}:{_NAMES}", languages=False)
+"""The version before: it is searched until the newest is built. Any other is built again when it is
+opened."""
+LAYOUTS = {layout.name: layout for layout in (NEWEST, BEFORE)}
+
+
+def entry(waiting: WaitingDocument, words: Words) -> tantivy.Document:
+    """Return what is written of a document."""
+    document, language = waiting.document, waiting.language
+    # A number of another type than the schema's would kill the writer's thread at the next flush.
+    made = tantivy.Document()
+    made.add_integer(ID, document.doc_id)
+    made.add_text(_KIND, document.kind.name)
+    if document.session_id:
+        made.add_text(_SESSION, document.session_id)
+    if language:
+        made.add_text(LANGUAGE, language)
+    for field in Field:
+        if language:  # The field's own analyzer is the English one.
+            made.add_pre_tokenized_text(field.value, _tokens(words.of(document, field, language)))
+        else:
+            made.add_text(field.value, words.spaced(document, field))
+    return made
+
+
+def _tokens(words: Sequence[str]) -> PreTokenizedString:
+    return PreTokenizedString("", [Token(word, place, 0, 0) for place, word in enumerate(words)])
+
+
+def term(schema: tantivy.Schema, field: Field, word: str, weight: float) -> Query:
+    """Return what finds a word in a field."""
+    query = Query.term_query(schema, field.value, word, "freq")
+    return query if weight == 1.0 else Query.boost_query(query, weight)
+
+
+def these(schema: tantivy.Schema, doc_ids: Sequence[int]) -> Query:
+    """Return what finds documents by their ids."""
+    return Query.term_set_query(schema, ID, doc_ids)
+
+
+def between(schema: tantivy.Schema, first: int, last: int) -> Query:
+    """Return what finds documents with ids from `first` to `last`."""
+    return Query.range_query(schema, ID, FieldType.Integer, first, last)
+
+
+def in_sessions(schema: tantivy.Schema, session_ids: Sequence[str]) -> Query:
+    """Return what finds the documents of sessions."""
+    return Query.term_set_query(schema, _SESSION, session_ids)
+
+
+def of_kinds(schema: tantivy.Schema, names: Sequence[str]) -> Query:
+    """Return what finds the documents of kinds of memory."""
+    return Query.term_set_query(schema, _KIND, names)

@@ -1,0 +1,172 @@
+"""Searching words: a query's terms, and the documents that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+from tantivy import Occur, Query
+
+from mneme_server.index import layout as layouts
+from mneme_server.index.fields import Field
+from mneme_server.index.layout import ID, Layout
+from mneme_server.index.waiting import Statistics, WaitingDocument, score
+
+DocIds = NDArray[np.int64]
+
+_LONGEST_QUERY = 100_000
+_CONSIDERED_TERMS = 2_048
+
+
+class Match(NamedTuple):
+    """Documents that match, the best first: `doc_ids` (n,), BM25 `scores` (n,)."""
+
+    doc_ids: DocIds
+    scores: NDArray[np.float32]
+    exhausted: bool
+    """Whether there are no more than these."""
+
+
+class View(NamedTuple):
+    """What a search sees: the committed documents, and those that wait for the next commit."""
+
+    searcher: tantivy.Searcher
+    statistics: Statistics
+    committed_languages: frozenset[str]
+    waiting: Mapping[int, WaitingDocument]
+
+    def languages(self) -> frozenset[str]:
+        """Return the languages besides English that some of them are in."""
+        return self.committed_languages.union(
+            document.language for document in self.waiting.values() if document.language
+        )
+
+    def has(self, word: str) -> bool:
+        """Whether a text holds a word."""
+        return self.searcher.doc_freq(Field.TEXT.value, word) > 0 or any(
+            word in document.counts(Field.TEXT) for document in self.waiting.values()
+        )
+
+
+class ParsedQuery(NamedTuple):
+    """A query's terms, and the documents they are searched in."""
+
+    terms: list[str]
+    weights: Mapping[Field, float]
+    query: Query
+    view: View
+
+
+class WordSearch:
+    """Searches views of one index. Thread-safe.
+
+    Args:
+        layout: the form of its files.
+        query_terms: of more terms than that the rarest are searched for.
+    """
+
+    def __init__(self, layout: Layout, query_terms: int) -> None:
+        self.words = layout.words()
+        self.schema = layout.schema()
+        self._query_terms = query_terms
+
+    def parse(self, view: View, query: str, weights: Mapping[Field, float]) -> ParsedQuery | None:
+        """Return `query` as a disjunction of its terms in the weighted fields; None without terms.
+
+        The text is never read as query syntax.
+        """
+        weights = {field: weight for field, weight in weights.items() if weight}
+        terms = self.terms(view, query)
+        clauses = [
+            (Occur.Should, layouts.term(self.schema, field, term, weight))
+            for term in terms
+            for field, weight in weights.items()
+        ]
+        if not clauses:
+            return None
+        return ParsedQuery(terms, weights, Query.boolean_query(clauses), view)
+
+    def terms(self, view: View, query: str) -> list[str]:
+        """Return the distinct terms that `query` is searched by, in order.
+
+        Stop words are dropped, unless there is nothing else. Of a word that texts in several
+        languages may have in other forms, those count that occur; where the query's language is
+        sure, others only if its own does not. Of more than `query_terms` terms the rarest that
+        occur at all are kept, of the first two thousand.
+        """
+        asked = self.words.asked(query[:_LONGEST_QUERY], view.languages())
+        words = list(dict.fromkeys(asked.words))[:_CONSIDERED_TERMS]
+        terms = list(dict.fromkeys(
+            form for forms in words for form in _occurring(view, forms, sure=asked.sure)
+        ))  # fmt: skip
+        if len(terms) <= self._query_terms:
+            return terms
+        frequencies = [view.searcher.doc_freq(Field.TEXT.value, term) for term in terms]
+        rare = sorted((n, i) for i, n in enumerate(frequencies) if n)
+        kept = sorted(i for _, i in rare[: self._query_terms])
+        return [terms[i] for i in kept]
+
+    def tells(self, view: View, query: str) -> bool:
+        """Whether a query has words besides those that only say how it is put."""
+        return self.words.tells(query[:_LONGEST_QUERY], view.languages())
+
+    def search_waiting(self, parsed: ParsedQuery) -> Match:
+        """Return all matching documents that are not committed yet, in no order."""
+        view = parsed.view
+        found = score(view.waiting.values(), parsed.terms, parsed.weights, view.statistics)
+        return Match(*found, exhausted=True)
+
+    def search(self, parsed: ParsedQuery, limit: int, within: Query | None = None) -> Match:
+        """Return the best `limit` committed documents; those `within`, if given."""
+        query = parsed.query
+        if within is not None:
+            query = Query.boolean_query(
+                [(Occur.Must, Query.const_score_query(within, 0.0)), (Occur.Must, query)]
+            )
+        searcher = parsed.view.searcher
+        hits = searcher.search(query, limit, count=False).hits
+        doc_ids = ids_of(searcher, hits)
+        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
+        exhausted = len(hits) < limit
+        if parsed.view.waiting:  # Of a replaced document only the waiting form counts.
+            newest = ~np.isin(doc_ids, list(parsed.view.waiting))
+            doc_ids, scores = doc_ids[newest], scores[newest]
+        return Match(doc_ids, scores, exhausted)
+
+    def with_all(
+        self, parsed: ParsedQuery, terms: Sequence[str], limit: int, within: Query | None
+    ) -> Match:
+        """Return up to `limit` committed documents whose text holds all the terms."""
+        clauses = [(Occur.Must, layouts.term(self.schema, Field.TEXT, term, 1.0)) for term in terms]
+        return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
+
+    def with_any(
+        self, parsed: ParsedQuery, terms: Sequence[str], limit: int, within: Query | None
+    ) -> Match:
+        """Return up to `limit` committed documents whose text holds some of the terms.
+
+        The score is the sum of 2 ** place over the terms that it holds.
+        """
+        queries = [layouts.term(self.schema, Field.TEXT, term, 1.0) for term in terms]
+        clauses = [
+            (Occur.Should, Query.const_score_query(query, 2.0**place))
+            for place, query in enumerate(queries)
+        ]
+        return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
+
+
+def ids_of(searcher: tantivy.Searcher, hits: Sequence[tuple[object, tantivy.DocAddress]]) -> DocIds:
+    """Return the documents' ids of what was found."""
+    addresses = [address for _, address in hits]
+    values = searcher.fast_field_values(ID, addresses)
+    return np.array(values, np.int64)
+
+
+def _occurring(view: View, forms: Sequence[str], *, sure: bool) -> Sequence[str]:
+    """Return the forms of a word that are searched for: one at least."""
+    if len(forms) == 1 or (sure and view.has(forms[0])):
+        return forms[:1]
+    return [form for form in forms if view.has(form)] or forms[:1]
