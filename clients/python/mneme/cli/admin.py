@@ -22,6 +22,7 @@ app.add_typer(tenants, name="tenants")
 app.add_typer(keys, name="keys")
 
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
+OwnOr = Annotated[str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")]
 
 _TENANT_COLUMNS = (
     Column("Tenant", style="cyan"),
@@ -158,9 +159,7 @@ def revoke_key(
 def backup(
     cli: Cli,
     *,
-    tenant: Annotated[
-        str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
-    ] = None,
+    tenant: OwnOr = None,
     wait: Wait = True,
 ) -> None:
     """Back up a tenant's database to the server's backup folder."""
@@ -179,9 +178,7 @@ def restore(
     backup: Annotated[
         str, typer.Argument(metavar="FILE", help="The backup: its name, or its path.")
     ],
-    tenant: Annotated[
-        str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
-    ] = None,
+    tenant: OwnOr = None,
     yes: Yes = False,
     wait: Wait = True,
 ) -> None:
@@ -201,9 +198,7 @@ def restore(
 def reindex(
     cli: Cli,
     *,
-    tenant: Annotated[
-        str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")
-    ] = None,
+    tenant: OwnOr = None,
     wait: Wait = True,
 ) -> None:
     """Embed all memories of a tenant again with the server's model, and rebuild its indexes."""
