@@ -106,8 +106,7 @@ def test_an_upload_of_the_asyncio_client_goes_on_after_broken_connections(relay:
 
 
 def test_an_upload_goes_on_when_its_server_is_killed_and_started_again(tmp_path: Path) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"unix:{tmp_path / 'socket'}"  # A port could be another's by the next start.
     servers = [ServerProcess(tmp_path / "data", listen=listen)]
     acknowledged: list[int] = []
 
@@ -115,9 +114,9 @@ def test_an_upload_goes_on_when_its_server_is_killed_and_started_again(tmp_path:
         servers[-1].kill()
         servers.append(ServerProcess(tmp_path / "data", listen=listen))
 
-    with MnemeClient(listen, api_key=ADMIN_KEY, insecure=True) as client:
+    with MnemeClient(listen, api_key=ADMIN_KEY) as client:
         key = client.create_api_key("default", "uploader", scopes=["read", "write"]).secret
-    with MnemeClient(listen, api_key=key) as client:
+    with MnemeClient(listen, api_key=key, timeout=300) as client:  # As long as a start may take.
         recorded = client.record_all(
             numbered(restart), on_acknowledged=lambda c: acknowledged.append(c.acknowledged_count)
         )

@@ -57,11 +57,7 @@ export class Attempts {
       throw error;
     }
     this.#used += 1;
-    try {
-      await sleep(pause, undefined, signal ? { signal } : {});
-    } catch {
-      throw cancelled(signal);
-    }
+    await pauseFor(pause, signal);
   }
 
   #pauseAfter(error: MnemeError, isPassing: boolean): number | undefined {
@@ -79,6 +75,17 @@ export class Attempts {
     const asked = error.retryAfterMs ?? backoff;
     return (isPassing ? Math.min(asked, backoff) : asked) * (1 + 0.2 * Math.random());
   }
+}
+
+/**
+ * Waits, in milliseconds.
+ *
+ * @throws MnemeError: the caller gave up meanwhile.
+ */
+export async function pauseFor(pause: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(pause, undefined, signal && { signal }).catch(() => {
+    throw cancelled(signal);
+  });
 }
 
 /** The error of a call that its caller gave up. */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type {
   DescMethod,
   DescMethodClientStreaming,
@@ -7,7 +6,7 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
-import { Attempts, cancelled } from "./attempts.js";
+import { Attempts, cancelled, pauseFor } from "./attempts.js";
 import type { Connection } from "./connection.js";
 import { errorOf, MnemeError } from "./errors.js";
 import { fillIds, messageOf } from "./fields.js";
@@ -182,9 +181,7 @@ export class Caller {
         if (pause === undefined || this.#closed || signal.aborted) {
           throw failure;
         }
-        await sleep(pause, undefined, { signal }).catch(() => {
-          throw cancelled(signal);
-        });
+        await pauseFor(pause, signal);
       }
     }
   }

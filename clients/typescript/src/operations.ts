@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError } from "@connectrpc/connect";
-import { cancelled } from "./attempts.js";
+import { pauseFor } from "./attempts.js";
 import { errorOf, MnemeError } from "./errors.js";
 import type { Status } from "./gen/google/rpc/status_pb.js";
 import type { Operation } from "./gen/mneme/v1/operation_pb.js";
@@ -90,9 +89,7 @@ async function endOf(wait: Waits, operationId: string, options: ResultOptions): 
       });
     }
     const pause = Math.min(left, Math.max(0, SHORTEST_MS - (performance.now() - asked)));
-    await sleep(pause, undefined, signal && { signal }).catch(() => {
-      throw cancelled(signal);
-    });
+    await pauseFor(pause, signal);
   }
 }
 

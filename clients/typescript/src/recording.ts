@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pauseFor } from "./attempts.js";
 import type { Call, Caller, CallOptions, Items } from "./caller.js";
 import { MnemeError } from "./errors.js";
 import { fillIds, messageOf } from "./fields.js";
 import type { StreamEventsRequest, StreamEventsResponse } from "./gen/mneme/v1/event_service_pb.js";
-import { DEFAULT_PATIENCE_MS, FIRST_PAUSE_MS, isPassing, LONGEST_PAUSE_MS } from "./resuming.js";
+import { Backoff, DEFAULT_PATIENCE_MS, isPassing } from "./resuming.js";
 
 // What may be sent without being acknowledged: it is kept, to be sent again. The server writes a
 // batch when it holds fewer, so it never waits for more than it is sent.
@@ -43,44 +43,34 @@ export async function recordAll(
   options: RecordAllOptions,
 ): Promise<Recorded> {
   const { onAcknowledged, timeoutMs = null, signal } = options;
-  const end = timeoutMs === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
   const patienceMs = patience.retries > 0 ? (patience.timeoutMs ?? DEFAULT_PATIENCE_MS) : 0;
+  const backoff = new Backoff(patienceMs, timeoutMs);
   const upload = new Upload(call, events);
-  let progressAt = performance.now();
-  let pauseMs = FIRST_PAUSE_MS;
   try {
     for (;;) {
       try {
-        const left = end === Number.POSITIVE_INFINITY ? null : Math.max(1, end - performance.now());
-        const answers = caller.bidirectional(call, upload.requests(), { timeoutMs: left, signal });
+        const left = { timeoutMs: backoff.timeLeft(), signal };
+        const answers = caller.bidirectional(call, upload.requests(), left);
         for await (const answer of answers) {
           if (upload.acknowledge(answer as StreamEventsResponse)) {
-            progressAt = performance.now();
-            pauseMs = FIRST_PAUSE_MS;
+            backoff.reset();
           }
           onAcknowledged?.(upload.recorded);
         }
         upload.requireAll();
         return upload.recorded;
       } catch (error) {
-        const wait = error instanceof MnemeError ? pauseAfter(error, pauseMs) : undefined;
-        const last = Math.min(end, progressAt + patienceMs);
-        if (wait === undefined || performance.now() + wait >= last) {
+        const passes = error instanceof MnemeError && isPassing(error);
+        const pause = passes ? backoff.pauseAfter(error) : undefined;
+        if (pause === undefined) {
           throw error;
         }
-        pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-        await sleep(wait, undefined, signal ? { signal } : {});
+        await pauseFor(pause, signal);
       }
     }
   } finally {
     upload.end();
   }
-}
-
-function pauseAfter(error: MnemeError, pauseMs: number): number | undefined {
-  // Clients that lost the same server should not come back together.
-  const random = 1 + 0.2 * Math.random();
-  return isPassing(error) ? Math.max(error.retryAfterMs ?? 0, pauseMs) * random : undefined;
 }
 
 /**

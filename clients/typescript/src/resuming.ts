@@ -1,8 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { MnemeError } from "./errors.js";
 
-export const FIRST_PAUSE_MS = 200;
-export const LONGEST_PAUSE_MS = 5_000;
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5_000;
 export const DEFAULT_PATIENCE_MS = 30_000;
 
 /** Whether a stream that ended so may go on: it broke off, or is refused for a while. */
@@ -13,16 +13,53 @@ export function isPassing(error: MnemeError): boolean {
   );
 }
 
+/** When to come back after a stream that broke off, and when to give it up. */
+export class Backoff {
+  readonly #patienceMs: number;
+  readonly #end: number;
+  #lostAt: number | undefined;
+  #pauseMs = FIRST_PAUSE_MS;
+
+  /**
+   * @param patienceMs after so long it is given up, counted from when it broke off: before that
+   *   there may have been nothing to say for long
+   * @param timeoutMs milliseconds for all of it; none: no limit
+   */
+  constructor(patienceMs: number, timeoutMs: number | null | undefined) {
+    this.#patienceMs = patienceMs;
+    this.#end = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Milliseconds until the deadline, at least 1; null without one. */
+  timeLeft(): number | null {
+    const left = this.#end - performance.now();
+    return left === Number.POSITIVE_INFINITY ? null : Math.max(1, left);
+  }
+
+  /** Milliseconds to wait before the next call; undefined when there is no time left for one. */
+  pauseAfter(error: MnemeError): number | undefined {
+    const now = performance.now();
+    this.#lostAt ??= now;
+    // Clients that lost the same server should not come back together.
+    const pause = Math.max(error.retryAfterMs ?? 0, this.#pauseMs) * (1 + 0.2 * Math.random());
+    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+    return now + pause < Math.min(this.#end, this.#lostAt + this.#patienceMs) ? pause : undefined;
+  }
+
+  /** Begins anew: something came of it. */
+  reset(): void {
+    this.#lostAt = undefined;
+    this.#pauseMs = FIRST_PAUSE_MS;
+  }
+}
+
 /** One stream, over all the calls that it takes. */
 export class Resumption {
   readonly #fields: { readonly place: string; readonly after: string };
   readonly #request: Message;
-  readonly #end: number | undefined;
-  readonly #patienceMs: number;
+  readonly #backoff: Backoff;
   #begun = false;
   #resumed = false;
-  #lostAt: number | undefined;
-  #pauseMs = FIRST_PAUSE_MS;
 
   /**
    * @param fields the response's field that says where to go on, and the request's that takes it
@@ -38,13 +75,12 @@ export class Resumption {
   ) {
     this.#fields = fields;
     this.#request = request;
-    this.#end = typeof timeoutMs === "number" ? performance.now() + timeoutMs : undefined;
-    this.#patienceMs = patienceMs;
+    this.#backoff = new Backoff(patienceMs, timeoutMs);
   }
 
   /** Milliseconds until the deadline, at least 1; null without one. */
   timeLeft(): number | null {
-    return this.#end === undefined ? null : Math.max(1, this.#end - performance.now());
+    return this.#backoff.timeLeft();
   }
 
   /**
@@ -55,8 +91,7 @@ export class Resumption {
     const greets = this.#resumed;
     this.#begun = true;
     this.#resumed = false;
-    this.#lostAt = undefined;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#backoff.reset();
     const place = (message as Message & Record<string, unknown>)[this.#fields.place];
     (this.#request as Message & Record<string, unknown>)[this.#fields.after] = place;
     return !greets;
@@ -68,16 +103,8 @@ export class Resumption {
     if (!this.#begun || !(isPassing(error) || error.code === "CANCELLED")) {
       return undefined;
     }
-    const now = performance.now();
-    this.#lostAt ??= now;
-    // Clients that lost the same server should not come back together.
-    const pause = Math.max(error.retryAfterMs ?? 0, this.#pauseMs) * (1 + 0.2 * Math.random());
-    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
-    const last = Math.min(this.#end ?? Number.POSITIVE_INFINITY, this.#lostAt + this.#patienceMs);
-    if (now + pause >= last) {
-      return undefined;
-    }
-    this.#resumed = true;
+    const pause = this.#backoff.pauseAfter(error);
+    this.#resumed = pause !== undefined;
     return pause;
   }
 }

@@ -13,9 +13,9 @@ from grpc import StatusCode
 from mneme._core.rpc import Rpc
 from mneme.errors import MnemeError
 
-FIRST_PAUSE_S = 0.2
-LONGEST_PAUSE_S = 5.0
-PATIENCE_S = 30.0
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 5.0
+_PATIENCE_S = 30.0
 _BROKEN = frozenset({StatusCode.INTERNAL, StatusCode.CANCELLED})
 """What gRPC makes of some broken connections, and of a stream whose messages were not taken in
 time; where a server says so, it gives a reason."""
@@ -28,6 +28,48 @@ def is_passing(error: MnemeError) -> bool:
         or (error.code is StatusCode.RESOURCE_EXHAUSTED and error.retry_after is not None)
         or (error.code in _BROKEN and not error.reason)
     )
+
+
+class Backoff:
+    """When to come back after a stream that broke off, and when to give it up.
+
+    Args:
+        patience_s: seconds after which it is given up, counted from when it broke off: before that
+            there may have been nothing to say for long. 0: at once.
+        timeout: seconds for all of it; None: no limit.
+    """
+
+    def __init__(self, patience_s: float, timeout: float | None) -> None:
+        self._patience_s = patience_s
+        self._end = None if timeout is None else time.monotonic() + timeout
+        self._lost_at: float | None = None
+        self._pause_s = _FIRST_PAUSE_S
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the deadline; None without one."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def reset(self) -> None:
+        """Begin anew: something came of it."""
+        self._lost_at = None
+        self._pause_s = _FIRST_PAUSE_S
+
+    def pause_after(self, error: MnemeError) -> float | None:
+        """Seconds to wait before the next call; None when the error is final."""
+        if not is_passing(error):
+            return None
+        now = time.monotonic()
+        if self._lost_at is None:
+            self._lost_at = now
+        # Clients that lost the same server should not come back together.
+        pause = max(error.retry_after or 0.0, self._pause_s) * random.uniform(1.0, 1.2)
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        if now + pause > self._lost_at + self._patience_s:
+            return None
+        if self.time_left is not None and pause >= self.time_left:
+            return None
+        return pause
 
 
 class Resumption:
@@ -49,17 +91,14 @@ class Resumption:
     ) -> None:
         self.request: Message = rpc.build(fields)
         self._fields = rpc.resumed_by
-        self._patience_s = patience_s if rpc.resumed_by else 0.0
-        self._end = None if timeout is None else time.monotonic() + timeout
+        self._backoff = Backoff(patience_s if rpc.resumed_by else 0.0, timeout)
         self._begun = False
         self._resumed = False
-        self._lost_at: float | None = None
-        self._pause_s = FIRST_PAUSE_S
 
     @property
     def time_left(self) -> float | None:
         """Seconds until the deadline; None without one."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
+        return self._backoff.time_left
 
     def is_news(self, message: Message) -> bool:
         """Note how far the stream has come; tell whether the message is for the caller.
@@ -67,7 +106,7 @@ class Resumption:
         The first one of a call that resumes only says from where.
         """
         greets, self._resumed = self._resumed, False
-        self._lost_at, self._pause_s = None, FIRST_PAUSE_S
+        self._backoff.reset()
         if self._fields is not None:
             place, after = self._fields
             self._begun = True
@@ -76,19 +115,10 @@ class Resumption:
 
     def pause_after(self, error: MnemeError) -> float | None:
         """Seconds to wait before the next call; None when the error is final."""
-        if not self._begun or not is_passing(error):
+        if not self._begun:
             return None
-        now = time.monotonic()
-        if self._lost_at is None:
-            self._lost_at = now
-        # Clients that lost the same server should not come back together.
-        pause = max(error.retry_after or 0.0, self._pause_s) * random.uniform(1.0, 1.2)
-        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
-        if now + pause > self._lost_at + self._patience_s:
-            return None
-        if self.time_left is not None and pause >= self.time_left:
-            return None
-        self._resumed = True
+        pause = self._backoff.pause_after(error)
+        self._resumed = pause is not None
         return pause
 
 
@@ -99,4 +129,4 @@ def patience_of(retries: int, limit_s: float | None) -> float:
         retries: how often it sends a call again; 0: nothing is resumed.
         limit_s: its time for a call; None: no limit.
     """
-    return (PATIENCE_S if limit_s is None else limit_s) if retries else 0.0
+    return (_PATIENCE_S if limit_s is None else limit_s) if retries else 0.0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from typing import Any
 
 from grpc import StatusCode
 
-from mneme._core.resuming import FIRST_PAUSE_S, LONGEST_PAUSE_S, is_passing, patience_of
+from mneme._core.resuming import Backoff, patience_of
 from mneme._core.rpc import Rpc
 from mneme.errors import MnemeError, UnavailableError
 from mneme.v1.event_service_pb2 import StreamEventsRequest, StreamEventsResponse
@@ -45,25 +43,21 @@ class Unacknowledged:
     Threads may use it at once: gRPC takes the events on one of its own.
 
     Args:
-        patience_s: seconds without any progress after which a broken stream is not resumed; 0:
-            never resume.
-        deadline: the monotonic time at which all of it must be done; None: no limit.
+        patience_s: seconds after which a stream that broke off is given up; 0: at once.
+        timeout: seconds for all of it; None: no limit.
     """
 
-    def __init__(self, patience_s: float, deadline: float | None) -> None:
+    def __init__(self, patience_s: float, timeout: float | None) -> None:
         self.recorded = Recorded()
         self._before = Recorded()  # What the streams before this one brought.
         self._kept: deque[tuple[StreamEventsRequest, int]] = deque()
         self._bytes = 0
-        self._patience_s = patience_s
-        self._deadline = deadline
-        self._progress_at = time.monotonic()
-        self._pause_s = FIRST_PAUSE_S
+        self._backoff = Backoff(patience_s, timeout)
 
     @property
     def time_left(self) -> float | None:
         """Seconds until the deadline; None without one."""
-        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        return self._backoff.time_left
 
     @property
     def is_full(self) -> bool:
@@ -95,8 +89,7 @@ class Unacknowledged:
             before.duplicate_count + answer.duplicate_count,
         )
         if fresh:
-            self._progress_at = time.monotonic()
-            self._pause_s = FIRST_PAUSE_S
+            self._backoff.reset()
         return fresh
 
     def require_all(self) -> None:
@@ -117,16 +110,7 @@ class Unacknowledged:
 
     def pause_after(self, error: MnemeError) -> float | None:
         """Seconds to wait before the next stream; None when the error is final."""
-        if not is_passing(error):
-            return None
-        # Clients that lost the same server should not come back together.
-        pause = max(error.retry_after or 0.0, self._pause_s) * random.uniform(1.0, 1.2)
-        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
-        if time.monotonic() + pause > self._progress_at + self._patience_s:
-            return None
-        if self.time_left is not None and pause >= self.time_left:
-            return None
-        return pause
+        return self._backoff.pause_after(error)
 
 
 def unacknowledged(retries: int, limit_s: float | None, timeout: float | None) -> Unacknowledged:
@@ -134,12 +118,11 @@ def unacknowledged(retries: int, limit_s: float | None, timeout: float | None) -
 
     Args:
         retries: how often the client sends a call again; 0: nothing is resumed.
-        limit_s: the client's time for a call, None: no limit. A broken stream is given up when
-            nothing was acknowledged for so long.
+        limit_s: the client's time for a call, None: no limit. A stream that broke off is given up
+            when nothing was acknowledged for so long since.
         timeout: seconds for the whole upload; None: no limit.
     """
-    patience = patience_of(retries, limit_s)
-    return Unacknowledged(patience, None if timeout is None else time.monotonic() + timeout)
+    return Unacknowledged(patience_of(retries, limit_s), timeout)
 
 
 class Upload:
