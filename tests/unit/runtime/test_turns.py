@@ -37,6 +37,7 @@ class Worker(TenantWorker):
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     monkeypatch.setattr(turns, "_SLOW_S", 0.05)
+    monkeypatch.setattr(turns, "_LAST_STEP_S", LONG_S)
     worker = Worker()
     worker.start()
     yield worker

@@ -18,6 +18,7 @@ import trustme
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 from mneme.v1 import event_service_pb2 as pb
+from mneme_server.transport import open_stream
 from mneme_server.transport.listening import ListenError
 from mneme_server.transport.server import Tls
 from support.folders import wait_until
@@ -112,8 +113,9 @@ def test_health_watches_hold_no_worker(make_edge: Callable[..., Edge]) -> None:
 
 
 def test_health_watchers_that_take_nothing_hold_no_worker_and_free_their_places_when_they_leave(
-    make_edge: Callable[..., Edge],
+    make_edge: Callable[..., Edge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(open_stream, "SEND_S", 60.0)  # None is cut off before it leaves.
     edge = make_edge(max_streams=20)
     client = edge.client(edge.key().secret)
     health = health_pb2_grpc.HealthStub(edge.channel())

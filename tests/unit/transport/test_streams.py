@@ -164,7 +164,7 @@ def test_callers_without_a_key_take_no_seats_of_tenants(edge: Edge, client: Clie
 def test_a_stream_without_a_key_is_cut_off_in_time(
     edge: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams_module, "_PUBLIC_S", 0.2)
+    monkeypatch.setattr(streams_module, "_PUBLIC_S", 1.0)
     (stream,) = _reflections(edge, 1)
     next(stream)
     with pytest.raises(grpc.RpcError) as ended:
