@@ -18,8 +18,11 @@ for _name in [name for name in os.environ if name.startswith("MNEME_")]:
 # Servers that tests start find it whatever else of the environment they are given.
 os.environ.setdefault("MNEME_MODEL_DIR", str(Path(__file__).parents[1] / "model" / "mneme_minilm"))
 
-hypothesis_settings.register_profile("mneme", deadline=None, print_blob=True)
-hypothesis_settings.load_profile("mneme")
+# The suite tries the same examples in every run: whoever changes nothing breaks nothing. New ones
+# are looked for with HYPOTHESIS_PROFILE=explore.
+hypothesis_settings.register_profile("mneme", deadline=None, derandomize=True)
+hypothesis_settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1_000)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "mneme"))
 
 
 @pytest.fixture(scope="session", autouse=True)

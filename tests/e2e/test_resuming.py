@@ -114,17 +114,21 @@ def test_an_upload_goes_on_when_its_server_is_killed_and_started_again(tmp_path:
         servers[-1].kill()
         servers.append(ServerProcess(tmp_path / "data", listen=listen))
 
-    with MnemeClient(listen, api_key=ADMIN_KEY) as client:
-        key = client.create_api_key("default", "uploader", scopes=["read", "write"]).secret
-    with MnemeClient(listen, api_key=key, timeout=300) as client:  # As long as a start may take.
-        recorded = client.record_all(
-            numbered(restart), on_acknowledged=lambda c: acknowledged.append(c.acknowledged_count)
-        )
-        assert recorded.acknowledged_count == EVENTS
-        names = names_in(client)
-        assert sorted(names, key=int) == [str(n) for n in range(EVENTS)]
-        assert client.verify_events(session_id="s").valid
-    assert servers[-1].stop() == 0
+    try:
+        with MnemeClient(listen, api_key=ADMIN_KEY) as client:
+            key = client.create_api_key("default", "uploader", scopes=["read", "write"]).secret
+        patience_s = 300.0  # As long as a start may take.
+        with MnemeClient(listen, api_key=key, timeout=patience_s) as client:
+            recorded = client.record_all(
+                numbered(restart),
+                on_acknowledged=lambda c: acknowledged.append(c.acknowledged_count),
+            )
+            assert recorded.acknowledged_count == EVENTS
+            names = names_in(client)
+            assert sorted(names, key=int) == [str(n) for n in range(EVENTS)]
+            assert client.verify_events(session_id="s").valid
+    finally:
+        assert servers[-1].stop() == 0
 
 
 def test_what_the_server_refuses_is_not_sent_again(relay: Relay) -> None:

@@ -18,7 +18,8 @@ def canonical_json(value: Json) -> str:
     """Return `value` in the JSON Canonicalization Scheme, RFC 8785.
 
     The scheme stops at whole numbers that doubles hold; those beyond, such as microseconds after
-    the year 2255, are spelled in full.
+    the year 2255, are spelled in full. Whole numbers are expected as ints: a float keeps its point,
+    1.0, because hashes that were made so must verify.
 
     Raises:
         ValueError: a number is NaN or infinite; JSON has no such numbers.

@@ -21,6 +21,8 @@ OTHERS: dict[str, Any] = dict.fromkeys(CONTENT_FIELDS, "x") | {
 }  # fmt: skip
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
+# Messages hold whole numbers as JSON spells them.
+numbers = st.floats(-1e9, 1e9).map(lambda x: int(x) if x.is_integer() else x)
 lessons = st.builds(
     Lesson,
     id=words,
@@ -31,7 +33,7 @@ lessons = st.builds(
     agent_id=words,
     project=words,
     tags=st.frozensets(words, max_size=3).map(lambda tags: tuple(sorted(tags))),
-    context_json=st.dictionaries(words, words | st.floats(-1e9, 1e9)).map(canonical_json),
+    context_json=st.dictionaries(words, words | numbers).map(canonical_json),
     created_us=st.integers(0, 2**50),
     updated_us=st.integers(0, 2**50),
     archived_us=st.none() | st.integers(0, 2**50),
