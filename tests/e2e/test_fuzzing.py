@@ -13,9 +13,8 @@ CALLS, THREADS = 1_500, 3
 
 
 def test_calls_at_random_meet_no_bug(tmp_path: Path) -> None:
-    seed = int(
-        os.environ.get(_SEED) or 1
-    )  # The same each time; `python -m fuzzing` takes new ones.
+    # The same each time; `python -m fuzzing` takes new ones.
+    seed = int(os.environ.get(_SEED) or 1)
     report = Report()
     with server_process(tmp_path / "data", log_level="error") as server:
         fuzz(server.address, calls=CALLS, seed=seed, threads=THREADS, report=report)

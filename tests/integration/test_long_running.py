@@ -64,13 +64,15 @@ def _until_cancelled(step: Step) -> None:
 
 
 def test_waiting_goes_on_through_a_restart_of_the_server(tmp_path: Path) -> None:
-    with server_process(tmp_path / "data") as first:
-        address = first.address
-        with MnemeClient(address, api_key=ADMIN_KEY) as client:
-            backup = client.start_backup()
-            first.kill()
-            with server_process(tmp_path / "data", listen=address):
-                assert backup.result(timeout=60).size_bytes
+    address = f"unix:{tmp_path / 'socket'}"  # A port could be another's by the next start.
+    with (
+        server_process(tmp_path / "data", listen=address) as first,
+        MnemeClient(address, api_key=ADMIN_KEY) as client,
+    ):
+        backup = client.start_backup()
+        first.kill()
+        with server_process(tmp_path / "data", listen=address):
+            assert backup.result(timeout=60).size_bytes
 
 
 def test_the_asynchronous_client_does_the_same(server: LocalServer) -> None:

@@ -1,18 +1,27 @@
 /** Servers that stop, restart, say nothing or ask for patience. */
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server as NetServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createMneme } from "@mneme/client";
 import { failure } from "./support/failing.js";
 import { Server } from "./support/server.js";
 
+let folder: string;
 let server: Server;
 
 before(async () => {
-  server = await Server.start();
+  // Not a port: while no server runs, it could become another's.
+  folder = await mkdtemp(join(tmpdir(), "mneme-ts-"));
+  server = await Server.start({ MNEME_LISTEN: `unix:${join(folder, "mneme.sock")}` });
 });
-after(() => server?.stop());
+after(async () => {
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
 
 test("a repeatable call outlives a restart of the server", async () => {
   const client = await server.tenant({ retries: 30, timeoutMs: 120_000 });
@@ -45,7 +54,7 @@ test("a call that would have two effects is not sent again", async () => {
 });
 
 test("an open watch goes on where it was when the server is back", async () => {
-  const client = await server.tenant({ retries: 30 });
+  const client = await server.tenant({ retries: 30, timeoutMs: 120_000 });
   const event = { sessionId: "s", eventType: "message" as const };
   const stream = client.watchEvents();
   assert.equal((await stream.next()).value?.event, undefined);

@@ -108,7 +108,7 @@ def test_a_tenant_that_grows_has_others_closed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_tenant_that_takes_long_to_open_is_not_closed_between_its_calls() -> None:
     def slowly(tenant_id: str) -> Memory:
-        time.sleep(0.2 if tenant_id == "large" else 0)
+        time.sleep(1.0 if tenant_id == "large" else 0)  # It stays for nine seconds.
         memory = Memory(tenant_id)
         memory.memory_bytes = 1_000 if tenant_id == "large" else 100
         return memory

@@ -170,7 +170,7 @@ def test_closing_ends_every_process(foreground: _Foreground) -> None:
     job, pid = started(jobs, in_worker("hang"))
     waiting = jobs.submit("t", in_worker("add", a=1, b=1))
     jobs.close()
-    assert is_gone(pid)
+    assert eventually(lambda: is_gone(pid))
     for one in (job, waiting):
         with pytest.raises(Cancelled):
             one.result()
@@ -249,7 +249,7 @@ def test_a_function_passes_on_what_its_process_says_and_calls_it_off(jobs: Jobs)
     job.cancel()
     with pytest.raises(Cancelled):
         job.result()
-    assert is_gone(max(pids))
+    assert eventually(lambda: is_gone(max(pids)))
 
 
 def test_what_is_done_apart_is_done_here_where_there_is_no_process() -> None:
