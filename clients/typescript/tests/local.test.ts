@@ -60,8 +60,8 @@ async function texts(mneme: Mneme): Promise<string[]> {
 
 test("clients share one server, which is started again when it dies, and ends by itself", async () => {
   const path = join(folder, "shared");
-  const one = createMneme({ local: path });
-  const other = createMneme({ local: path });
+  const one = createMneme({ local: path, timeoutMs: 120_000 }); // It includes a start.
+  const other = createMneme({ local: path, timeoutMs: 120_000 });
   assert.equal(one.address, path);
   await Promise.all([record(one, "a"), record(other, "b")]);
   assert.equal(one.address, other.address);
@@ -81,7 +81,7 @@ test("a process that does not close its client ends all the same", async () => {
   const path = join(folder, "left");
   const program = `
     import { createMneme } from "@mneme/client";
-    const mneme = createMneme({ local: ${JSON.stringify(path)} });
+    const mneme = createMneme({ local: ${JSON.stringify(path)}, timeoutMs: 100_000 });
     console.log((await mneme.listEvents()).events.length);`;
   const given = ["--input-type=module", "-e", program];
   const { stdout } = await run(process.execPath, given, { cwd: PACKAGE, timeout: 120_000 });

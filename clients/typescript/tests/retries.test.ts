@@ -146,7 +146,7 @@ test("a deadline covers the retries", async () => {
   const closed = await listening(() => undefined);
   const address = addressOf(closed);
   await new Promise((done) => closed.close(done));
-  const error = await failure(createMneme({ address, retries: 1000, timeoutMs: 400 }).getStats());
+  const error = await failure(createMneme({ address, retries: 1000, timeoutMs: 1_500 }).getStats());
   assert.equal(error.code, "UNAVAILABLE");
 });
 
