@@ -87,7 +87,7 @@ def test_the_guides_typescript_runs(server: Any, api: Any, tmp_path: Path) -> No
             env=os.environ | {"MNEME_ADDRESS": server.address, "MNEME_API_KEY": api.secret},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         assert done.returncode == 0, done.stderr
