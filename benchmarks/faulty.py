@@ -79,7 +79,10 @@ def _damage(words: LexicalIndex) -> Any:
     """Turn every bit of the segments over, as they are mapped, and fail as tantivy then may."""
     for file in words._folder.iterdir():
         if file.suffix in (".idx", ".term"):
-            file.write_bytes(bytes(byte ^ 0xFF for byte in file.read_bytes()))
+            with file.open("r+b") as open_file:  # To cut a mapped file off ends the process.
+                turned = bytes(byte ^ 0xFF for byte in open_file.read())
+                open_file.seek(0)
+                open_file.write(turned)
     raise ValueError("a segment is damaged")
 
 

@@ -30,6 +30,7 @@ _WATCHES = 3
 _OLD = 3
 """Memories of long ago that are looked for, beside the newest."""
 _SETTLED_S = 1.0
+_ROUNDS = 3
 _LIMIT_S = 120.0
 
 
@@ -49,25 +50,30 @@ def _with(
     context: Context, stored: memories.Memories, copies: bool, faults: tuple[str, ...], limit: float
 ) -> list[Row]:
     kind = "with copies" if copies else "without copies"
-    name = f"faults-{stored.count}-{kind.replace(' ', '-')}"
-    data = memories.copy(stored, context.work / name)
-    if not copies:
-        for folder in (data / "tenants" / memories.TENANT / "index").iterdir():
-            (shutil.rmtree if folder.is_dir() else Path.unlink)(folder)
-    found: dict[str, list[_Found]] = {fault: [] for fault in faults}
-    with tempfile.TemporaryDirectory() as folder:
-        socket = str(Path(folder) / "faults")
+    rows = []
+    for fault in faults:
+        found = []
+        for number in range(min(_ROUNDS, context.sizes.rounds)):
+            context.say(f"faults: {stored.count:,}, {kind}, {number + 1}: {fault}")
+            found.append(_once(context, stored, copies, fault))
+        rows.append(_row(stored, kind, fault, found, limit))
+    return rows
+
+
+def _once(context: Context, stored: memories.Memories, copies: bool, fault: str) -> _Found:
+    """Inject a fault into a server of its own: whoever fails often is built again later."""
+    with tempfile.TemporaryDirectory(dir=context.work) as work, tempfile.TemporaryDirectory() as at:
+        data = memories.copy(stored, Path(work) / "data")
+        if not copies:
+            shutil.rmtree(data / "tenants" / memories.TENANT / "index")
+        socket = str(Path(at) / "faults")  # The name of a socket must be short.
         with Server(data, module="benchmarks.faulty", variables={faulty.SOCKET: socket}) as server:
             client = server.tenant(memories.TENANT, create=False)
             client.recall("warm up")
             with _loaded(client) as load, Client(socket, "AF_UNIX") as inject:
-                for number in range(context.sizes.rounds):
-                    for fault in faults:
-                        context.say(f"faults: {stored.count:,}, {kind}, {number + 1}: {fault}")
-                        time.sleep(_SETTLED_S)
-                        inject.send(fault)
-                        found[fault].append(_found(client, load, inject))
-    return [_row(stored, kind, fault, found[fault], limit) for fault in faults]
+                time.sleep(_SETTLED_S)
+                inject.send(fault)
+                return _found(client, load, inject)
 
 
 @dataclass

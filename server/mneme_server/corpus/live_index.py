@@ -29,8 +29,11 @@ _ROWS = 16
 """Rows that are caught up in one go, while writers wait."""
 AT_ONCE = 128
 """Documents that come or go in one step: a millisecond or two."""
-_STEADY_S = 60.0
-"""An index that fails so soon after it was built waits longer for the next one, ever longer."""
+_STEADY = 20.0
+"""An index that works for less than so many times as long as it took to build waits for the next
+one, ever longer: else whatever it fails at would keep the server building."""
+_LEAST_S = 0.1
+"""How long building counts as at least."""
 _LONGEST_DELAY_S = 60.0
 
 
@@ -153,8 +156,10 @@ class LiveIndex(Generic[C]):
         self._head = index.position.number  # The newest row that anybody told of.
         self._moved = threading.Condition()
         self._closing = threading.Event()
+        # Only the thread that repairs has these.
         self._failures = 0
-        self._tried_s = float("-inf")
+        self._steady_from_s = float("-inf")
+        self._took_s = _LEAST_S
         self._current = index
         self._use(index)
         with self._order:  # What was committed while it was opened.
@@ -301,17 +306,22 @@ class LiveIndex(Generic[C]):
                 index.missed(error)
 
     def _try_to_replace(self) -> None:
-        soon = time.monotonic() - self._tried_s < _STEADY_S
+        soon = time.monotonic() < self._steady_from_s
         self._failures = self._failures + 1 if soon else 0
-        if self._closing.wait(_delay_s(self._failures)):
+        if self._closing.wait(_delay_s(self._failures, self._took_s)):
             return
+        start = time.monotonic()
+        self._steady_from_s = float("inf")  # Unless it can be built.
         try:
             self._replace(self._current)
         except BaseException as error:
             if not is_failure(error):
                 raise
             _log.exception("an index could not be built again", tenant=self._tenant_id)
-        self._tried_s = time.monotonic()
+            return
+        end = time.monotonic()
+        self._took_s = max(_LEAST_S, end - start)
+        self._steady_from_s = end + _STEADY * self._took_s
 
     def _replace(self, index: C) -> None:
         """Build another index, bring it up to date and put it in the place of `index`."""
@@ -336,5 +346,5 @@ class LiveIndex(Generic[C]):
         )  # fmt: skip
 
 
-def _delay_s(failures: int) -> float:
-    return 0.0 if not failures else min(_LONGEST_DELAY_S, 2.0 ** (failures - 1))
+def _delay_s(failures: int, took_s: float) -> float:
+    return 0.0 if not failures else min(_LONGEST_DELAY_S, took_s * 2.0 ** (failures - 1))

@@ -36,6 +36,9 @@ _WRITER_BYTES = 3_000_000
 commits much."""
 _WAITING_BYTES = 2_000
 """Of a document of usual length that waits for a commit."""
+_FIRST_COPY = 1_000
+"""Documents from which a copy is due though there was none. The next are due whenever there are
+twice as many: all together write no more than the last one and as much again."""
 _LISTED_AT_ONCE = 50_000
 _SCORED_WAITING = 128
 
@@ -80,6 +83,7 @@ class LexicalIndex:
         self._index = self._open()
         self._reached = self._committed = self._saved.position or START
         self._view = self._viewed({})
+        self._copied_documents = self._view.searcher.num_docs
 
     @staticmethod
     def destroy(folder: Path) -> None:
@@ -188,7 +192,8 @@ class LexicalIndex:
     def wants_copy(self) -> bool:
         """Whether so much was committed since the last copy that the next one is due."""
         rows = self._reached.number - (self.copied or START).number
-        return max(rows, self._uncopied) >= self._settings.snapshot_after
+        soon = max(_FIRST_COPY, self._copied_documents)
+        return max(rows, self._uncopied) >= min(soon, self._settings.snapshot_after)
 
     def release_writer(self) -> None:
         """Commit, give the writer's memory back and write the copy.
@@ -206,7 +211,7 @@ class LexicalIndex:
                     self._view = self._viewed(self._view.waiting)
             if self._uncopied or self._committed != (self.copied or START):
                 self._saved.save(self._folder, self._committed)
-                self._uncopied = 0
+                self._uncopied, self._copied_documents = 0, self._view.searcher.num_docs
 
     def close(self) -> None:
         """Commit, write the copy and release everything."""

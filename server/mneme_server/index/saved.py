@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from mneme_server.corpus.feed import Position
 from mneme_server.index.files import digest, sync_folder, write_atomically, write_durably
 
 _MANIFEST = "manifest.json"
+_END, _MAGIC = struct.Struct("<II"), 1337
+"""What ends each of tantivy's files."""
 _LISTS = ("meta.json", ".managed.json")
 """tantivy's files that name the others. They are replaced as a whole: the manifest holds them."""
 
@@ -62,6 +66,8 @@ class SavedWords:
             data = file.read_bytes()
             if digest(data) != expected:
                 raise ValueError(f"{file} does not have its checksum")
+            if not _is_whole(data):  # It was copied from a file that was damaged at work.
+                raise ValueError(f"{file} is not what was written at first")
             (target / name).write_bytes(data)
         for name in _LISTS:
             (target / name).write_text(manifest["lists"][name])
@@ -114,6 +120,20 @@ class SavedWords:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is not what was written there") from error
         return manifest
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a segment's file has the checksum that tantivy wrote at its end.
+
+    Behind the content are a line of JSON, its length, and a number that is always the same.
+    """
+    try:
+        length, magic = _END.unpack(data[-_END.size :])
+        content = len(data) - _END.size - length
+        checksum = json.loads(data[content : -_END.size])["crc"]
+    except (struct.error, ValueError, KeyError, TypeError):
+        return False
+    return bool(magic == _MAGIC and zlib.crc32(memoryview(data)[:content]) == checksum)
 
 
 def _segment_files(folder: Path, meta: dict[str, Any]) -> list[Path]:

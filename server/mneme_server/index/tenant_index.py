@@ -61,7 +61,8 @@ class TenantIndex:
 
     It then holds what there was at `position`, or more; who writes to the tenant while it opens has
     it catch up afterwards. What is damaged is reported to `log` and built again from `source`, and
-    so is what is made `anew`.
+    so is what is made `anew`. The parts `restored` failed in the index before this one: if one
+    fails again, its copy on the disk is not to be relied on.
 
     Raises:
         FailedPrecondition: the vectors are those of another model (DIMENSION_MISMATCH).
@@ -76,6 +77,7 @@ class TenantIndex:
         *,
         settings: IndexSettings | None = None,
         anew: Collection[Part] = (),
+        restored: Collection[Part] = (),
         log: Log | None = None,
         worker: BackgroundWorker = SHARED_WORKER,
     ) -> None:
@@ -90,6 +92,7 @@ class TenantIndex:
         self._worker = worker
         self._lock = threading.Lock()
         self._failed_parts: set[Part] = set()
+        self._restored = frozenset(restored)
         self._failed: Callable[[], object] = _nobody
         self._position = source.head()
         self._table = DocumentTable()
@@ -340,14 +343,20 @@ class TenantIndex:
         self._upkeep.abandon()
 
     def rebuilt(self) -> TenantIndex:
-        """Open another index, whose failed parts are built anew; this one must be abandoned."""
+        """Open another index in the place of this one, which must be abandoned.
+
+        Its failed parts come from their copies on the disk, whose checksums tell whether they are
+        as they were written; those that failed before, too, are built anew.
+        """
+        failed = self.failed_parts
         return TenantIndex(
             self._tenant_folder,
             self._source,
             self._model_id,
             self._dimensions,
             settings=self._settings,
-            anew=self.failed_parts,
+            anew=failed & self._restored,
+            restored=failed - self._restored,
             log=self._log,
             worker=self._worker,
         )
