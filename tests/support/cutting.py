@@ -1,7 +1,8 @@
-"""A server that kills itself at a point of an operation: `python -m support.cutting POINT`.
+"""A server that kills itself at a point of its work: `python -m support.cutting POINT`.
 
-A point is what the operation's work does: "keep", "commit", "finish" or a stage of its progress;
-before it, or after it with a "+". The server is gone as by SIGKILL, in the middle of its work.
+A point is what an operation's work does: "keep", "commit", "finish" or a stage of its progress;
+before it, or after it with a "+". Or it is "apply": an event of the id LAST is committed, and the
+index is about to be told. The server is gone as by SIGKILL, in the middle of its work.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ import runpy
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mneme_server.corpus.change import CorpusChange
+
+
+LAST = "the-last"
 
 
 def _gone() -> None:
@@ -44,6 +51,16 @@ def main() -> None:
         (run, "_finish", "finish"),
     ):
         setattr(owner, method, _cut(point, name, getattr(owner, method)))
+    from mneme_server.corpus.live_index import LiveIndex
+
+    apply = LiveIndex.apply
+
+    def apply_or_go(self: LiveIndex[Any], change: CorpusChange) -> None:
+        if point == "apply" and any(document.source_id == LAST for document in change.saved):
+            _gone()
+        apply(self, change)
+
+    LiveIndex.apply = apply_or_go  # type: ignore[method-assign]
     runpy.run_module("mneme_server", run_name="__main__")
 
 

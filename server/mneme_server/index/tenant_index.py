@@ -166,8 +166,11 @@ class TenantIndex:
     @property
     def failed_parts(self) -> frozenset[Part]:
         """The parts that failed, or are those of the version before: they must be built again."""
-        outdated = {Part.WORDS} if self._lexical.outdated else set()
-        return frozenset(self._failed_parts | outdated)
+        return self._outdated_parts | self._failed_parts
+
+    @property
+    def _outdated_parts(self) -> frozenset[Part]:
+        return frozenset([Part.WORDS] if self._lexical.outdated else [])
 
     def on_failure(self, told: Callable[[], object]) -> None:
         """Have `told` called, on any thread, whenever a part fails. It must not wait."""
@@ -346,17 +349,19 @@ class TenantIndex:
         """Open another index in the place of this one, which must be abandoned.
 
         Its failed parts come from their copies on the disk, whose checksums tell whether they are
-        as they were written; those that failed before, too, are built anew.
+        as they were written; those that failed before, too, are built anew, and so are those that
+        are of the version before.
         """
-        failed = self.failed_parts
+        failed = frozenset(self._failed_parts)
+        anew = self._outdated_parts | failed & self._restored
         return TenantIndex(
             self._tenant_folder,
             self._source,
             self._model_id,
             self._dimensions,
             settings=self._settings,
-            anew=failed & self._restored,
-            restored=failed - self._restored,
+            anew=anew,
+            restored=failed - anew,
             log=self._log,
             worker=self._worker,
         )

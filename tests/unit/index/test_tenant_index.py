@@ -408,6 +408,23 @@ def test_a_snapshot_is_written_after_many_additions(home: Home) -> None:
     eventually(lambda: json.loads(manifest.read_bytes())["position"] == [*home.source.head()])
 
 
+def test_a_part_that_failed_comes_from_its_copy_and_when_it_fails_again_from_the_database(
+    home: Home,
+) -> None:
+    index = home.open()
+    home.record(index, 30)
+    index.close()
+    index, copy = home.open(), home.folder / "index" / "lexical" / "manifest.json"
+    for kept in (True, False):
+        index.missed(OSError("no space"))
+        index.abandon()
+        built = index.rebuilt()
+        index.discard()
+        assert copy.exists() == kept
+        home.check(built)
+        index = built
+
+
 def test_a_snapshot_that_cannot_be_written_is_reported_and_loses_nothing(home: Home) -> None:
     index = home.open()
     home.record(index, 20)
