@@ -27,6 +27,8 @@ from mneme_server.storage.schema import metadata
 
 __all__ = ["Prepared", "TenantNotBound", "require_tenant"]
 
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What the driver raises; the latter where SQLite quotes damage that is no UTF-8."""
 _BOUNDS_OF_TRANSACTIONS = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
 
 TRANSLATE = "mneme_translate"
@@ -78,7 +80,7 @@ class Prepared:
         driver = self._driver(connection, values)
         try:
             driver.executemany(self._sql, values).close()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise _translated(connection, self._sql, values, error) from error
 
     def first(self, connection: Connection, given: Mapping[str, Any]) -> Row[Any] | None:
@@ -102,7 +104,7 @@ class Prepared:
                 names = [column[0] for column in cursor.description]
                 self._row = _named(names)
             cursor.close()  # Or it would go on reading behind the first row.
-        except (sqlite3.Error, UnicodeDecodeError) as error:
+        except _FAILURES as error:
             raise _translated(connection, self._sql, values, error) from error
         if self._processed:
             found = [self._process(row) for row in found]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import (
     START,
@@ -21,7 +23,7 @@ from mneme_server.corpus.feed import (
 )
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.feed import SqlFeed
-from mneme_server.storage.sqlite_store import SqliteTenantStore
+from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.storage.tables import feed
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema
 from sqlalchemy import func, select
@@ -48,9 +50,32 @@ def write(database: SqliteTenantStore, count: int) -> None:
             unit.documents.add([said(f"t{first + n}")])
 
 
+def mumbling(folder: Path) -> None:
+    """Have SQLite refuse rows of the feed with words that are no UTF-8, as a damaged schema may."""
+    trigger = b"CREATE TRIGGER mumbles BEFORE INSERT ON feed BEGIN SELECT RAISE(ABORT, '%s'); END"
+    with closing(sqlite3.connect(folder / FILE_NAME)) as file:
+        file.execute((trigger % b"mumbled").decode())
+        file.execute("PRAGMA writable_schema = ON")
+        damaged = (trigger % b"\xa2umbled",)
+        file.execute(
+            "UPDATE sqlite_master SET sql = CAST(? AS TEXT) WHERE type = 'trigger'", damaged
+        )
+        file.commit()
+
+
 def rows(database: SqliteTenantStore, place: Position = START) -> list[FeedRow]:
     with database.read() as unit:
         return list(unit.feed.changes_after(place, 100))
+
+
+def test_what_the_database_says_of_its_damage_need_not_be_readable(tmp_path: Path) -> None:
+    schema = TenantSchema.of([], kinds=[{TALK: None, NOTE: None}])
+    SqliteTenantStore(tmp_path, "acme", schema).close()
+    mumbling(tmp_path)
+    database = SqliteTenantStore(tmp_path, "acme", schema)
+    with pytest.raises(DataLoss, match="is damaged"):
+        write(database, 1)
+    database.close()
 
 
 def test_a_row_names_what_a_commit_changed_and_holds_none_of_it(
