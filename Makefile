@@ -73,7 +73,7 @@ test: setup ## Run every test, a file at a time on each core; JOBS=1 for one aft
 	@$(MAKE) --no-print-directory test-typescript
 
 robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1000 ROUNDS=200 SEED=1
-	MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(SEED) \
+	MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
 		MNEME_TEST_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest tests/robustness -s
 
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client

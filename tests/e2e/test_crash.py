@@ -146,7 +146,7 @@ def _writers(api: Api, ledger: Ledger, rng: random.Random) -> Iterator[Writer]:
 
 
 def test_a_server_killed_while_many_write_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    seed = int(os.environ.get(_SEED) or random.randrange(10**9))
+    seed = int(os.environ.get(_SEED) or 1)  # The same each time, unless one is given.
     print(f"{_SEED}={seed}")
     rng, ledger, secret, tenant_id = random.Random(seed), Ledger(), "", ""
     for _ in range(ROUNDS):

@@ -65,7 +65,7 @@ def _ends_with(process: subprocess.Popen[str]) -> int:
 
 @needs_proc
 def test_signals_at_any_moment_end_the_server_with_exit_code_0(tmp_path: Path) -> None:
-    seed = int(os.environ.get(_SEED) or random.randrange(10**9))
+    seed = int(os.environ.get(_SEED) or 1)  # The same each time, unless one is given.
     for number in range(seed, seed + ROUNDS):
         rng = random.Random(number)
         process = _start(tmp_path, drain_seconds=rng.choice([0, 5]))

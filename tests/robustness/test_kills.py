@@ -131,7 +131,8 @@ KINDS: dict[str, Callable[[Api, list[str], random.Random], None]] = {
 
 
 def test_a_server_killed_at_any_moment_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    seed = int(os.environ.get(_SEED) or random.randrange(10**9))
+    # The same each time; `make robustness` takes new ones.
+    seed = int(os.environ.get(_SEED) or 1)
     rng, totals = random.Random(seed), Counter[str]()
     for first in range(0, KILLS, KILLS_A_FOLDER):
         kills = min(KILLS_A_FOLDER, KILLS - first)
