@@ -4,7 +4,7 @@
 
 Python, TypeScript and MCP mixed. There are never two servers, by what the system knows of open
 files; every acknowledged write is in the database, once; whoever is left goes on; and nothing runs
-15 s after the last has gone.
+for long after the last has gone: some seconds, and on a busy machine a minute at most.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from support.server import model_dir
 
 ROUNDS = int(os.environ.get("MNEME_TEST_ROUNDS") or 2)
 SEED = os.environ.get("MNEME_TEST_SEED") or "1"
-GONE_WITHIN_S = 15.0
+GONE_WITHIN_S = 60.0
 _GOES_ON = 3
 """Acknowledged writes after the last kill that show that a participant goes on."""
 _PATIENCE_S = 120.0
