@@ -29,6 +29,12 @@ class VectorBatch(NamedTuple):
 class CorpusSource(Protocol):
     """What an index is built from: one tenant's documents and vectors in the database."""
 
+    @property
+    def layout(self) -> str:
+        """Names what documents are made of what is stored: what an index kept of them is of use
+        only under the same name."""
+        ...
+
     def head(self) -> Position:
         """Return the newest row of the feed: how far a reader who begins now has come."""
         ...
@@ -67,11 +73,18 @@ class Selection:
     """The rows that a filter lets through: `mask` (rows,) bool, `count` of them.
 
     `everything` is true when the mask holds every live row, so that a search need not look at it.
+    `listed` are the rows in order, where they are known without a look at the whole mask.
     """
 
     mask: NDArray[np.bool_]
     count: int
     everything: bool
+    listed: Rows | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """The rows in order."""
+        return np.flatnonzero(self.mask) if self.listed is None else self.listed
 
 
 class Hits(NamedTuple):

@@ -22,6 +22,11 @@ class Codes(dict[str, int]):
         self.names.append(value)
         return number
 
+    def restore(self, names: list[str]) -> None:
+        """Take over the names of others, in the order of their numbers."""
+        self.names = names
+        self.update(zip(names, range(len(names)), strict=True))
+
 
 class NameCodes(Codes):
     """Codes of names that can be looked up by their words. One writer; readers need no lock."""
@@ -33,10 +38,19 @@ class NameCodes(Codes):
 
     def __missing__(self, value: str) -> int:
         number = super().__missing__(value)
+        self._note(value, number)
+        return number
+
+    def restore(self, names: list[str]) -> None:
+        """See `Codes`."""
+        super().restore(names)
+        for number, name in enumerate(names):
+            self._note(name, number)
+
+    def _note(self, value: str, number: int) -> None:
         self._by_spelling.setdefault(value.casefold(), []).append(number)
         for word in name_words(value):
             self._by_word.setdefault(word, []).append(number)
-        return number
 
     def named_by(self, words: Collection[str]) -> list[int]:
         """Return the numbers of the names that have one of these words, in lower case."""

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.corpus.document import Document, DocumentFilter
-from mneme_server.corpus.kinds import MAX_KINDS
-from mneme_server.corpus.ports import Rows, Selection
+from mneme_server.corpus.document import Document
+from mneme_server.corpus.ports import Rows
+from mneme_server.index.attributes import CopiedColumns, author_of, fingerprint
 from mneme_server.index.codes import Codes, NameCodes
 from mneme_server.index.ids import GONE, RowsById
 from mneme_server.index.links import SessionLinks
-from mneme_server.index.tags import TagPostings
+from mneme_server.index.tags import TagSets
 
-_CACHED_SELECTIONS = 4
+AnyCodes: TypeAlias = Codes | TagSets
+ReadChunk: TypeAlias = Callable[[int, Sequence[NDArray[Any]]], object]
+
 _NAME_BYTES = 200
 """Of a name in a dictionary of codes: its text, its number and its place."""
 _NOBODY = -2
-_EMPTY = -1
 
 _DTYPES: dict[str, type] = {
     "doc_id": np.int64,
@@ -47,19 +48,21 @@ _DTYPES: dict[str, type] = {
     "archived": np.bool_,
     "live": np.bool_,
     "fingerprint": np.int64,
+    "tags": np.int32,
 }
-
-
-# A name: one to three words, "Here are the details: ..." is none.
-_LABEL = re.compile(r"([^\W\d_][\w.'\-]{0,40}(?: [^\W\d_][\w.'\-]{0,40}){0,2}):\s")
-
-
-def author_of(document: Document) -> str:
-    """Return the document's agent, else the leading label ("Ann: ...") of what is said, else ""."""
-    if document.agent_id or not document.spoken:
-        return document.agent_id
-    label = _LABEL.match(document.text)
-    return label[1] if label and not label[1][0].islower() else ""
+COLUMNS = tuple(_DTYPES)
+LAYOUT = "1:" + ",".join(f"{name} {np.dtype(dtype)}" for name, dtype in _DTYPES.items())
+"""Names what the columns hold, and how: a copy of another layout cannot be used. Raise the number
+when a column means something else than before."""
+CHUNK = 1 << 17
+"""Rows of a part of the columns that is copied as a whole, if something in it changed."""
+_CHANGES = 256
+"""Changes whose rows are remembered, so that what depends on them need not look at all rows."""
+_CHANGED_ROWS = 20_000
+"""Rows that changed, beyond which it is as well to look at all."""
+_NO_ROWS: Rows = np.empty(0, np.int64)
+_SPARSE = 1 / 8
+"""Removed documents among the rows of a copy, from which their rows are given up."""
 
 
 class DocumentTable:
@@ -94,6 +97,7 @@ class DocumentTable:
     archived: NDArray[np.bool_]
     live: NDArray[np.bool_]
     fingerprint: NDArray[np.int64]
+    tags: NDArray[np.int32]
     previous: NDArray[np.int32]
     next: NDArray[np.int32]
 
@@ -106,15 +110,23 @@ class DocumentTable:
         self._links = SessionLinks()
         self.previous, self.next = self._links.previous, self._links.next
         self._rows = RowsById()
-        self._tags = TagPostings()
-        self._kinds, self._sessions = Codes(), Codes()
-        self._agents, self._users = Codes(), Codes()
-        self._projects, self._categories, self._authors = Codes(), Codes(), NameCodes()
-        self._types, self._names, self._roles = Codes(), Codes(), Codes()
+        self._tags, self._authors = TagSets(), NameCodes()
+        self._kinds, self._sessions, self._roles = Codes(), Codes(), Codes()
+        self._agents, self._users, self._projects = Codes(), Codes(), Codes()
+        self._categories, self._types, self._names = Codes(), Codes(), Codes()
+        self.codes: Mapping[str, AnyCodes] = {
+            "kind": self._kinds, "session": self._sessions, "agent": self._agents,
+            "user": self._users, "project": self._projects, "category": self._categories,
+            "author": self._authors, "type": self._types, "name": self._names,
+            "role": self._roles, "tags": self._tags,
+        }  # fmt: skip
+        """What the numbers in columns stand for, by the columns' names."""
         self._session_words = np.zeros(1, np.int64)  # The last one is that of no session.
-        self._version = 0
-        self._selections: dict[DocumentFilter, tuple[int, Selection]] = {}
+        self.version = 0
+        """Another one after every change."""
+        self._changes: deque[tuple[int, Rows]] = deque(maxlen=_CHANGES)
         self._newest = (-1, 0)
+        self._touched: set[int] = set()
 
     def rows_of(self, doc_ids: NDArray[np.int64]) -> Rows:
         """Return the row of each document; -1 for ids that are unknown or removed."""
@@ -143,8 +155,8 @@ class DocumentTable:
     def newest_us(self) -> int:
         """The time of the newest document; 0 without documents."""
         version, newest = self._newest
-        if version != self._version:
-            version, size = self._version, self.size
+        if version != self.version:
+            version, size = self.version, self.size
             times = self.timestamp_us[:size][self.live[:size]]
             newest = int(times.max()) if times.size else 0
             self._newest = (version, newest)
@@ -155,14 +167,8 @@ class DocumentTable:
         """Bytes of the arrays, and about those of the names that stand in them as numbers."""
         columns = sum(int(getattr(self, name).nbytes) for name in _DTYPES)
         links = self.previous.nbytes + self.next.nbytes + self._session_words.nbytes
-        names = (
-            self._kinds, self._sessions, self._agents, self._users, self._projects,
-            self._categories, self._authors, self._types, self._names, self._roles,
-        )  # fmt: skip
-        return (
-            columns + links + self._rows.nbytes + self._tags.nbytes
-            + _NAME_BYTES * sum(map(len, names))
-        )  # fmt: skip
+        names = _NAME_BYTES * sum(map(len, self.codes.values()))
+        return columns + links + self._rows.nbytes + names
 
     def add(
         self, documents: Sequence[Document], *, link: bool = True
@@ -180,13 +186,93 @@ class DocumentTable:
         fresh = [d for row, d in zip(rows, batch, strict=True) if row == GONE]
         reworded = []
         for row, document in known:
-            if self.fingerprint[row] != hash(document.text):
+            if self.fingerprint[row] != fingerprint(document.text):
                 reworded.append(document)
             self._replace(row, document)
+        first = self.size
         if fresh:
             self._append(fresh, link=link)
-        self._version += 1
+        replaced = np.fromiter((row for row, _ in known), np.int64, len(known))
+        self._changed(np.concatenate([replaced, np.arange(first, self.size)]))
         return fresh, reworded
+
+    def export(self) -> CopiedColumns:
+        """Return what changed since the last time, for a copy of the columns.
+
+        Call it with the lock; what it returns does not change.
+        """
+        chunks, self._touched = self._touched, set()
+        return CopiedColumns(
+            rows=self.size,
+            chunks={
+                chunk: [
+                    getattr(self, name)[chunk * CHUNK : min((chunk + 1) * CHUNK, self.size)].copy()
+                    for name in _DTYPES
+                ]
+                for chunk in sorted(chunks)
+            },
+            names={name: codes.names[:] for name, codes in self.codes.items()},
+        )
+
+    def touch(self, chunks: Iterable[int] | None = None) -> None:
+        """Have the next copy hold these chunks again; None for all. Call it with the lock."""
+        self._touched.update(range(-(-self.size // CHUNK)) if chunks is None else chunks)
+
+    def restore(self, rows: int, names: Mapping[str, list[Any]], read: ReadChunk) -> None:
+        """Fill the empty table with what `export` gave, chunk by chunk.
+
+        Args:
+            rows: how many there are.
+            names: those of the numbers in the columns.
+            read: reads a chunk into its columns.
+
+        Raises:
+            ValueError: the numbers in the columns have no names.
+        """
+        self._reserve(rows)
+        for chunk, start in enumerate(range(0, rows, CHUNK)):
+            end = min(start + CHUNK, rows)
+            read(chunk, [getattr(self, name)[start:end] for name in _DTYPES])
+        for name, codes in self.codes.items():
+            column = getattr(self, name)[:rows]
+            if rows and not -1 <= int(column.min()) <= int(column.max()) < len(names[name]):
+                raise ValueError(f"there are no names for the numbers in {name}")
+            codes.restore(names[name])
+        self.size = rows
+        self._give_up_removed()
+        self.version += 1
+        live = np.flatnonzero(self.live[: self.size])
+        self.live_count = live.size
+        self._rows.restore(self.doc_id[live], live)
+        self._count_words(live, 1)
+        self.relink()
+
+    def _give_up_removed(self) -> None:
+        kept = np.flatnonzero(self.live[: self.size])
+        if self.size - kept.size <= self.size * _SPARSE:
+            return
+        for name in _DTYPES:
+            column = getattr(self, name)
+            column[: kept.size] = column[kept]
+        self.size = kept.size
+        self.touch()
+
+    def changed_since(self, version: int) -> Rows | None:
+        """Return the rows that came, changed or went since then, some more than once; None where
+        that is not known any more, or they are many."""
+        missed = self.version - version
+        recent = list(self._changes)
+        if missed > len(recent):
+            return None
+        changed = [rows for at, rows in recent if at > version]
+        if sum(rows.size for rows in changed) > _CHANGED_ROWS:
+            return None
+        return np.concatenate([_NO_ROWS, *changed])
+
+    def _changed(self, rows: Rows) -> None:
+        """Note that rows came, changed or went, when all is done."""
+        self._changes.append((self.version + 1, rows))
+        self.version += 1
 
     def relink(self) -> None:
         """Find every document's neighbours in its session anew."""
@@ -202,18 +288,26 @@ class DocumentTable:
         if not rows.size:
             return rows
         self.live[rows] = False
+        self.touch(np.unique(rows // CHUNK).tolist())
         self.live_count -= rows.size
         self._count_words(rows, -1)
         for row in rows.tolist():
             self._links.remove(row, int(self.session[row]))
-            self._tags.put(row, ())
         self._rows.put(ids, np.full(ids.size, GONE, np.int64))
-        self._version += 1
+        self._changed(rows)
         return rows
 
     def role_number(self, role: str) -> int:
         """Return the number of a role in `role`; one that no row has when nobody has it."""
         return self._roles.get(role, _NOBODY)
+
+    def authors_spelled(self, name: str) -> list[int]:
+        """Return the numbers of the authors with this name, in any case."""
+        return self._authors.spelled(name)
+
+    def tag_sets_holding(self, tags: Collection[str]) -> list[int]:
+        """Return the numbers of the sets of tags that hold all of these."""
+        return self._tags.holding(tags)
 
     def session_words(self, sessions: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return how many words each of the numbered sessions holds; 0 for -1, no session."""
@@ -223,86 +317,12 @@ class DocumentTable:
         """Return the numbers of the authors whose names have one of these words, in lower case."""
         return self._authors.named_by(words)
 
-    def select(self, filter_: DocumentFilter) -> Selection:
-        """Return the rows that `filter_` lets through; the mask must not be written to."""
-        version = self._version
-        cached = self._selections.get(filter_)
-        if cached is not None and cached[0] == version:
-            return cached[1]
-        mask = self._mask(filter_)
-        count = int(np.count_nonzero(mask))
-        selection = Selection(mask=mask, count=count, everything=count == self.live_count)
-        if len(self._selections) >= _CACHED_SELECTIONS:
-            self._selections = {}
-        self._selections[filter_] = (version, selection)
-        return selection
-
-    def _mask(self, wanted: DocumentFilter) -> NDArray[np.bool_]:
-        size = self.size
-        mask = self.live[:size].copy()
-        if wanted.kinds:
-            allowed = np.zeros(MAX_KINDS, bool)
-            stored = (self._kinds.get(kind.name, _NOBODY) for kind in wanted.kinds)
-            allowed[[code for code in stored if code != _NOBODY]] = True
-            mask &= allowed[self.kind[:size]]
-        self._by_names(mask, wanted)
-        if wanted.author:
-            mask &= self._said_by(wanted.author, size)
-        if wanted.importance:
-            mask &= self.importance[:size] == wanted.importance
-        if wanted.min_severity:
-            mask &= self.severity[:size] >= wanted.min_severity
-        if wanted.start_us is not None:
-            mask &= self.timestamp_us[:size] >= wanted.start_us
-        if wanted.end_us is not None:
-            mask &= self.timestamp_us[:size] < wanted.end_us
-        if not wanted.include_archived:
-            mask &= ~self.archived[:size]
-        for tag in wanted.tags:
-            carried = np.zeros(size, bool)
-            rows = self._tags.rows(tag)
-            carried[rows[rows < size]] = True
-            mask &= carried
-        return mask
-
-    def _by_names(self, mask: NDArray[np.bool_], wanted: DocumentFilter) -> None:
-        """Take out of the mask what bears other names than those that are wanted."""
-        size = len(mask)
-        for known, column, value, shared in (
-            (self._sessions, self.session, wanted.session_id, False),
-            (self._agents, self.agent, wanted.agent_id, wanted.shared),
-            (self._users, self.user, wanted.user_id, False),
-            (self._projects, self.project, wanted.project, wanted.shared),
-            (self._names, self.name, wanted.name, False),
-        ):
-            if value:
-                fits: NDArray[np.bool_] = column[:size] == known.get(value, _NOBODY)
-                if shared:
-                    fits |= column[:size] == _EMPTY
-                mask &= fits
-        for known, column, values in (
-            (self._categories, self.category, wanted.categories or None),
-            (self._types, self.type, wanted.types or None),
-            (self._sessions, self.session, wanted.session_ids),
-        ):
-            if values is not None:
-                mask &= np.isin(column[:size], [known.get(name, _NOBODY) for name in values])
-
-    def _said_by(self, author: str, size: int) -> NDArray[np.bool_]:
-        """Return which rows have this author, in any case: by role, or by name."""
-        by_role: NDArray[np.bool_] = self.role[:size] == self._roles.get(author.lower(), _NOBODY)
-        by_name: NDArray[np.bool_] = np.isin(self.author[:size], self._authors.spelled(author))
-        return by_role | by_name
-
     def _append(self, documents: list[Document], *, link: bool) -> None:
         start, end = self.size, self.size + len(documents)
         self._reserve(end)
         self._write(slice(start, end), documents)
         self._count_words(np.arange(start, end), 1)
         self.live[start:end] = True
-        for row, document in enumerate(documents, start):
-            if document.tags:
-                self._tags.put(row, document.tags)
         self._rows.put(self.doc_id[start:end], np.arange(start, end, dtype=np.int64))
         if link:
             for row in range(start, end):
@@ -317,12 +337,12 @@ class DocumentTable:
         self._count_words(this, -1)
         self._write(slice(row, row + 1), [document])
         self._count_words(this, 1)
-        self._tags.put(row, document.tags)
         if (self.session[row], self.position[row]) != place:
             self._links.remove(row, session)
             self._links.insert(row, int(self.session[row]), self.position, self.doc_id)
 
     def _write(self, rows: slice, documents: list[Document]) -> None:
+        self.touch(range(rows.start // CHUNK, (rows.stop - 1) // CHUNK + 1))
         self.doc_id[rows] = [d.doc_id for d in documents]
         self.kind[rows] = [self._kinds[d.kind.name] for d in documents]
         self.session[rows] = [self._sessions[d.session_id] for d in documents]
@@ -344,7 +364,8 @@ class DocumentTable:
         self.severity[rows] = [d.severity for d in documents]
         self.shape[rows] = [d.shape for d in documents]
         self.archived[rows] = [d.archived for d in documents]
-        self.fingerprint[rows] = [hash(d.text) for d in documents]
+        self.fingerprint[rows] = [fingerprint(d.text) for d in documents]
+        self.tags[rows] = [self._tags[d.tags] for d in documents]
 
     def _count_words(self, rows: Rows, sign: int) -> None:
         """Add the words of rows to those of their sessions, or take them off."""

@@ -18,6 +18,8 @@ from mneme_server.corpus.ports import Matrix, Scores
 from mneme_server.index.settings import IndexSettings
 
 Positions = NDArray[np.int64]
+Bits = NDArray[np.uint8]
+"""Which positions are meant: a bit each, `bits_of` a mask."""
 
 faiss: Any = _typed_faiss  # Its type hints describe C++ constructors, not the Python ones.
 
@@ -55,7 +57,8 @@ class Graph:
     """Vectors that never change, searched approximately. Positions count from 0 as added.
 
     Immutable once built, so any number of threads may search it; more vectors mean a new graph
-    (`grown`). A vector takes its dimensions in bytes, and about 4 · 2 · M bytes of links.
+    (`grown`, `another`). A vector takes its dimensions in bytes, and about 4 · 2 · M bytes of
+    links.
     """
 
     def __init__(self, index: Any) -> None:
@@ -77,11 +80,10 @@ class Graph:
         return int(self._codes.nbytes + links)
 
     def search(
-        self, query: Matrix, k: int, breadth: int, allowed: NDArray[np.bool_] | None
+        self, query: Matrix, k: int, breadth: int, bits: Bits | None
     ) -> tuple[Positions, Scores]:
-        """Walk the graph for the `k` nearest; `allowed` (size,) restricts what may be returned."""
+        """Walk the graph for the `k` nearest; `bits` restrict what may be returned."""
         single_threaded()
-        bits = None if allowed is None else np.packbits(allowed, bitorder="little")
         parameters = faiss.SearchParametersHNSW(efSearch=max(breadth, k))
         if bits is not None:
             parameters = faiss.SearchParametersHNSW(
@@ -89,10 +91,10 @@ class Graph:
             )
         return _found(self._index.search(query[None, :], min(k, self.size), params=parameters))
 
-    def scan(self, query: Matrix, k: int, allowed: NDArray[np.bool_]) -> tuple[Positions, Scores]:
-        """Compare with every allowed vector; `allowed` is (size,)."""
+    def scan(self, query: Matrix, k: int, bits: Bits) -> tuple[Positions, Scores]:
+        """Compare with every vector that `bits` let through."""
         single_threaded()
-        selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        selector = faiss.IDSelectorBitmap(bits)
         parameters = faiss.SearchParameters(sel=selector)
         return _found(self._storage.search(query[None, :], min(k, self.size), params=parameters))
 
@@ -124,48 +126,127 @@ class Graph:
 
     def grown(self, vectors: Matrix, stop: threading.Event) -> Graph | None:
         """Return a copy of the graph with `vectors` added; None when `stop` was set midway."""
-        single_threaded()
-        index = faiss.clone_index(self._index)
-        return _filled(index, vectors.__getitem__, len(vectors), stop)
+        return self._grown(vectors.__getitem__, len(vectors), stop)
+
+    def joined(self, other: Graph, positions: Positions, stop: threading.Event) -> Graph | None:
+        """Return a copy with the vectors of another graph added, as its codes hold them."""
+        return self._grown(lambda step: other.vectors(positions[step]), positions.size, stop)
 
     def kept(self, positions: Positions, stop: threading.Event) -> Graph | None:
         """Return a graph of only the vectors at `positions`; their codes stay as they are."""
-        single_threaded()
-        index = faiss.IndexHNSWSQ(
-            self.dimensions,
-            faiss.ScalarQuantizer.QT_8bit,
-            self._index.hnsw.nb_neighbors(1),
-            faiss.METRIC_INNER_PRODUCT,
+        return _filled(
+            self._empty(), lambda step: self.vectors(positions[step]), positions.size, stop
         )
-        index.hnsw.efConstruction = self._index.hnsw.efConstruction
-        storage = faiss.downcast_index(index.storage)
-        faiss.copy_array_to_vector(np.concatenate([self._lowest, self._range]), storage.sq.trained)
-        storage.is_trained = index.is_trained = True
-        return _filled(index, lambda step: self.vectors(positions[step]), positions.size, stop)
 
-    def to_bytes(self) -> NDArray[np.uint8]:
-        """Return FAISS's serialised form."""
-        serialised: NDArray[np.uint8] = faiss.serialize_index(self._index)
-        return serialised
+    def another(self, vectors: Matrix, stop: threading.Event) -> Graph | None:
+        """Return a graph of other vectors, coded as these are."""
+        return _filled(self._empty(), vectors.__getitem__, len(vectors), stop)
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return what `from_arrays` makes the same graph of: the codes' ranges, the levels, the
+        links and the codes, as views of FAISS's own memory.
+
+        They are valid while the graph lives, and must not be written to.
+        """
+        hnsw = self._index.hnsw
+        return [
+            np.concatenate([self._lowest, self._range]),
+            faiss.rev_swig_ptr(hnsw.levels.data(), hnsw.levels.size()),
+            faiss.rev_swig_ptr(hnsw.neighbors.data(), hnsw.neighbors.size()),
+            self._codes.reshape(-1),
+        ]
+
+    def _grown(
+        self, vectors: Callable[[slice], Matrix], count: int, stop: threading.Event
+    ) -> Graph | None:
+        single_threaded()
+        return _filled(faiss.clone_index(self._index), vectors, count, stop)
+
+    def _empty(self) -> Any:
+        index = _empty(self.dimensions, self.neighbours, self._index.hnsw.efConstruction)
+        _train(index, np.concatenate([self._lowest, self._range]))
+        return index
+
+    @property
+    def entry(self) -> int:
+        """The position where every search begins."""
+        return int(self._index.hnsw.entry_point)
+
+    @property
+    def breadth(self) -> int:
+        """Of the search for links while vectors are added."""
+        return int(self._index.hnsw.efConstruction)
+
+    @property
+    def neighbours(self) -> int:
+        """HNSW's M: links per vector and layer."""
+        return int(self._index.hnsw.nb_neighbors(1))
+
+    @classmethod
+    def from_arrays(
+        cls,
+        read: Callable[[NDArray[Any]], object],
+        *,
+        size: int,
+        dimensions: int,
+        neighbours: int,
+        entry: int,
+        breadth: int,
+    ) -> Graph:
+        """Make the graph whose `arrays` `read` writes, one after the other, into what it is given.
+
+        The rest are its properties.
+
+        Raises:
+            ValueError: they are no graph of this size.
+        """
+        index = _empty(dimensions, neighbours, breadth)
+        hnsw, storage = index.hnsw, faiss.downcast_index(index.storage)
+        ranges = np.empty(2 * dimensions, np.float32)
+        read(ranges)
+        _train(index, ranges)
+        levels = np.empty(size, np.int32)
+        read(levels)
+        most = hnsw.cum_nneighbor_per_level.size() - 1
+        if not size or not 1 <= levels.min() <= levels.max() <= most:
+            raise ValueError("the levels of a graph are not those of one")
+        if not 0 <= entry < size or levels[entry] != levels.max():
+            raise ValueError("a graph does not begin at its highest level")
+        # Two times M links at the lowest level, M at every other.
+        offsets = np.zeros(size + 1, np.uint64)
+        np.cumsum(neighbours * (levels.astype(np.uint64) + np.uint64(1)), out=offsets[1:])
+        faiss.copy_array_to_vector(levels, hnsw.levels)
+        faiss.copy_array_to_vector(offsets, hnsw.offsets)
+        count = int(offsets[-1])
+        hnsw.neighbors.resize(count)
+        links = faiss.rev_swig_ptr(hnsw.neighbors.data(), count)
+        read(links)
+        if links.min() < -1 or links.max() >= size:
+            raise ValueError("a graph links vectors that it does not hold")
+        storage.codes.resize(size * dimensions)
+        read(faiss.rev_swig_ptr(storage.codes.data(), size * dimensions))
+        hnsw.entry_point, hnsw.max_level = entry, int(levels[entry]) - 1
+        storage.ntotal = index.ntotal = size
+        return cls(index)
 
     @classmethod
     def from_bytes(cls, data: NDArray[np.uint8]) -> Graph:
-        """Read what `to_bytes` gave. Only for bytes whose checksum was right."""
+        """Read FAISS's own form, which copies of before hold. Only for bytes whose checksum was
+        right."""
         return cls(faiss.deserialize_index(data))
 
     @classmethod
     def build(cls, vectors: Matrix, settings: IndexSettings, stop: threading.Event) -> Graph | None:
         """Train the quantiser on `vectors` (n, d) and link them; None when `stop` was set."""
         single_threaded()
-        index = faiss.IndexHNSWSQ(
-            vectors.shape[1],
-            faiss.ScalarQuantizer.QT_8bit,
-            settings.graph_neighbours,
-            faiss.METRIC_INNER_PRODUCT,
-        )
-        index.hnsw.efConstruction = settings.ef_construction
+        index = _empty(vectors.shape[1], settings.graph_neighbours, settings.ef_construction)
         index.train(vectors)
         return _filled(index, vectors.__getitem__, len(vectors), stop)
+
+
+def bits_of(mask: NDArray[np.bool_]) -> Bits:
+    """Pack a mask (size,) for a search."""
+    return np.packbits(mask, bitorder="little")
 
 
 def inner_products(query: Matrix, vectors: Matrix) -> Scores:
@@ -181,9 +262,25 @@ def inner_products(query: Matrix, vectors: Matrix) -> Scores:
     return out
 
 
+def _empty(dimensions: int, neighbours: int, breadth: int) -> Any:
+    index = faiss.IndexHNSWSQ(
+        dimensions, faiss.ScalarQuantizer.QT_8bit, neighbours, faiss.METRIC_INNER_PRODUCT
+    )
+    index.hnsw.efConstruction = breadth
+    return index
+
+
+def _train(index: Any, ranges: NDArray[np.float32]) -> None:
+    """Give the codes the least values and the ranges of another graph's, one behind the other."""
+    storage = faiss.downcast_index(index.storage)
+    faiss.copy_array_to_vector(ranges, storage.sq.trained)
+    storage.is_trained = index.is_trained = True
+
+
 def _filled(
     index: Any, vectors: Callable[[slice], Matrix], count: int, stop: threading.Event
 ) -> Graph | None:
+    single_threaded()
     for start in range(0, count, _STEP):
         if stop.is_set():
             return None

@@ -26,6 +26,14 @@ class RowsById:
         """Bytes of the arrays."""
         return self._ids.nbytes + self._rows.nbytes
 
+    def restore(self, ids: Int64s, rows: Int64s) -> None:
+        """Map `ids` (n,), distinct, to `rows` (n,), and no others."""
+        if not bool(np.all(ids[1:] > ids[:-1])):
+            order = np.argsort(ids, kind="stable")
+            ids, rows = ids[order], rows[order]
+        self._ids, self._rows = ids, rows
+        self._state = (ids, rows)
+
     def put(self, ids: Int64s, rows: Int64s) -> None:
         """Map `ids` (n,), distinct, to `rows` (n,); ids that are known get their new row."""
         order = np.argsort(ids, kind="stable")

@@ -66,8 +66,14 @@ class SessionLinks:
         size = session.size
         previous, following = np.full_like(self.previous, NO_ROW), np.full_like(self.next, NO_ROW)
         linked = np.flatnonzero(live[:size] & (session >= 0) & (position[:size] > 0))
-        order = np.lexsort((doc_id[linked], position[linked], session[linked]))
-        rows = linked[order]
+        rows = linked[np.argsort(session[linked], kind="stable")]
+        # Nearly always they were recorded in their order; to look is faster than to sort.
+        late = session[rows[1:]] == session[rows[:-1]]
+        late &= (position[rows[1:]] < position[rows[:-1]]) | (
+            (position[rows[1:]] == position[rows[:-1]]) & (doc_id[rows[1:]] < doc_id[rows[:-1]])
+        )
+        if late.any():
+            rows = linked[np.lexsort((doc_id[linked], position[linked], session[linked]))]
         same = session[rows[1:]] == session[rows[:-1]]
         previous[rows[1:][same]] = rows[:-1][same]
         following[rows[:-1][same]] = rows[1:][same]

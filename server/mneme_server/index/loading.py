@@ -13,12 +13,13 @@ from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 from mneme_server.common.parts import parts
 from mneme_server.corpus.feed import START, LostPlace, Position, Touched
 from mneme_server.corpus.ports import CorpusSource, VectorBatch
-from mneme_server.index import snapshot as snapshots
 from mneme_server.index.columns import DocumentTable
-from mneme_server.index.dense import NO_ROW, DenseIndex
+from mneme_server.index.dense import DenseIndex
 from mneme_server.index.lexical import LexicalDamaged, LexicalIndex
 from mneme_server.index.log import Log
+from mneme_server.index.places import NO_ROW
 from mneme_server.index.settings import IndexSettings
+from mneme_server.index.snapshot import Snapshot, SnapshotDamaged, SnapshotFolder, read_manifest
 
 _DOCUMENTS_PAGE = 10_000
 _VECTORS_PAGE = 4_000
@@ -28,11 +29,13 @@ _ROWS_PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`unsaved` counts the vectors that the snapshot does not hold, which holds those up to
-    `position`; `new` without a snapshot."""
+    """What an index begins with. The snapshot holds what there is up to `position`, but for so many
+    `documents` and `vectors`; `new` without a snapshot."""
 
+    table: DocumentTable
     position: Position
-    unsaved: int
+    documents: int
+    vectors: int
     new: bool
 
 
@@ -53,8 +56,8 @@ def check_model(folder: Path, model_id: str, dimensions: int) -> None:
         FailedPrecondition: it is another one.
     """
     try:
-        manifest = snapshots.read_manifest(folder)
-    except snapshots.SnapshotDamaged:
+        manifest = read_manifest(folder)
+    except SnapshotDamaged:
         return
     if manifest is None or not {"model_id", "dimensions"} <= manifest.keys():
         return
@@ -72,27 +75,41 @@ def load_documents(source: CorpusSource, table: DocumentTable) -> None:
     table.relink()
 
 
-def load_vectors(
-    folder: Path,
-    source: CorpusSource,
-    table: DocumentTable,
-    dense: DenseIndex,
-    log: Log,
-    *,
-    anew: bool = False,
+def load(
+    folder: SnapshotFolder, source: CorpusSource, dense: DenseIndex, log: Log, *, anew: bool = False
 ) -> Loaded:
-    """Fill `dense` from the snapshot, unless `anew`, and from what the store has beyond it."""
+    """Fill a table and `dense` from the snapshot, unless `anew`, and from what the store has beyond
+    it."""
     state = None if anew else _read_snapshot(folder, log)
     touched = None if state is None else touched_after(source, state.position, "vectors", log)
+    table = None if state is None or touched is None else _restore_columns(folder, state, log)
+    documents = 0
+    if table is None or touched is None:
+        table = DocumentTable()
+        load_documents(source, table)
+        documents = table.live_count
+    else:
+        documents = _catch_up(source, table, touched)
     if state is None or touched is None:
-        return Loaded(START, _load_all_vectors(source, table, dense), new=True)
-    dense.restore(state.graph, table.rows_of(state.doc_ids), state.tail)
-    unsaved = 0
+        vectors = _load_all_vectors(source, table, dense)
+        return Loaded(table, START, documents, vectors, new=True)
+    dense.restore(state.graphs, table.rows_of(state.doc_ids), state.tail)
+    vectors = 0
     for part in parts(sorted(touched.embedded), _REPAIR_PAGE):
         batch = source.vectors_of(part)
         put_vectors(batch, table, dense)
-        unsaved += batch.seqs.size
-    return Loaded(state.position, unsaved, new=False)
+        vectors += batch.seqs.size
+    return Loaded(table, state.position, documents, vectors, new=False)
+
+
+def _catch_up(source: CorpusSource, table: DocumentTable, touched: Touched) -> int:
+    """Make the documents that the feed names what they are in the store; return how many."""
+    named = sorted(touched.saved | touched.removed)
+    for part in parts(named, _REPAIR_PAGE):
+        found = source.documents_of(part)
+        table.add(found)
+        table.remove(sorted({*part}.difference(document.doc_id for document in found)))
+    return len(named)
 
 
 def _load_all_vectors(source: CorpusSource, table: DocumentTable, dense: DenseIndex) -> int:
@@ -157,8 +174,11 @@ def open_lexical(
     if lexical.copied is not None:
         touched = touched_after(source, lexical.copied, "words", log)
         if touched is not None:
-            _put_words(source, lexical, np.intersect1d(_ids(touched.saved), live), replace=True)
-            lexical.remove(np.setdiff1d(_ids(touched.saved | touched.removed), live).tolist())
+            named = _ids(touched.saved | touched.removed)
+            known = table.rows_of(named) != NO_ROW
+            saved = np.fromiter(map(touched.saved.__contains__, named.tolist()), bool, named.size)
+            _put_words(source, lexical, named[known & saved], replace=True)
+            lexical.remove(named[~known].tolist())
             lexical.commit()
         if touched is None or not lexical.holds_exactly(live):
             lexical.discard()
@@ -183,9 +203,20 @@ def _ids(numbers: Collection[int]) -> NDArray[np.int64]:
     return np.fromiter(numbers, np.int64, len(numbers))
 
 
-def _read_snapshot(folder: Path, log: Log) -> snapshots.Snapshot | None:
+def _read_snapshot(folder: SnapshotFolder, log: Log) -> Snapshot | None:
     try:
-        return snapshots.read(folder)
-    except snapshots.SnapshotDamaged as error:
+        return folder.read()
+    except SnapshotDamaged as error:
         log.warning("index snapshot damaged, building it again", error=str(error))
+        return None
+
+
+def _restore_columns(folder: SnapshotFolder, state: Snapshot, log: Log) -> DocumentTable | None:
+    if not state.columns:
+        log.info("the snapshot is of a version before, documents are read from the database")
+        return None
+    try:
+        return folder.restore_columns()
+    except SnapshotDamaged as error:
+        log.warning("index snapshot damaged, reading the documents again", error=str(error))
         return None

@@ -15,12 +15,14 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IndexStats:
-    """How large an index is. `rows` counts removed documents too; `mode` is "exact" or "hnsw"."""
+    """How large an index is. `rows` counts removed documents too; `mode` is "exact" or "hnsw";
+    `dense_waiting` are vectors that lie in no graph yet."""
 
     documents: int
     rows: int
     vectors: int
     mode: str
+    dense_waiting: int
     lexical_waiting: int
     lexical_writer: bool
     bytes: int

@@ -16,12 +16,13 @@ from mneme_server.corpus.ports import (
     WordEvidence,
 )
 from mneme_server.index.columns import DocumentTable
-from mneme_server.index.dense import NO_ROW, DenseIndex
+from mneme_server.index.dense import DenseIndex
 from mneme_server.index.evidence import telling, word_evidence
 from mneme_server.index.fields import Field
 from mneme_server.index.graph import inner_products
 from mneme_server.index.lexical import LexicalIndex, Match
 from mneme_server.index.narrowing import Narrowings
+from mneme_server.index.places import NO_ROW
 from mneme_server.index.settings import IndexSettings
 
 _DECIMALS = 6

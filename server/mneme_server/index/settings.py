@@ -23,8 +23,17 @@ class IndexSettings:
     """Graph candidates whose cosine is computed again from the stored vectors; 0 for none."""
     merge_at: int = 2_000
     """Vectors waiting beside the graph until they are merged into it."""
+    merge_share: float = 1 / 64
+    """And the share of the graph that they are: to merge takes a copy of it."""
+    graph_limit: int = 250_000
+    """Vectors in a graph from which the next ones begin another, so that to add a few never means
+    to copy all."""
+    graph_share: float = 0.25
+    """And the share of all vectors: so graphs grow with the tenant, and stay few."""
     snapshot_after: int = 20_000
     """Vectors added since the last snapshot until the next is written."""
+    snapshot_share: float = 0.05
+    """And the share of all vectors."""
     commit_after: int = 5_000
     """Documents waiting until whoever adds more commits them first: the background is behind."""
     commit_from: int = 64

@@ -1,17 +1,22 @@
-"""The vectors' snapshot on disk.
+"""The index on disk, but for the words.
 
-    index/manifest.json      what the snapshot is and the SHA-256 of each of its files
-    index/vectors-7.graph    FAISS's form of the graph, if there is one
-    index/vectors-7.ids      the document of each position, int64, -1 for removed ones
-    index/vectors-7.tail     the vectors behind the graph, float32
+    index/manifest.json     what the copy is and the SHA-256 of each of its files
+    index/graph-7           a graph: its ranges, levels, links and codes
+    index/ids-7             the document of each position, int64, -1 for removed ones
+    index/tail-7            the vectors behind the graphs, float32
+    index/rows-7.0          the documents' attributes, a column behind the other, a chunk of rows
+    index/names-7           the names that numbers in them stand for
 
 Files are written under a new number, then the manifest is replaced, then the old files go: whenever
-the process dies, the manifest on disk names files that are whole.
+the process dies, the manifest on disk names files that are whole. What did not change keeps its
+file. All are read, and none is ever mapped: whoever truncates a mapped file ends the process.
 """
 
 from __future__ import annotations
 
 import json
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +26,24 @@ from numpy.typing import NDArray
 
 from mneme_server.corpus.feed import Position
 from mneme_server.corpus.ports import Matrix
-from mneme_server.index.files import digest, sync_folder, write_atomically, write_durably
+from mneme_server.index.attributes import CopiedColumns
+from mneme_server.index.columns import CHUNK, DocumentTable
+from mneme_server.index.files import (
+    PieceReader,
+    digest,
+    sync_folder,
+    write_atomically,
+    write_pieces,
+)
 from mneme_server.index.graph import Graph
 
-FORMAT = 2
+FORMAT = 3
+_READ = (2, FORMAT)
 _MANIFEST = "manifest.json"
+_GRAPH = ("size", "neighbours", "entry", "breadth")
+"""What the manifest says of a graph."""
+
+Entry = Mapping[str, Any]
 
 
 class SnapshotDamaged(Exception):
@@ -36,86 +54,221 @@ class SnapshotDamaged(Exception):
 class Snapshot:
     """All vectors up to the row `position` of the feed.
 
-    `doc_ids` (n,) names the document of each position; the first ones lie in `graph`, the others
-    in `tail`.
+    `doc_ids` (n,) names the document of each position; the first ones lie in `graphs`, the others
+    in `tail`. `columns` tells whether `restore_columns` has something to read.
     """
 
-    model_id: str
-    dimensions: int
     position: Position
-    graph: Graph | None
+    graphs: Sequence[Graph]
     doc_ids: NDArray[np.int64]
     tail: Matrix
+    columns: bool
 
 
-def write(folder: Path, snapshot: Snapshot) -> int:
-    """Write `snapshot`, replacing the one before. Return the bytes written.
+class SnapshotFolder:
+    """The copy in `folder`.
 
-    Raises:
-        OSError: the disk is full or the folder cannot be written; the one before stays.
+    Args:
+        folder: where it lies.
+        model_id: what made the vectors.
+        dimensions: their length.
+        layout: names what the columns are made of; those of another one cannot be used.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    number = _number(folder) + 1
-    files: dict[str, dict[str, str]] = {}
-    total = 0
-    for part, data in _parts(snapshot):
-        name = f"vectors-{number}.{part}"
-        write_durably(folder / name, data)
-        files[part] = {"name": name, "sha256": digest(data)}
-        total += data.nbytes
-    manifest = {
-        "format": FORMAT,
-        "number": number,
-        "model_id": snapshot.model_id,
-        "dimensions": snapshot.dimensions,
-        "position": snapshot.position,
-        "files": files,
-    }
-    sync_folder(folder)
-    write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
-    names = {_MANIFEST, *(entry["name"] for entry in files.values())}
-    for file in folder.iterdir():
-        if file.is_file() and file.name not in names:
-            file.unlink()
-    return total
+
+    def __init__(self, folder: Path, model_id: str, dimensions: int, layout: str) -> None:
+        self._folder = folder
+        self._model_id = model_id
+        self._dimensions = dimensions
+        self._layout = layout
+        self._manifest: Mapping[str, Any] | None = None
+        self._graphs: weakref.WeakKeyDictionary[Graph, Entry] = weakref.WeakKeyDictionary()
+        self._chunks: dict[int, Entry] = {}
+
+    def exists(self) -> bool:
+        """Whether there is a snapshot, intact or not."""
+        return (self._folder / _MANIFEST).exists()
+
+    def forget(self) -> None:
+        """Keep nothing of what was written before: it is not there any more."""
+        self._graphs.clear()
+        self._chunks = {}
+
+    def read(self) -> Snapshot | None:
+        """Read the vectors; None when there is no snapshot.
+
+        Raises:
+            SnapshotDamaged: it is of another format or does not have its checksums.
+        """
+        manifest = read_manifest(self._folder)
+        if manifest is None:
+            return None
+        try:
+            snapshot = self._read(manifest)
+        except (KeyError, TypeError, ValueError, AttributeError, OSError, MemoryError) as error:
+            raise SnapshotDamaged(f"{self._folder / _MANIFEST}: {error!r}") from error
+        self._manifest = manifest
+        return snapshot
+
+    def restore_columns(self) -> DocumentTable:
+        """Return the columns of the snapshot that was read last.
+
+        Raises:
+            SnapshotDamaged: they cannot be read.
+        """
+        table = DocumentTable()
+        try:
+            assert self._manifest is not None
+            columns = self._manifest["columns"]
+            names = json.loads(self._bytes(columns["names"]).tobytes())
+            names["tags"] = [tuple(tags) for tags in names["tags"]]
+            table.restore(
+                int(columns["rows"]),
+                names,
+                lambda chunk, arrays: self._read_into(columns["chunks"][chunk], arrays),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OSError, MemoryError) as error:
+            raise SnapshotDamaged(f"{self._folder / _MANIFEST}: {error!r}") from error
+        self._chunks = dict(enumerate(columns["chunks"]))
+        return table
+
+    def write(
+        self,
+        position: Position,
+        graphs: Sequence[Graph],
+        doc_ids: NDArray[np.int64],
+        tail: Matrix,
+        columns: CopiedColumns,
+    ) -> None:
+        """Replace the snapshot by one of what is given. Of the columns what is not given stays.
+
+        Raises:
+            OSError: the disk is full or the folder cannot be written; the one before stays.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        number = self._number() + 1
+        entries = [self._graphs.get(graph) or self._write_graph(graph, number) for graph in graphs]
+        chunks = {**self._chunks} | {
+            chunk: self._write(f"rows-{number}.{chunk}", arrays)
+            for chunk, arrays in columns.chunks.items()
+        }
+        chunks = {chunk: chunks[chunk] for chunk in range(-(-columns.rows // CHUNK))}
+        names = np.frombuffer(json.dumps(columns.names).encode(), np.uint8)
+        manifest = {
+            "format": FORMAT,
+            "number": number,
+            "model_id": self._model_id,
+            "dimensions": self._dimensions,
+            "position": position,
+            "graphs": entries,
+            "ids": self._write(f"ids-{number}", [doc_ids]),
+            "tail": self._write(f"tail-{number}", [tail]),
+            "columns": {
+                "layout": self._layout,
+                "rows": columns.rows,
+                "chunks": list(chunks.values()),
+                "names": self._write(f"names-{number}", [names]),
+            },
+        }
+        sync_folder(self._folder)
+        _write_manifest(self._folder, manifest)
+        self._manifest, self._chunks = manifest, chunks
+        self._graphs.update(zip(graphs, entries, strict=True))
+        self._sweep(manifest)
+
+    def move(self, position: Position) -> None:
+        """Say that the snapshot holds what there is up to another row.
+
+        Raises:
+            OSError: as `write`.
+        """
+        if self._manifest is not None:
+            self._manifest = {**self._manifest, "position": position}
+            _write_manifest(self._folder, self._manifest)
+
+    def _read(self, manifest: Mapping[str, Any]) -> Snapshot:
+        if manifest["format"] == FORMAT:
+            graphs = [self._read_graph(entry) for entry in manifest["graphs"]]
+            ids, tail = manifest["ids"], manifest["tail"]
+            self._graphs.update(zip(graphs, manifest["graphs"], strict=True))
+        else:
+            files = {part: self._sized(entry) for part, entry in manifest["files"].items()}
+            graphs = [Graph.from_bytes(self._bytes(files["graph"]))] if "graph" in files else []
+            ids, tail = files["ids"], files["tail"]
+        doc_ids = self._bytes(ids).view(np.int64)
+        vectors = self._bytes(tail).view(np.float32).reshape(-1, self._dimensions)
+        if doc_ids.size != sum(graph.size for graph in graphs) + len(vectors) or any(
+            graph.dimensions != self._dimensions for graph in graphs
+        ):
+            raise ValueError("the files do not belong together")
+        columns = manifest.get("columns", {})
+        return Snapshot(
+            position=Position(*map(int, manifest["position"])),
+            graphs=graphs,
+            doc_ids=doc_ids,
+            tail=vectors,
+            columns=columns.get("layout") == self._layout,
+        )
+
+    def _read_graph(self, entry: Entry) -> Graph:
+        with PieceReader(self._path(entry)) as file:
+            graph = Graph.from_arrays(
+                file.into,
+                dimensions=self._dimensions,
+                **{name: int(entry[name]) for name in _GRAPH},
+            )
+            file.finish(entry["sha256"])
+        return graph
+
+    def _write_graph(self, graph: Graph, number: int) -> Entry:
+        place = len(list(self._folder.glob(f"graph-{number}.*")))
+        written = self._write(f"graph-{number}.{place}", graph.arrays())
+        return {**written, **{name: getattr(graph, name) for name in _GRAPH}}
+
+    def _write(self, name: str, pieces: Iterable[NDArray[Any]]) -> Entry:
+        sha256, size = write_pieces(self._folder / name, pieces)
+        return {"name": name, "sha256": sha256, "bytes": size}
+
+    def _bytes(self, entry: Entry) -> NDArray[np.uint8]:
+        data = np.empty(int(entry["bytes"]), np.uint8)
+        self._read_into(entry, [data])
+        return data
+
+    def _read_into(self, entry: Entry, arrays: Sequence[NDArray[Any]]) -> None:
+        with PieceReader(self._path(entry)) as file:
+            for array in arrays:
+                file.into(array)
+            file.finish(entry["sha256"])
+
+    def _sized(self, entry: Entry) -> Entry:
+        return {**entry, "bytes": self._path(entry).stat().st_size}
+
+    def _path(self, entry: Entry) -> Path:
+        path = self._folder / str(entry["name"])
+        if path.parent != self._folder:
+            raise ValueError(f"{self._folder / _MANIFEST} names a file elsewhere")
+        return path
+
+    def _number(self) -> int:
+        try:
+            manifest = read_manifest(self._folder)
+            return int(manifest["number"]) if manifest else 0
+        except (SnapshotDamaged, KeyError, ValueError):
+            return 0
+
+    def _sweep(self, manifest: Mapping[str, Any]) -> None:
+        """Delete the files of snapshots before."""
+        columns = manifest["columns"]
+        entries = [
+            manifest["ids"], manifest["tail"], columns["names"], *manifest["graphs"],
+            *columns["chunks"],
+        ]  # fmt: skip
+        names = {_MANIFEST, *(entry["name"] for entry in entries)}
+        for file in self._folder.iterdir():
+            if file.is_file() and file.name not in names:
+                file.unlink()
 
 
-def move(folder: Path, position: Position) -> None:
-    """Say that the snapshot holds what there is up to another row; nothing when there is none.
-
-    Raises:
-        OSError: as `write`.
-    """
-    try:
-        manifest = read_manifest(folder)
-    except SnapshotDamaged:
-        return
-    if manifest is not None:
-        moved = json.dumps({**manifest, "position": position}, indent=1)
-        write_atomically(folder / _MANIFEST, moved.encode())
-
-
-def exists(folder: Path) -> bool:
-    """Whether there is a snapshot, intact or not."""
-    return (folder / _MANIFEST).exists()
-
-
-def read(folder: Path) -> Snapshot | None:
-    """Read the snapshot; None when there is none.
-
-    Raises:
-        SnapshotDamaged: it is of another format or does not have its checksums.
-    """
-    manifest = read_manifest(folder)
-    if manifest is None:
-        return None
-    try:
-        return _read_parts(folder, manifest)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SnapshotDamaged(f"{folder / _MANIFEST}: {error!r}") from error
-
-
-def read_manifest(folder: Path) -> dict[str, Any] | None:
+def read_manifest(folder: Path) -> Mapping[str, Any] | None:
     """Read the manifest alone; None when there is no snapshot.
 
     Raises:
@@ -124,59 +277,21 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     path = folder / _MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
+        if isinstance(manifest, dict) and "sha256" in manifest:
+            content = manifest["manifest"].encode()
+            if digest(content) != manifest["sha256"]:
+                raise SnapshotDamaged(f"{path} does not have its checksum")
+            manifest = json.loads(content)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise SnapshotDamaged(f"{path}: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise SnapshotDamaged(f"{path}: {error!r}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") not in _READ:
         raise SnapshotDamaged(f"{path} is not of format {FORMAT}")
     return manifest
 
 
-def _parts(snapshot: Snapshot) -> list[tuple[str, NDArray[Any]]]:
-    parts: list[tuple[str, NDArray[Any]]] = [
-        ("ids", np.ascontiguousarray(snapshot.doc_ids, np.int64)),
-        ("tail", np.ascontiguousarray(snapshot.tail, np.float32)),
-    ]
-    if snapshot.graph is not None:
-        parts.append(("graph", snapshot.graph.to_bytes()))
-    return parts
-
-
-def _read_parts(folder: Path, manifest: dict[str, Any]) -> Snapshot:
-    dimensions, files = int(manifest["dimensions"]), manifest["files"]
-    doc_ids = np.frombuffer(_checked(folder, files["ids"]), np.int64)
-    tail = np.frombuffer(_checked(folder, files["tail"]), np.float32).reshape(-1, dimensions)
-    graph = None
-    if "graph" in files:
-        graph = Graph.from_bytes(np.frombuffer(_checked(folder, files["graph"]), np.uint8))
-    graphed = graph.size if graph else 0
-    if doc_ids.size != graphed + len(tail) or (graph and graph.dimensions != dimensions):
-        raise SnapshotDamaged(f"the files in {folder} do not belong together")
-    return Snapshot(
-        model_id=str(manifest["model_id"]),
-        dimensions=dimensions,
-        position=Position(*map(int, manifest["position"])),
-        graph=graph,
-        doc_ids=doc_ids,
-        tail=tail,
-    )
-
-
-def _checked(folder: Path, entry: dict[str, str]) -> bytes:
-    path = folder / entry["name"]
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise SnapshotDamaged(f"{path}: {error}") from error
-    if digest(data) != entry["sha256"]:
-        raise SnapshotDamaged(f"{path} does not have its checksum")
-    return data
-
-
-def _number(folder: Path) -> int:
-    try:
-        manifest = read_manifest(folder)
-        return int(manifest["number"]) if manifest else 0
-    except (SnapshotDamaged, KeyError, ValueError):
-        return 0
+def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    content = json.dumps(manifest, indent=1)
+    sealed = {"sha256": digest(content.encode()), "manifest": content}
+    write_atomically(folder / _MANIFEST, json.dumps(sealed).encode())

@@ -1,59 +1,40 @@
-"""Which rows carry a tag."""
+"""Sets of tags as numbers: the memories of a session mostly carry the same."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-Int32s = NDArray[np.int32]
-
-_NONE: Int32s = np.empty(0, np.int32)
+from collections.abc import Collection
 
 
-_TAGGED_BYTES = 200
-"""Of a document that has tags: its place in a dictionary, and the tuple of them."""
+class TagSets(dict[tuple[str, ...], int]):
+    """Numbers sets of tags in the order in which they are first seen; -1 stands for no tags.
 
-
-class TagPostings:
-    """The rows of every tag. One writer; readers need no lock."""
+    One writer; readers need no lock.
+    """
 
     def __init__(self) -> None:
-        self._postings: dict[str, Int32s] = {}
-        self._buffers: dict[str, Int32s] = {}
-        self._tags: dict[int, tuple[str, ...]] = {}
+        super().__init__({(): -1})
+        self.names: list[tuple[str, ...]] = []
+        self._with: dict[str, list[int]] = {}
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays, and about those of each document's tags."""
-        arrays = sum(buffer.nbytes for buffer in list(self._buffers.values()))
-        return arrays + _TAGGED_BYTES * len(self._tags)
+    def __missing__(self, tags: tuple[str, ...]) -> int:
+        number = len(self.names)
+        self._note(tags, number)
+        self.names.append(tags)
+        self[tags] = number
+        return number
 
-    def rows(self, tag: str) -> Int32s:
-        """Return the rows that carry `tag`, in no particular order."""
-        return self._postings.get(tag, _NONE)
+    def restore(self, names: list[tuple[str, ...]]) -> None:
+        """Take over the sets of others, in the order of their numbers."""
+        self.names = names
+        self.update(zip(names, range(len(names)), strict=True))
+        for number, tags in enumerate(names):
+            self._note(tags, number)
 
-    def put(self, row: int, tags: tuple[str, ...]) -> None:
-        """Make `tags` the tags of `row`."""
-        before = self._tags.get(row, ())
-        if before == tags:
-            return
-        for tag in set(before) - set(tags):
-            kept = self._postings[tag][self._postings[tag] != row]
-            self._buffers[tag] = kept
-            self._postings[tag] = kept
-        for tag in set(tags) - set(before):
-            self._append(tag, row)
-        if tags:
-            self._tags[row] = tags
-        else:
-            self._tags.pop(row, None)
+    def holding(self, tags: Collection[str]) -> list[int]:
+        """Return the numbers of the sets that hold all of these tags."""
+        least = min((self._with.get(tag, []) for tag in tags), key=len, default=[])
+        return [number for number in least[:] if set(self.names[number]).issuperset(tags)]
 
-    def _append(self, tag: str, row: int) -> None:
-        buffer = self._buffers.get(tag, _NONE)
-        size = self._postings.get(tag, _NONE).size
-        if size == buffer.size:
-            larger = np.empty(max(2, size + size // 2 + 1), np.int32)
-            larger[:size] = buffer
-            buffer = self._buffers[tag] = larger
-        buffer[size] = row
-        self._postings[tag] = buffer[: size + 1]
+    def _note(self, tags: tuple[str, ...], number: int) -> None:
+        for tag in set(tags):
+            self._with.setdefault(tag, []).append(number)

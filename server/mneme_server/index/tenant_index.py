@@ -26,23 +26,24 @@ from mneme_server.corpus.ports import (
     VectorBatch,
     WordEvidence,
 )
-from mneme_server.index.columns import DocumentTable
+from mneme_server.index.columns import LAYOUT
 from mneme_server.index.dense import DenseIndex
 from mneme_server.index.following import applying, catching_up
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.loading import (
     check_model,
-    load_documents,
-    load_vectors,
+    load,
     mismatch,
     open_lexical,
     put_vectors,
 )
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.parts import IndexStats, Part
-from mneme_server.index.saved_vectors import SavedVectors
+from mneme_server.index.saved_index import SavedIndex
 from mneme_server.index.searching import NO_HITS, Searcher
+from mneme_server.index.selecting import Selections
 from mneme_server.index.settings import IndexSettings
+from mneme_server.index.snapshot import SnapshotFolder
 from mneme_server.index.upkeep import Upkeep
 from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
 
@@ -95,14 +96,13 @@ class TenantIndex:
         self._restored = frozenset(restored)
         self._failed: Callable[[], object] = _nobody
         self._position = source.head()
-        self._table = DocumentTable()
         self._dense = DenseIndex(dimensions, settings, self._lock)
         check_model(self._folder, model_id, dimensions)
-        load_documents(source, self._table)
-        loaded = load_vectors(
-            self._folder, source, self._table, self._dense, log, anew=Part.VECTORS in anew
-        )
-        self._saved = SavedVectors(self._folder, model_id, self._lock, loaded)
+        snapshot = SnapshotFolder(self._folder, model_id, dimensions, f"{LAYOUT}; {source.layout}")
+        loaded = load(snapshot, source, self._dense, log, anew=Part.VECTORS in anew)
+        self._table = loaded.table
+        self._selections = Selections(self._table)
+        self._saved = SavedIndex(snapshot, self._lock, loaded)
         self._lexical = open_lexical(
             self._folder / "lexical", source, self._table, settings, log,
             position=self._position, anew=Part.WORDS in anew,
@@ -117,7 +117,7 @@ class TenantIndex:
             log=log,
             worker=worker,
         )
-        if loaded.new and loaded.unsaved <= _SAVED_AT_OPEN:
+        if loaded.new and loaded.vectors <= _SAVED_AT_OPEN:
             self._upkeep.save()  # From now on the folder knows its model.
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
         if self._lexical.has_writer:
@@ -146,7 +146,12 @@ class TenantIndex:
     @property
     def memory_bytes(self) -> int:
         """Bytes of the arrays, and of what tantivy holds."""
-        return self._table.nbytes + self._dense.nbytes + self._lexical.memory_bytes
+        return (
+            self._table.nbytes
+            + self._selections.nbytes
+            + self._dense.nbytes
+            + self._lexical.memory_bytes
+        )
 
     @property
     def document_count(self) -> int:
@@ -178,7 +183,7 @@ class TenantIndex:
 
     def select(self, filter_: DocumentFilter) -> Selection:
         """Return the rows that `filter_` lets through. The mask must not be written to."""
-        return self._table.select(filter_)
+        return self._selections.of(filter_)
 
     def search_dense(
         self, query: Matrix, k: int, selection: Selection, *, exact: bool = True
@@ -237,6 +242,7 @@ class TenantIndex:
             fresh, reworded = self._table.add(documents)
             self._lexical.add(fresh, replace=False)
             self._lexical.add(reworded)
+            self._saved.changed(documents=len(documents))
         self._upkeep.words_changed()
 
     def add_vectors(self, batch: VectorBatch) -> None:
@@ -251,7 +257,7 @@ class TenantIndex:
             return
         with self._lock:
             put_vectors(batch, self._table, self._dense)
-            self._saved.changed(batch.seqs.size)
+            self._saved.changed(vectors=batch.seqs.size)
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
 
     def remove(self, doc_ids: Sequence[int]) -> None:
@@ -260,7 +266,7 @@ class TenantIndex:
             rows = self._table.remove(doc_ids)
             self._dense.remove(rows)
             self._lexical.remove(self._table.doc_id[rows].tolist())
-            self._saved.changed(rows.size)
+            self._saved.changed(documents=rows.size)
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
         self._upkeep.words_changed()
 
@@ -269,6 +275,7 @@ class TenantIndex:
         with self._lock:
             self._position = position
         self._lexical.reached(position)
+        self._upkeep.vectors_changed(self._saved.lacks(position))
 
     def applying(self, change: CorpusChange) -> Steps:
         """Return what applies a change that was just committed, the next after `position`."""
@@ -292,6 +299,7 @@ class TenantIndex:
         with self._lock:
             self._table.add(documents)
             self._lexical.add(documents)
+            self._saved.changed(documents=len(documents))
             rows = self._table.rows_of(np.array(there, np.int64))
             wanted = set(self._table.doc_id[self._dense.missing(rows)].tolist())
         wanted.update(doc_id for doc_id in there if doc_id in embedded)
@@ -304,7 +312,7 @@ class TenantIndex:
         self._lexical.keep_up()
 
     def snapshot(self) -> None:
-        """Write the vectors to the disk, if any changed since the last time.
+        """Write attributes and vectors to the disk, if any changed since the last time.
 
         Raises:
             OSError: the disk is full or cannot be written; the snapshot before stays.
@@ -319,6 +327,7 @@ class TenantIndex:
             rows=table.size,
             vectors=len(self._dense),
             mode=self._dense.mode,
+            dense_waiting=self._dense.waiting,
             lexical_waiting=self._lexical.waiting,
             lexical_writer=self._lexical.has_writer,
             bytes=table.nbytes + self._dense.nbytes,

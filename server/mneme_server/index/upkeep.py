@@ -56,7 +56,7 @@ class Upkeep:
         self._not_before = 0.0
 
     def vectors_changed(self, unsaved: int) -> None:
-        """Note that vectors came or went; `unsaved` changed since the last snapshot."""
+        """Note that something came or went; `unsaved` of it since the last snapshot."""
         if self._vectors_due or self._stop.is_set():
             return
         wants_snapshot = unsaved >= self._settings.snapshot_after
@@ -131,6 +131,8 @@ class Upkeep:
             save = save or mode != self._dense.mode
             if save and not self._stop.is_set():
                 self._attempt(self._snapshot)
+            if self._dense.wants_build():  # It takes one step at a time: what is saved can wait.
+                self.vectors_changed(0)
 
     def _build_graph(self) -> None:
         start = time.monotonic()

@@ -37,6 +37,7 @@ class SqlCorpusSource:
         self._database = database
         self._tenant_id = tenant_id
         self._document_of = document_reader(kinds)
+        self.layout = _layout(kinds)
 
     def head(self) -> Position:
         with self._database.read() as connection:
@@ -98,3 +99,12 @@ class SqlCorpusSource:
 
     def _left_out(self, loss: DataLoss) -> None:
         _log.warning("a memory cannot be found any more", tenant=self._tenant_id, error=str(loss))
+
+
+def _layout(kinds: Mapping[str, MemoryKind]) -> str:
+    """Return the kinds, and which of their memories are said or report a failure."""
+    named = [
+        f"{name}({','.join(sorted(kind.spoken))}|{','.join(sorted(kind.failed))})"
+        for name, kind in sorted(kinds.items())
+    ]
+    return " ".join(named)

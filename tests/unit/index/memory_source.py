@@ -26,6 +26,8 @@ class MemorySource:
         self._dimensions = dimensions
         self._seq = 0
 
+    layout = "as in tests"
+
     def head(self) -> Position:
         return self.rows[-1].position if self.rows else START
 

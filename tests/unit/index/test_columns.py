@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.names import name_words
 from mneme_server.events.kinds import EVENT
-from mneme_server.index.columns import DocumentTable, author_of
+from mneme_server.index import ordering, selecting
+from mneme_server.index.attributes import author_of
+from mneme_server.index.columns import DocumentTable
+from mneme_server.index.selecting import Selections
 from mneme_server.learn.kinds import LESSON
 from unit.index.memory_source import event
 
@@ -54,7 +57,8 @@ _FILTERS = st.builds(
     include_archived=st.booleans(),
 )
 
-_STEPS = st.lists(st.lists(_DOCUMENTS, max_size=6) | st.frozensets(st.integers(1, 40)), max_size=12)
+Steps = list[list[Document] | frozenset[int]]
+STEPS = st.lists(st.lists(_DOCUMENTS, max_size=6) | st.frozensets(st.integers(1, 40)), max_size=12)
 
 
 def passes(document: Document, wanted: DocumentFilter) -> bool:
@@ -74,9 +78,9 @@ def passes(document: Document, wanted: DocumentFilter) -> bool:
 
 
 def apply(
-    table: DocumentTable, steps: list[list[Document] | frozenset[int]]
+    table: DocumentTable, steps: Steps, before: dict[int, Document] | None = None
 ) -> dict[int, Document]:
-    live: dict[int, Document] = {}
+    live = dict(before or {})
     for step in steps:
         if isinstance(step, frozenset):
             table.remove(sorted(step))
@@ -87,26 +91,47 @@ def apply(
     return live
 
 
-@settings(max_examples=200, deadline=None)
-@given(_STEPS, st.lists(_FILTERS, min_size=1, max_size=4))
+@pytest.mark.parametrize("looked_up", [False, True])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(STEPS, STEPS, st.lists(_FILTERS, min_size=1, max_size=4))
 def test_a_filter_selects_what_a_plain_predicate_does(
-    steps: list[list[Document] | frozenset[int]], filters: list[DocumentFilter]
+    looked_up: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: Steps,
+    more: Steps,
+    filters: list[DocumentFilter],
 ) -> None:
+    monkeypatch.setattr(selecting, "_SMALL", 0 if looked_up else 1_000)
+    monkeypatch.setattr(selecting, "_FEW", 1.0)
+    monkeypatch.setattr(ordering, "_BEHIND", 3)
     table = DocumentTable()
-    live = apply(table, steps)
-    for wanted in [*filters, *filters]:  # The second time from the cache.
-        selection = table.select(wanted)
+    selections = Selections(table)
+    live: dict[int, Document] = {}
+    for part in (steps, more):
+        live = apply(table, part, live)
+        compare(table, selections, live, [*filters, *filters])  # The second time from the cache.
+
+
+def compare(
+    table: DocumentTable,
+    selections: Selections,
+    live: dict[int, Document],
+    filters: list[DocumentFilter],
+) -> None:
+    for wanted in filters:
+        selection = selections.of(wanted)
         found = set(table.doc_id[np.flatnonzero(selection.mask)].tolist())
         assert found == {i for i, document in live.items() if passes(document, wanted)}
         assert selection.count == len(found)
+        assert selection.rows.tolist() == np.flatnonzero(selection.mask).tolist()
         assert selection.everything == (len(found) == len(live))
 
 
 @settings(max_examples=200, deadline=None)
-@given(_STEPS, st.booleans())
-def test_neighbours_are_those_of_the_sorted_session(
-    steps: list[list[Document] | frozenset[int]], relinked: bool
-) -> None:
+@given(STEPS, st.booleans())
+def test_neighbours_are_those_of_the_sorted_session(steps: Steps, relinked: bool) -> None:
     table = DocumentTable()
     live = apply(table, steps)
     if relinked:
@@ -133,9 +158,9 @@ def test_neighbours_are_those_of_the_sorted_session(
 
 
 @settings(max_examples=100, deadline=None)
-@given(_STEPS)
+@given(STEPS)
 def test_the_arrays_hold_what_the_documents_do(
-    steps: list[list[Document] | frozenset[int]],
+    steps: Steps,
 ) -> None:
     table = DocumentTable()
     live = apply(table, steps)
@@ -170,11 +195,11 @@ def test_adding_a_known_document_changes_its_row_in_place() -> None:
     table.add([first, event(2)])
     fresh, reworded = table.add([replace(first, user_id="u2", archived=True, tags=("b",))])
     assert (fresh, reworded, table.size) == ([], [], 2)
-    assert table.select(DocumentFilter(user_id="u1")).count == 0
-    assert table.select(DocumentFilter(tags=frozenset("a"))).count == 0
-    selection = table.select(DocumentFilter(user_id="u2", tags=frozenset("b")))
+    assert Selections(table).of(DocumentFilter(user_id="u1")).count == 0
+    assert Selections(table).of(DocumentFilter(tags=frozenset("a"))).count == 0
+    selection = Selections(table).of(DocumentFilter(user_id="u2", tags=frozenset("b")))
     assert np.flatnonzero(selection.mask).tolist() == [0]
-    assert table.select(DocumentFilter(include_archived=False)).count == 1
+    assert Selections(table).of(DocumentFilter(include_archived=False)).count == 1
 
 
 def test_a_known_document_with_another_text_is_reported_as_reworded() -> None:
@@ -187,11 +212,11 @@ def test_a_known_document_with_another_text_is_reported_as_reworded() -> None:
 def test_a_selection_stays_as_it_was_when_documents_arrive_later() -> None:
     table = DocumentTable()
     table.add([event(1)])
-    before = table.select(DocumentFilter())
+    before = Selections(table).of(DocumentFilter())
     table.add([event(2)])
     table.remove([1])
     assert before.mask.tolist() == [True]
-    assert table.select(DocumentFilter()).mask.tolist() == [False, True]
+    assert Selections(table).of(DocumentFilter()).mask.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +244,7 @@ def test_a_name_nobody_has_selects_nothing() -> None:
         DocumentFilter(session_id="nowhere"),
         DocumentFilter(tags=frozenset({"never"})),
     ):
-        assert table.select(wanted).count == 0
+        assert Selections(table).of(wanted).count == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from unit.index.memory_source import DIMENSIONS, units
 SMALL = IndexSettings(
     exact_limit=30, merge_at=8, ef_construction=200, ef_search=200, exact_selected=15
 )
+MANY_GRAPHS = replace(SMALL, exact_limit=20, graph_limit=25, graph_share=0.1)
 
 
 def everything(count: int) -> Selection:
@@ -178,6 +180,74 @@ def test_additions_and_removals_while_a_graph_is_built_are_not_lost(
     assert not set(best(dense, vectors[3], 50, everything(300))) & set(range(50))
 
 
+def grown(count: int, options: IndexSettings) -> tuple[DenseIndex, Matrix]:
+    """Add vectors some at a time, and build whenever it is wanted."""
+    dense, vectors = DenseIndex(DIMENSIONS, options, threading.Lock()), units(count)
+    for start in range(0, count, 10):
+        dense.add(np.arange(start, start + 10), vectors[start : start + 10])
+        while dense.wants_build():
+            dense.build(threading.Event())
+    return dense, vectors
+
+
+def test_a_graph_that_is_large_enough_stays_as_it_is_and_another_begins() -> None:
+    dense, vectors = grown(200, replace(MANY_GRAPHS, graph_limit=50))
+    first, *others = dense.export()[0]
+    assert 50 <= first.size < 70
+    assert len(others) >= 2
+    dense.add(np.arange(200, 260), units(60, seed=7))
+    dense.build(threading.Event())
+    assert dense.export()[0][0] is first
+    for row in range(0, 200, 7):
+        assert best(dense, vectors[row], 1, everything(260)) == [row]
+
+
+def test_graphs_grow_with_the_index_so_that_they_stay_few() -> None:
+    dense, _ = grown(3_000, replace(MANY_GRAPHS, graph_share=0.25))
+    sizes = [graph.size for graph in dense.export()[0]]
+    assert len(sizes) < 25
+    assert sizes[-2] > 10 * sizes[0]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.9])
+def test_a_filter_holds_in_many_graphs(share: float) -> None:
+    dense, vectors = grown(600, replace(MANY_GRAPHS, exact_limit=100, graph_limit=150))
+    rows = np.flatnonzero(np.random.default_rng(3).random(600) < share).tolist()
+    for seed in range(5):
+        query = units(1, seed=seed)[0]
+        found = best(dense, query, 10, only(rows, 600))
+        wanted = nearest(vectors, query, 10, rows)
+        assert set(found) <= set(rows)
+        assert len(set(found) & set(wanted)) >= 0.9 * len(wanted)
+
+
+def test_of_many_graphs_only_the_one_with_many_removed_vectors_is_built_again() -> None:
+    dense, vectors = grown(6_000, replace(MANY_GRAPHS, exact_limit=500, graph_limit=2_000))
+    before = dense.export()[0]
+    dense.remove(np.arange(2_200, 3_600))
+    assert dense.wants_build()
+    while dense.wants_build():
+        dense.build(threading.Event())
+    after = dense.export()[0]
+    assert after[0] is before[0]
+    assert sum(graph.size for graph in after) < sum(graph.size for graph in before) - 1_000
+    alive = only([*range(2_200), *range(3_600, 6_000)], 6_000)
+    for row in [0, 2_000, 2_199, 3_600, 5_000, 5_999]:
+        assert best(dense, vectors[row], 1, alive) == [row]
+
+
+def test_what_is_left_of_a_graph_joins_the_one_before() -> None:
+    dense, vectors = grown(4_000, replace(MANY_GRAPHS, exact_limit=500, graph_limit=2_000))
+    graphs = len(dense.export()[0])
+    dense.remove(np.arange(2_050, 3_990))
+    while dense.wants_build():
+        dense.build(threading.Event())
+    assert len(dense.export()[0]) < graphs or dense.export()[0][-1].size < 1_000
+    alive = only([*range(2_050), *range(3_990, 4_000)], 4_000)
+    for row in [0, 2_000, 2_049, 3_990, 3_999]:
+        assert best(dense, vectors[row], 1, alive) == [row]
+
+
 @pytest.mark.slow
 def test_searches_run_beside_additions_and_builds() -> None:
     lock = threading.Lock()
@@ -222,11 +292,12 @@ def test_searches_run_beside_additions_and_builds() -> None:
     ),
     st.booleans(),
     st.integers(1, 12),
+    st.sampled_from([SMALL, MANY_GRAPHS]),
 )
 def test_any_additions_and_removals_end_as_a_plain_dictionary_does(
-    steps: list[tuple[bool, set[int]]], built: bool, k: int
+    steps: list[tuple[bool, set[int]]], built: bool, k: int, options: IndexSettings
 ) -> None:
-    dense = DenseIndex(DIMENSIONS, SMALL, threading.Lock())
+    dense = DenseIndex(DIMENSIONS, options, threading.Lock())
     vectors = units(2_000, seed=1)
     live: dict[int, int] = {}
     used = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -13,10 +12,12 @@ import numpy as np
 import pytest
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.feed import Position
 from mneme_server.corpus.ports import CorpusIndex, Rows, Selection, VectorBatch
 from mneme_server.events.kinds import EVENT
 from mneme_server.index import IndexSettings, TenantIndex
 from mneme_server.index.lexical import LexicalIndex
+from mneme_server.index.snapshot import read_manifest
 from mneme_server.index.worker import BackgroundWorker
 from mneme_server.learn.kinds import LESSON
 from unit.index.memory_source import (
@@ -167,7 +168,7 @@ def contents(folder: Path) -> list[tuple[Path, int, int]]:
     return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in files]
 
 
-@pytest.mark.parametrize("part", ["graph", "ids", "tail"])
+@pytest.mark.parametrize("part", ["graph", "ids", "tail", "rows", "names"])
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "emptied", "missing"])
 def test_a_damaged_snapshot_is_reported_and_built_again(home: Home, part: str, damage: str) -> None:
     index = home.open(GRAPHED)
@@ -175,7 +176,7 @@ def test_a_damaged_snapshot_is_reported_and_built_again(home: Home, part: str, d
     eventually(lambda: index.stats().mode == "hnsw")
     home.record(index, 5)
     index.close()
-    damage_file(next((home.folder / "index").glob(f"*.{part}")), damage)
+    damage_file(next((home.folder / "index").glob(f"{part}-*")), damage)
     again = home.open(GRAPHED)
     home.check(again)
     assert len(home.log.warnings) == 1
@@ -401,11 +402,15 @@ def test_waiting_words_are_committed_and_the_writer_released_without_a_search(ho
     eventually(lambda: not index.stats().lexical_writer)
 
 
+def saved_position(home: Home) -> Position | None:
+    manifest = read_manifest(home.folder / "index")
+    return Position(*manifest["position"]) if manifest else None
+
+
 def test_a_snapshot_is_written_after_many_additions(home: Home) -> None:
     index = home.open(replace(GRAPHED, snapshot_after=50))
     home.record(index, 60)
-    manifest = home.folder / "index" / "manifest.json"
-    eventually(lambda: json.loads(manifest.read_bytes())["position"] == [*home.source.head()])
+    eventually(lambda: saved_position(home) == home.source.head())
 
 
 def test_a_part_that_failed_comes_from_its_copy_and_when_it_fails_again_from_the_database(
@@ -431,7 +436,7 @@ def test_a_snapshot_that_cannot_be_written_is_reported_and_loses_nothing(home: H
     index.close()
     again = home.open()
     home.record(again, 20)
-    blocker = home.folder / "index" / "vectors-3.ids"
+    blocker = home.folder / "index" / "ids-3"
     blocker.mkdir()
     again.close()
     blocker.rmdir()
