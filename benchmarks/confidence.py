@@ -5,6 +5,12 @@
 Every store of the sets in FOLDER (see `benchmarks.question_sets`) becomes a tenant. Each question
 is asked in its own store; in one of each other set, where it does not belong ("another set"); and
 in another one of its own set ("the same kind").
+
+    python -m benchmarks.confidence --fit --embedder e5 --locomo FILE --beam FILE --qmsum FILE
+
+fits the weights for an embedder to these sets, prints them, and the same table under them; then,
+for each set, how well it is told apart by the weights that the other sets give. Stores are those
+of `benchmarks.ranking`, recorded once.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,13 +29,19 @@ if not __package__:  # Run as a script.
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mneme import MnemeClient
+from mneme_server.recall.confidence import Fit
 
+from benchmarks.confidence_fit import Seen, fitted, look
 from benchmarks.question_sets import Store, read_stores
-from benchmarks.server import Server
+from benchmarks.ranking.files import add_options, files_of
+from benchmarks.ranking.sets import READERS
+from benchmarks.server import ROOT, Server
 
 OWN, OTHER, SAME, UNANSWERED = "own", "another set", "the same kind", "own, no answer there"
 BINS = 5
 _BATCH = 500
+_FEWEST_SETS = 3
+"""To fit to: without one of them two must be left, whose questions are foreign to each other."""
 _SAYS_NOTHING = (
     "the", "and so on", "what is it", "who are you", "asdfgh", "qwerty zxcvbn", "xkjd wpqz vbnm",
     "blorptang frumious", "lkjhlkjh 8sd7f6", "?!?!",
@@ -185,6 +197,27 @@ def _bar(found: Bin | None) -> str:
     return f"{found.said:.2f}   {found.true:.2f}  {'█' * round(found.true * 40):40}  {found.count}"
 
 
+def fit(files: Mapping[str, Path], embedder: str, seed: int) -> str:
+    """Fit the weights to sets, and return what they are and do."""
+    seen = look(
+        ROOT / ".cache" / "bench", files, embedder, _SAYS_NOTHING,
+        lambda text: print(text, file=sys.stderr),
+        seed=seed, own=OWN, other=OTHER, same=SAME,
+    )  # fmt: skip
+    found = fitted(seen, OWN, OTHER)
+    lines = [repr(found), "", as_markdown(_under(found, seen)), ""]
+    for left_out in files:
+        others = fitted([one for one in seen if one.of != left_out], OWN, OTHER)
+        judged = _under(others, [one for one in seen if one.of == left_out])
+        own, other = ([a.confidence for a in judged if a.where == w] for w in (OWN, OTHER))
+        lines.append(f"fitted without {left_out}: AUROC {auroc(own, other):.3f} on it")
+    return "\n".join(lines)
+
+
+def _under(weights: Fit, seen: Sequence[Seen]) -> list[Answered]:
+    return [Answered(one.of, one.where, one.sure(weights)) for one in seen]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line; return the exit code."""
     parser = argparse.ArgumentParser(
@@ -192,11 +225,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", type=Path, help="with a folder for each set")
+    parser.add_argument("folder", type=Path, nargs="?", help="with a folder for each set")
+    parser.add_argument("--fit", action="store_true", help="fit the weights to the sets named here")
+    add_options(parser)
     parser.add_argument("--mode", default="hybrid", choices=("hybrid", "dense", "lexical"))
     parser.add_argument("--embedder", default="local", help="of the server, e.g. local:fp32")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(argv)
+    if arguments.fit:
+        files = {of: file for of, file in files_of(arguments).items() if of in READERS}
+        if len(files) < _FEWEST_SETS:
+            parser.error(f"name the files of {_FEWEST_SETS} sets or more, of {', '.join(READERS)}")
+        print(fit(files, arguments.embedder, arguments.seed))
+        return 0
+    if arguments.folder is None:
+        parser.error("name a folder with sets, or --fit")
     try:
         stores = read_stores(arguments.folder)
     except FileNotFoundError as error:

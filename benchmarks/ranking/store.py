@@ -37,7 +37,13 @@ class Store:
 
     def __init__(self, application: Application, address: str) -> None:
         runtime = application.runtime
-        self.recall = Recall(runtime.tenants, runtime.questions, runtime.foreground, runtime.asking)
+        self.recall = Recall(
+            runtime.tenants,
+            runtime.questions,
+            runtime.foreground,
+            runtime.asking,
+            model_id=runtime.model.model_id,
+        )
         self.address = address
         self._clients: dict[str, MnemeClient] = {}
         self._admin = MnemeClient(address, api_key=_ADMIN_KEY, timeout=600.0)

@@ -103,6 +103,7 @@ def test_the_model_for_other_languages_finds_what_no_word_tells(
     question: str, answer: str, e5: Api
 ) -> None:
     assert first(e5, question, DENSE) == answer
+    assert first(e5, question, HYBRID) == answer
 
 
 def test_what_the_version_before_indexed_is_found_and_built_again_in_use(

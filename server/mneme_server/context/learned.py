@@ -16,6 +16,7 @@ from mneme_server.learn.lesson_model import FoundLesson, Lesson
 from mneme_server.learn.reflection_model import FoundReflection, ReflectionFilter
 from mneme_server.learn.usage import Usage
 from mneme_server.recall.confidence import RECALLED_BY_DEFAULT
+from mneme_server.recall.cosines import Scale
 from mneme_server.recall.search import Recall, Recalled, RecallQuery
 
 RELEVANT_SIMILARITY = 0.25
@@ -24,7 +25,7 @@ RELEVANT_COVERAGE = 0.5
 """Share of the topic's telling words from which a text bears on it whatever its cosine: names and
 numbers mean nothing to an embedding model."""
 ADDRESSES = 0.45
-"""Cosine from which a lesson or a reflection is taken to address an error."""
+"""Cosine from which a lesson or a reflection is taken to address an error, under that model."""
 _LOOKED_AT = 50
 
 
@@ -54,7 +55,9 @@ class Learned:
         A lesson of another project or agent is left out; one of none is for all.
         """
         answer = self.recall(tenant_id, _query(topic, LESSON, filter_))
-        near = [found for found in answer.results if bears_on(topic, found)][:limit]
+        near = [found for found in answer.results if bears_on(topic, found, self.recall.scale)][
+            :limit
+        ]
         if not near:
             return []
         ids = [found.document.source_id for found in near]
@@ -89,16 +92,17 @@ class Learned:
             min_score=0.0,
             min_confidence=RECALLED_BY_DEFAULT,
         )
-        return [one for one in found if _is_near(topic, one)]
+        return [one for one in found if _is_near(topic, one, self.recall.scale)]
 
     def advice_on(self, tenant_id: str, error: str) -> Advice | None:
         """Return what a lesson or a reflection says about an error; None when none addresses it."""
         best: Recalled | None = None
+        enough = self.recall.scale.of_usual(ADDRESSES)
         for kind in (LESSON, REFLECTION):
             query = _query(error, kind, ActivityFilter(), limit=1)
             for found in self.recall(tenant_id, query).results:
                 similarity = found.similarity or 0.0
-                if similarity >= ADDRESSES and similarity > (best.similarity or 0.0 if best else 0):
+                if similarity >= enough and similarity > (best.similarity or 0.0 if best else 0):
                     best = found
         if best is None:
             return None
@@ -110,20 +114,21 @@ class Learned:
         return Advice(document.text, reflection_id=document.source_id)
 
 
-def bears_on(topic: str, found: Recalled) -> bool:
-    """Tell whether what recall found bears on the topic.
+def bears_on(topic: str, found: Recalled, scale: Scale) -> bool:
+    """Tell whether what recall found bears on the topic; `scale` is that of its similarities.
 
     Recall returns the best there is, however little that has to do with the question.
     """
-    if found.similarity is not None and found.similarity >= RELEVANT_SIMILARITY:
+    enough = scale.of_usual(RELEVANT_SIMILARITY)
+    if found.similarity is not None and found.similarity >= enough:
         return True
     return coverage(topic, found.document.text) >= RELEVANT_COVERAGE
 
 
-def _is_near(topic: str, found: FoundReflection) -> bool:
+def _is_near(topic: str, found: FoundReflection, scale: Scale) -> bool:
     if found.similarity is None:  # It, or the topic, could not be embedded yet.
         return coverage(topic, found.reflection.text) >= RELEVANT_COVERAGE
-    return found.similarity >= RELEVANT_SIMILARITY
+    return found.similarity >= scale.of_usual(RELEVANT_SIMILARITY)
 
 
 def _query(

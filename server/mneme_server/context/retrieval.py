@@ -132,11 +132,11 @@ class GetContext:
         candidates = {
             key: _Candidate(found.score, found.similarity)
             for key, found in ranked.items()
-            if bears_on(topic, found)
+            if bears_on(topic, found, self.recall.scale)
         }
         events = self._recalled(tenant_id, topic, self._events_of(tenant_id, filter_), _EVENTS)
         for event in events.results:
-            if bears_on(topic, event):
+            if bears_on(topic, event, self.recall.scale):
                 key = event.document.session_id
                 found = ranked.get(key, event)
                 similarity = found.similarity if key in ranked else None

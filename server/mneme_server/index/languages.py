@@ -69,14 +69,19 @@ _LETTERS = {
     "fr": (re.compile("[àèêùîôâû]"), re.compile("[çœ]")),
     "es": (re.compile("[áíóú]"), re.compile("[ñ¿¡]")),
 }
-# What a question or a sentence is put with in Chinese and Japanese.
-_HAN = "的了是在我你他她它们們这這那有和与與就都也不吗嗎呢吧啊么麼什哪谁誰怎为為之很把被让讓给給到"
+HAN_STOPS = (
+    "的了是在我你他她它们们这這那有和与與就都也不吗嗎呢吧啊么"
+    "麼什哪谁誰怎为為之很把被让讓给給到里裡叫"
+)
+"""What a question or a sentence is put with in Chinese, where words are not apart."""
 _KANA = """
 です ます した して ある いる する こと もの これ それ あれ どこ いつ なに なぜ どう どの だれ から
 まで では には とは のは のが のを すか たか まし でし いま てい った って とき ため よう ない など
-さん ください だっ だけ ので のに ある あり なっ なる れる られ せん ませ しょ ょう んで こに つで
+さん ください だっ だけ ので のに あり なっ なる れる られ せん ませ しょ ょう んで こに つで はど
+はい こで はな がい はだ ょう した しま いつ つま つで
 """
-_PAIRS_OF_HAN = tuple(first + second for first in _HAN for second in _HAN)
+KANA_STOPS = frozenset(_KANA.split())
+"""Such pairs in Japanese."""
 
 STOPS: Mapping[str, frozenset[str]] = {
     ENGLISH: frozenset(STOP_WORDS),
@@ -85,9 +90,6 @@ STOPS: Mapping[str, frozenset[str]] = {
     "es": _WORDS["es"],
 }
 """Words that say how a question is put, not what it is about, by its language."""
-UNSPACED_STOPS = frozenset([*_HAN, *_PAIRS_OF_HAN, *_KANA.split()])
-"""Such characters and pairs of them, where no spaces are written."""
-
 # One number counts for all: sixteen bits each.
 _BITS = 16
 _LANGUAGES = tuple(_WORDS)
@@ -96,7 +98,8 @@ for _place, _words in enumerate(_WORDS.values()):
     for _word in _words:
         if len(_word) > 1:  # A letter alone is more often a variable, or a part of a name.
             _COUNTS[_word] = _COUNTS.get(_word, 0) + (1 << _BITS * _place)
-_WORD = re.compile(r"[^\W\d_]+")
+_KNOWN = frozenset(_COUNTS)
+_SPACED = str.maketrans(dict.fromkeys("'’`-_.,:;!?¿¡()[]{}<>\"«»“”„/\\|*#=+0123456789", " "))
 _READ = 240
 """Characters that are looked at."""
 _ENOUGH = 2
@@ -113,8 +116,8 @@ def language_of(text: str) -> str:
     than any other. Words of two languages count for both.
     """
     text = text[:_READ].lower()
-    words = set(_WORD.findall(text))
-    counted = sum(filter(None, map(_COUNTS.get, words)))
+    words = set(text.translate(_SPACED).split())
+    counted = sum([_COUNTS[word] for word in words & _KNOWN])
     if not counted:
         return ""
     counts = {

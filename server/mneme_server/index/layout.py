@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import tantivy
 from tantivy import FieldType, PreTokenizedString, Query, Token
 
-from mneme_server.index.fields import Field
+from mneme_server.index.fields import TEXT_OF, Field
 from mneme_server.index.waiting import WaitingDocument
 from mneme_server.index.words import Words
 
@@ -63,11 +63,12 @@ def entry(waiting: WaitingDocument, words: Words) -> tantivy.Document:
         made.add_text(_SESSION, document.session_id)
     if language:
         made.add_text(LANGUAGE, language)
-    for field in Field:
-        if language:  # The field's own analyzer is the English one.
+    if language:  # The fields' own analyzer is the English one.
+        for field in Field:
             made.add_pre_tokenized_text(field.value, _tokens(words.of(document, field, language)))
-        else:
-            made.add_text(field.value, words.spaced(document, field))
+    else:
+        for field, text_of in TEXT_OF.items():
+            made.add_text(field.value, words.spaced(text_of(document)))
     return made
 
 

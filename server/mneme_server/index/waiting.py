@@ -11,7 +11,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,15 @@ class WaitingDocument:
     def __init__(self, document: Document, words: Words) -> None:
         self.document = document
         self._words = words
+        self._language: str | None = None
         self._counts: dict[Field, Counter[str]] = {}
 
-    @cached_property
+    @property
     def language(self) -> str:
         """The language of its text; "" for English."""
-        return self._words.language_of(self.document)
+        if self._language is None:
+            self._language = self._words.language_of(self.document)
+        return self._language
 
     def counts(self, field: Field) -> Counter[str]:
         """Return how often each word occurs in `field`."""

@@ -14,6 +14,7 @@ from mneme_server.index import layout as layouts
 from mneme_server.index.fields import Field
 from mneme_server.index.layout import ID, Layout
 from mneme_server.index.waiting import Statistics, WaitingDocument, score
+from mneme_server.index.words import Asked
 
 DocIds = NDArray[np.int64]
 
@@ -40,6 +41,8 @@ class View(NamedTuple):
 
     def languages(self) -> frozenset[str]:
         """Return the languages besides English that some of them are in."""
+        if not self.waiting:
+            return self.committed_languages
         return self.committed_languages.union(
             document.language for document in self.waiting.values() if document.language
         )
@@ -97,13 +100,15 @@ class WordSearch:
         sure, others only if its own does not. Of more than `query_terms` terms the rarest that
         occur at all are kept, of the first two thousand.
         """
-        asked = self.words.asked(query[:_LONGEST_QUERY], view.languages())
-        words = list(dict.fromkeys(asked.words))[:_CONSIDERED_TERMS]
-        terms = list(dict.fromkeys(
-            form for forms in words for form in _occurring(view, forms, sure=asked.sure)
-        ))  # fmt: skip
+        languages = view.languages()
+        query = query[:_LONGEST_QUERY]
+        terms = _forms(view, self.words.asked(query, languages)) if languages else (
+            self.words.told(query)
+        )  # fmt: skip
+        terms = list(dict.fromkeys(terms))
         if len(terms) <= self._query_terms:
             return terms
+        terms = terms[:_CONSIDERED_TERMS]
         frequencies = [view.searcher.doc_freq(Field.TEXT.value, term) for term in terms]
         rare = sorted((n, i) for i, n in enumerate(frequencies) if n)
         kept = sorted(i for _, i in rare[: self._query_terms])
@@ -163,6 +168,12 @@ def ids_of(searcher: tantivy.Searcher, hits: Sequence[tuple[object, tantivy.DocA
     addresses = [address for _, address in hits]
     values = searcher.fast_field_values(ID, addresses)
     return np.array(values, np.int64)
+
+
+def _forms(view: View, asked: Asked) -> list[str]:
+    """Return the forms that a query's words are searched by."""
+    words = list(dict.fromkeys(asked.words))[:_CONSIDERED_TERMS]
+    return [form for forms in words for form in _occurring(view, forms, sure=asked.sure)]
 
 
 def _occurring(view: View, forms: Sequence[str], *, sure: bool) -> Sequence[str]:

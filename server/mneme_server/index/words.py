@@ -12,13 +12,23 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.stopwords import STOP_WORDS
 from mneme_server.index.fields import TEXT_OF, Field
-from mneme_server.index.languages import ENGLISH, STEMMERS, STOPS, UNSPACED_STOPS, language_of
+from mneme_server.index.languages import (
+    ENGLISH,
+    HAN_STOPS,
+    KANA_STOPS,
+    STEMMERS,
+    STOPS,
+    language_of,
+)
 
 _LONGEST_TOKEN = 80
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 # Kana, Han and Hangul.
 _RUN = re.compile(f"[\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af{_HAN}]+")
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
+_SEGMENT = re.compile(
+    f"(?:(?![{HAN_STOPS}])[{_HAN}])+|[\u3040-\u309f]+|[\u30a0-\u30ff\u31f0-\u31ff]+|[\uac00-\ud7af]+"
+)
 
 
 class Asked(NamedTuple):
@@ -62,40 +72,46 @@ class Words:
         found = language_of(document.text) or (document.context and language_of(document.context))
         return "" if found == ENGLISH else found
 
-    def spaced(self, document: Document, field: Field) -> str:
-        """Return a field with spaces around every word, as the analyzers need it."""
-        return self._spaced(TEXT_OF[field](document))
+    def spaced(self, text: str) -> str:
+        """Return a text with spaces around every word, as the analyzers need it."""
+        if text.isascii():
+            return text
+        return _RUN.sub(_pairs_and_characters if self._languages else _pairs, text)
 
     def of(self, document: Document, field: Field, language: str) -> list[str]:
         """Return the words of a field of a document in this language."""
-        return self._stemming.get(language, self._english).analyze(self.spaced(document, field))
+        return self._stemming.get(language, self._english).analyze(
+            self.spaced(TEXT_OF[field](document))
+        )
+
+    def told(self, query: str) -> list[str]:
+        """Return the words of a query, where all texts are read as English.
+
+        Stop words are dropped, unless there is nothing else.
+        """
+        telling = self._telling.analyze(self._asked(query))
+        if not query.isascii():
+            telling = [word for word in telling if word not in KANA_STOPS]
+        return telling or self._english.analyze(self.spaced(query))
 
     def asked(self, query: str, languages: Collection[str]) -> Asked:
         """Return the words of a query, for texts in English and these `languages`.
 
         Stop words are dropped, unless there is nothing else.
         """
-        text = self._spaced(query)
-        if not languages:
-            told = self._told(self._telling.analyze(text)) or self._english.analyze(text)
-            return Asked([(word,) for word in told], sure=True)
-        language = language_of(query)
+        language, text = language_of(query), self._asked(query)
         readers = self._readers(language, languages)
-        words = list(zip(*(reader.analyze(text) for reader in readers), strict=True))
+        words = _abreast(readers, text)
         telling = list(compress(words, self._tell(text, language)))
-        forms = [tuple(dict.fromkeys(word)) for word in telling or words]
-        return Asked(forms, sure=bool(language))
+        return Asked(telling or _abreast(readers, self.spaced(query)), sure=bool(language))
 
     def tells(self, query: str, languages: Collection[str]) -> bool:
         """Whether a query has words besides those that only say how it is put."""
-        text = self._spaced(query)
-        if not languages:
-            return bool(self._told(self._telling.analyze(text)))
-        return any(self._tell(text, language_of(query)))
+        return any(self._tell(self._asked(query), language_of(query) if languages else ENGLISH))
 
     def of_name(self, name: str, languages: Collection[str]) -> list[list[str]]:
         """Return the distinct words of a name, once for each way in which texts may have them."""
-        text = self._spaced(name)
+        text = self.spaced(name)
         found = [reader.analyze(text) for reader in self._readers("", languages)]
         return [list(words) for words in dict.fromkeys(tuple(dict.fromkeys(w)) for w in found)]
 
@@ -108,17 +124,13 @@ class Words:
     def _tell(self, text: str, language: str) -> list[bool]:
         """Return, for each word of a spaced query, whether it tells what it is about."""
         stops = STOPS.get(language, STOPS[ENGLISH])
-        return [
-            word not in stops and word not in UNSPACED_STOPS for word in self._plain.analyze(text)
-        ]
+        return [word not in stops and word not in KANA_STOPS for word in self._plain.analyze(text)]
 
-    def _told(self, words: list[str]) -> list[str]:
-        return [word for word in words if word not in UNSPACED_STOPS] if self._languages else words
-
-    def _spaced(self, text: str) -> str:
-        if text.isascii():
-            return text
-        return _RUN.sub(_pairs_and_characters if self._languages else _pairs, text)
+    def _asked(self, query: str) -> str:
+        """Return a query with spaces around every word, less what only puts the question."""
+        if query.isascii() or not self._languages:
+            return self.spaced(query)
+        return _RUN.sub(_segments, query)
 
 
 def analyzer(*, stop: bool = False) -> TextAnalyzer:
@@ -139,10 +151,18 @@ def _plain() -> TextAnalyzerBuilder:
     return builder.filter(Filter.remove_long(_LONGEST_TOKEN)).filter(Filter.lowercase())
 
 
+def _abreast(readers: Sequence[TextAnalyzer], text: str) -> list[tuple[str, ...]]:
+    """Return the words of a text, each as all of these read it, what is alike once."""
+    words = zip(*(reader.analyze(text) for reader in readers), strict=True)
+    return [tuple(dict.fromkeys(word)) for word in words]
+
+
 def _pairs(run: re.Match[str]) -> str:
-    characters = run[0]
-    pairs = [characters[i : i + 2] for i in range(len(characters) - 1)]
-    return f" {' '.join(pairs or [characters])} "
+    return f" {' '.join(_pairs_of(run[0]))} "
+
+
+def _pairs_of(characters: str) -> list[str]:
+    return [characters[i : i + 2] for i in range(len(characters) - 1)] or [characters]
 
 
 def _pairs_and_characters(run: re.Match[str]) -> str:
@@ -150,3 +170,12 @@ def _pairs_and_characters(run: re.Match[str]) -> str:
     if len(characters) == 1:
         return f" {characters} "
     return f"{_pairs(run)}{' '.join(_HAN_CHARACTER.findall(characters))} "
+
+
+def _segments(run: re.Match[str]) -> str:
+    """Return the pairs of a question's parts, which end where another script begins and at what
+    only puts the question. A Chinese character between such is a word, and so is a whole run."""
+    parts = _SEGMENT.findall(run[0])
+    told = [pair for part in parts if len(part) > 1 or part == run[0] or _HAN_CHARACTER.match(part)
+            for pair in _pairs_of(part)]  # fmt: skip
+    return f" {' '.join(told)} "

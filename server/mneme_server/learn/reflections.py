@@ -32,7 +32,7 @@ from mneme_server.recall.search import Answer, Recall, RecallQuery
 from mneme_server.runtime.foreground import Foreground
 
 RELEVANT_SIMILARITY = 0.3
-"""A search whose best result is at least this similar counts as a hit."""
+"""A search whose best result is at least this similar, under the default model, counts as a hit."""
 _RECENT = 5
 
 
@@ -129,7 +129,8 @@ class Reflections:
             ),
         )
         best = max((result.similarity or 0.0 for result in answer.results), default=0.0)
-        counts = {Counter.SEARCHED: 1, Counter.HIT: int(best >= RELEVANT_SIMILARITY)}
+        enough = self.recall.scale.of_usual(RELEVANT_SIMILARITY)
+        counts = {Counter.SEARCHED: 1, Counter.HIT: int(best >= enough)}
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             stored = unit.reflections.get_many([r.document.source_id for r in answer.results])
         self.usage.counted(tenant_id, counts)

@@ -89,6 +89,26 @@ def identifiers_in(query: str) -> list[str]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What is known of how well a query is answered, besides its cosines: see `Fit`."""
+
+    best: float
+    words: WordEvidence
+    waits: bool
+    """Whether the best by words has no vector yet."""
+
+
+def signs_of(index: CorpusIndex, query: str, selection: Selection, waiting: Rows) -> Signs:
+    """Return what the words tell of a query. `waiting` are the candidates without a vector."""
+    words = index.word_evidence(query, selection, identifiers_in(query))
+    if not words.telling:
+        return Signs(0.0, words, waits=False)
+    hits = index.search_lexical(query, 1, selection)
+    best = float(hits.scores[0]) / words.attainable if hits.rows.size and words.attainable else 0.0
+    return Signs(best, words, waits=bool(np.isin(hits.rows, waiting).any()))
+
+
 def confidence_of(
     index: CorpusIndex,
     query: str,
@@ -115,15 +135,13 @@ def confidence_of(
     fit = FITTED.get(model_id)
     if fit is None and not by_words:
         return None
-    words = index.word_evidence(query, selection, identifiers_in(query))
-    if not words.telling:
-        return 0.0
-    hits = index.search_lexical(query, 1, selection)
-    best = float(hits.scores[0]) / words.attainable if hits.rows.size and words.attainable else 0.0
     known = ~np.isnan(similarity)
+    signs = signs_of(index, query, selection, rows[~known])
+    if not signs.words.telling:
+        return 0.0
     if fit is None or by_words or not known.any():
-        return BY_WORDS(0.0, best, words)
-    found = fit(float(similarity[known].max()), best, words)
-    if np.isin(hits.rows, rows[~known]).any():  # The best by words waits for its vector.
-        found = max(found, BY_WORDS(0.0, best, words))
+        return BY_WORDS(0.0, signs.best, signs.words)
+    found = fit(float(similarity[known].max()), signs.best, signs.words)
+    if signs.waits:
+        found = max(found, BY_WORDS(0.0, signs.best, signs.words))
     return found

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.corpus.document import NORMAL_IMPORTANCE
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Rows, Selection
+from mneme_server.recall.cosines import USUAL, Scale
 from mneme_server.recall.dates import EPOCH_ORDINAL, date_match
 from mneme_server.recall.ranking import (
     CONTEXT_WEIGHT,
@@ -78,6 +79,8 @@ class Found:
     reading: Reading
     rows: Rows
     candidates: Candidates
+    cosine: Floats
+    """As the model has it, (n,)."""
     capped: bool
     words_only: bool
 
@@ -88,6 +91,8 @@ def search_hybrid(
     embedding: Callable[[], Matrix | None],
     selection: Selection,
     weights: Weights,
+    *,
+    scale: Scale = USUAL,
 ) -> Ranked:
     """Return what bears on `query`; `embedding` waits for its vector (1, d).
 
@@ -99,7 +104,7 @@ def search_hybrid(
     lexical = by_words(index, query, reading, selection)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
-    found = gather(index, reading, vector, lexical, selection)
+    found = gather(index, reading, vector, lexical, selection, scale=scale)
     return rank(index, found, weights)
 
 
@@ -123,20 +128,25 @@ def gather(
     lexical: Sequence[Hits],
     selection: Selection,
     *,
+    scale: Scale = USUAL,
     count: int = CANDIDATES_PER_SIDE,
     more: Rows = NO_ROWS,
 ) -> Found:
     """Return the candidates: what the words found, up to `count` that are near by meaning, the
-    neighbours of all these, and the rows `more`."""
+    neighbours of all these, and the rows `more`. `scale` is that of the model's cosines."""
     dense = _by_meaning(index, vector, selection, count)
     near = np.concatenate([dense.rows, *(hits.rows for hits in lexical)])
     rows = _with_neighbours(index, near, selection)
     if more.size:
         rows = _distinct(rows, more)
+    candidates, cosine = _candidates(
+        index, reading, vector, rows, lexical, scale=scale, size=len(selection.mask)
+    )
     return Found(
         reading=reading,
         rows=rows,
-        candidates=_candidates(index, reading, vector, rows, lexical, size=len(selection.mask)),
+        candidates=candidates,
+        cosine=cosine,
         capped=full(dense) or full(lexical[0]),
         words_only=vector is None,
     )
@@ -162,7 +172,7 @@ def rank(
     return Ranked(
         rows=rows[order],
         scores=scores(totals, highest, matches)[order],
-        similarity=candidates.cosine[order],
+        similarity=found.cosine[order],
         capped=found.capped,
         terms=terms[:, order],
         words_only=found.words_only,
@@ -242,9 +252,13 @@ def _candidates(
     rows: Rows,
     lexical: Sequence[Hits],
     *,
+    scale: Scale,
     size: int,
-) -> Candidates:
-    """Measure the candidates `rows`; rows from `size` on came after the search and are left out."""
+) -> tuple[Candidates, Floats]:
+    """Measure the candidates `rows`, and return their own cosines as they are beside.
+
+    Rows from `size` on came after the search and are left out.
+    """
     columns = index.columns
     said = columns.spoken[rows]
     previous = _said(index, columns.previous[rows], said, size)
@@ -253,11 +267,11 @@ def _candidates(
     own, before, after = _cosines(index, vector, rows, asked, following)
     session = columns.session[rows]
     age_us = index.newest_us - columns.timestamp_us[rows]
-    return Candidates(
+    candidates = Candidates(
         lexical=_bm25(rows, lexical),
-        cosine=own,
-        cosine_question=before,
-        cosine_next=after,
+        cosine=scale.usual(own),
+        cosine_question=scale.usual(before),
+        cosine_next=scale.usual(after),
         alone=(previous < 0) & (following < 0),
         spoken=said,
         session=session.astype(np.int64),
@@ -270,6 +284,7 @@ def _candidates(
         importance=(columns.importance[rows].astype(np.float64) - NORMAL_IMPORTANCE) / 4,
         age_days=np.maximum(age_us, 0) / _DAY_US,
     )
+    return candidates, own
 
 
 def _said(index: CorpusIndex, near: _Links, said: NDArray[np.bool_], size: int) -> _Links:

@@ -15,6 +15,7 @@ from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.recall.answering import Rerank, answer_of
 from mneme_server.recall.confidence import confidence_of
 from mneme_server.recall.copies import keys_of, several, uncrowded
+from mneme_server.recall.cosines import Scale, scale_of
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
 from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
@@ -54,6 +55,11 @@ class Recall:
     reranker: SoonReranker | None = None
     model_id: str = ""
 
+    @property
+    def scale(self) -> Scale:
+        """What the model's cosines mean."""
+        return scale_of(self.model_id)
+
     def __call__(self, tenant_id: str, query: RecallQuery) -> Answer:
         """Return what bears on the query, the best first; equal scores by time, then by id.
 
@@ -71,7 +77,7 @@ class Recall:
                 selection = index.select(query.filter)
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
-                found, repeated = _ranked_apart(index, query, embedding, selection)
+                found, repeated = _ranked_apart(index, query, embedding, selection, self.scale)
                 by_words = query.mode == Mode.LEXICAL or found.words_only
                 sure = confidence_of(
                     index, query.text, selection, self.model_id,
@@ -110,18 +116,22 @@ class Recall:
 
 
 def _ranked_apart(
-    index: CorpusIndex, query: RecallQuery, embedding: _Embedding, selection: Selection
+    index: CorpusIndex,
+    query: RecallQuery,
+    embedding: _Embedding,
+    selection: Selection,
+    scale: Scale,
 ) -> tuple[Ranked, Ints]:
     """Rank, and once more without the copies when they leave no room for the rest.
 
     Return the candidates, and the keys of what there are copies of among all that was found.
     """
     if query.every_copy:
-        return _rank(index, query, embedding, selection), np.empty(0, np.int64)
+        return _rank(index, query, embedding, selection, scale), np.empty(0, np.int64)
     embedding = cache(embedding)
     repeated: list[Ints] = []
     for _ in range(_TIMES_CROWDED):
-        found = _rank(index, query, embedding, selection)
+        found = _rank(index, query, embedding, selection, scale)
         keys = keys_of(index.columns, found.rows)
         repeated.append(several(keys))
         rest = uncrowded(index.columns, found.rows, keys, selection) if found.capped else None
@@ -136,6 +146,7 @@ def _rank(
     query: RecallQuery,
     embedding: _Embedding,
     selection: Selection,
+    scale: Scale,
 ) -> Ranked:
     if query.mode == Mode.LEXICAL:
         hits = index.search_lexical(query.text, CANDIDATES_PER_SIDE, selection)
@@ -150,9 +161,10 @@ def _rank(
         return _alone(index, hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
     if parts := parts_of(query.filter.kinds):
         return search_sessions(
-            index, query.text, embedding, selection, parts=parts, weights=query.weights
-        )
-    return search_hybrid(index, query.text, embedding, selection, query.weights)
+            index, query.text, embedding, selection,
+            parts=parts, weights=query.weights, scale=scale,
+        )  # fmt: skip
+    return search_hybrid(index, query.text, embedding, selection, query.weights, scale=scale)
 
 
 def _alone(

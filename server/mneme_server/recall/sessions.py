@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Selection
+from mneme_server.recall.cosines import Scale
 from mneme_server.recall.hybrid import Events, Ranked, by_words, gather, rank
 from mneme_server.recall.ranking import (
     NO_SESSION,
@@ -44,6 +45,7 @@ def search_sessions(
     *,
     parts: frozenset[MemoryKind],
     weights: Weights,
+    scale: Scale,
 ) -> Ranked:
     """Return the selected memories, each of which sums up a session, the best first.
 
@@ -58,6 +60,7 @@ def search_sessions(
         selection: the memories.
         parts: the kinds of memory that a session's events are of.
         weights: of the terms.
+        scale: of the model's cosines.
     """
     reading = read(query)
     held = _events_of(index, selection, parts)
@@ -65,12 +68,13 @@ def search_sessions(
     words = by_words(index, query, reading, held, count=EVENTS_PER_SIDE)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
-    found = gather(index, reading, vector, words, held, count=EVENTS_PER_SIDE)
+    found = gather(index, reading, vector, words, held, scale=scale, count=EVENTS_PER_SIDE)
     best = rank(index, found, weights)
     place = _summaries(index, selection)
     sessions, sums = _sums(index, best)
     more = place[sessions]
-    found = gather(index, reading, vector, summaries, selection, more=more[more != _NO_ROW])
+    more = more[more != _NO_ROW]
+    found = gather(index, reading, vector, summaries, selection, scale=scale, more=more)
     by_session = np.full(len(place), np.nan)
     by_session[_sessions(index, held)] = 0.0
     by_session[sessions] = sums

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from mneme_server.index.fields import Field
 from mneme_server.index.languages import language_of
 from mneme_server.index.layout import BEFORE
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.settings import IndexSettings
+from mneme_server.index.words import Words
 from unit.index.memory_source import event
 
 TEXTS = [
@@ -140,3 +144,13 @@ def test_an_index_of_the_version_before_is_searched_as_it_was_made(tmp_path: Pat
     assert found(opened, "invoice") == {7}
     opened.close()
     assert LexicalIndex(tmp_path, IndexSettings()).outdated
+
+
+@hypothesis_settings(max_examples=100)
+@given(query=st.text(max_size=60))
+def test_any_query_can_be_read_beside_texts_in_other_languages(query: str) -> None:
+    words = Words()
+    asked = words.asked(query, ["de", "fr"])
+    assert all(asked.words)
+    assert words.tells(query, ["de"]) <= bool(asked.words)
+    assert words.of_name(query, ["es"])
