@@ -203,7 +203,12 @@ class Application:
         )
         database = self._opened.catalog.database
         folders = (self._settings.data_dir / "tenants", self._settings.data_dir / "backups")
-        backups = BackupFiles(*folders, self.runtime, replaced=files.forget_damage)
+        backups = BackupFiles(
+            *folders,
+            self.runtime,
+            require_tenant=self._tenants.get,
+            replaced=files.forget_damage,
+        )
         reindexer = Reindexer(folders[0], self.runtime)
         offers = [self._tenants, self._keys, files, backups, reindexer, info, database]
         host = Host(self._settings, self.runtime, offers)

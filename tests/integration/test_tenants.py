@@ -336,6 +336,17 @@ def test_a_restore_brings_back_what_was_there_while_the_server_runs(server: Loca
     assert verify(api).valid
 
 
+def test_a_tenant_that_was_deleted_comes_back_with_its_backup(server: LocalServer) -> None:
+    api, admin = server.keys.tenant(), server.keys.admin
+    record(api, event("the heron stood", id="e"))
+    made = backup_of(server, api)
+    delete(admin, api.tenant_id)
+    admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id=api.tenant_id))
+    restore(server, api, Path(made.path).name)
+    again = server.keys.key(api.tenant_id)
+    assert ids_of(recall(again, "heron")) == ["e"]
+
+
 @pytest.mark.parametrize(
     "name", ["01K9ZJ6V1W3Q8Y5T2R7N4M6B0C.db", "../default/x.db", "..", "/etc/passwd", ""]
 )

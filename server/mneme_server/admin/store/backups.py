@@ -31,6 +31,7 @@ class BackupFiles:
         root: the folder of the tenants' folders.
         backups: the folder of the folders of their backups.
         runtime: the open tenants, what they are made of, and what embeds them.
+        require_tenant: raises NotFound where there is no such tenant.
         replaced: told of a tenant whose database was replaced.
     """
 
@@ -40,6 +41,7 @@ class BackupFiles:
         backups: Path,
         runtime: Runtime,
         *,
+        require_tenant: Callable[[str], object],
         replaced: Callable[[str], None],
     ) -> None:
         self._root = root
@@ -47,6 +49,7 @@ class BackupFiles:
         self._registry = runtime.tenants
         self._schema = runtime.schema
         self._model = runtime.model
+        self._require_tenant = require_tenant
         self._replaced = replaced
 
     def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
@@ -85,6 +88,9 @@ class BackupFiles:
         there. `commit` is told of that, before anything is replaced; it may raise to stop it."""
         try:
             with self._registry.removing(tenant_id, replaced=True):
+                self._require_tenant(tenant_id)  # It may have been deleted since this began.
+                # One that nobody has used yet has no folder.
+                (self._root / tenant_id).mkdir(parents=True, exist_ok=True)
                 before = self._keep(tenant_id)
                 try:
                     commit(before)
