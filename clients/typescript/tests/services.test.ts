@@ -283,12 +283,13 @@ test("operations are started, listed, waited for and cancelled", async () => {
   const backup = await admin.resultOf("kept", api.BackupResponseSchema);
   const name = backup.path.slice(backup.path.lastIndexOf("/") + 1);
   await admin.startRestore({ tenantId: "moved", backup: name, operationId: "back" });
-  await admin.waitOperation({ operationId: "back", maxWait: 20_000 });
+  await admin.resultOf("back", api.RestoreResponseSchema);
   await admin.startReindex({ tenantId: "moved", operationId: "again" });
-  await admin.waitOperation({ operationId: "again", maxWait: 20_000 });
+  await admin.waitOperation({ operationId: "again", maxWait: 1_000 });
+  await admin.resultOf("again", api.ReindexResponseSchema);
   await admin.cancelOperation({ operationId: "again" });
   await admin.startDeleteTenant({ tenantId: "moved", operationId: "gone" });
-  await admin.waitOperation({ operationId: "gone", maxWait: 20_000 });
+  await admin.resultOf("gone", api.DeleteTenantResponseSchema);
   assert.equal((await admin.getOperation({ operationId: "gone" })).operation?.id, "gone");
   assert.ok((await admin.listOperations()).operations.length >= 4);
   assert.ok((await all(admin.iterOperations({ pageSize: 1 }))).length >= 4);
