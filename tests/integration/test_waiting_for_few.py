@@ -18,6 +18,8 @@ DENSE = recall_pb.RECALL_MODE_DENSE
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[LocalServer]:
     with local_server(tmp_path / "data") as server:
+        # However busy the machine is, the vectors come soon enough.
+        server.application.runtime.writing._patience_s = 60.0
         yield server
 
 

@@ -121,6 +121,11 @@ class _Followed(Generic[OperationT, AnswerT_co]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r}, {self.operation.kind}, {self.operation.state})"
 
+    def _seen(self, answer: Any) -> OperationT:
+        seen: OperationT = answer.operation
+        self.operation = seen
+        return seen
+
     def _outcome(self) -> AnswerT_co:
         """What it came to, once it has ended."""
         if self.operation.error is not None:
@@ -205,11 +210,6 @@ class LongRunning(_Followed[OperationT, AnswerT_co]):
         answer = self._client.cancel_operation(self.id, tenant_id=self._tenant_id)
         return self._seen(answer)
 
-    def _seen(self, answer: Any) -> OperationT:
-        seen: OperationT = answer.operation
-        self.operation = seen
-        return seen
-
 
 class AsyncLongRunning(_Followed[OperationT, AnswerT_co]):
     """`LongRunning` for asyncio.
@@ -255,8 +255,3 @@ class AsyncLongRunning(_Followed[OperationT, AnswerT_co]):
     async def cancel(self) -> OperationT:
         """As `LongRunning.cancel`."""
         return self._seen(await self._client.cancel_operation(self.id, tenant_id=self._tenant_id))
-
-    def _seen(self, answer: Any) -> OperationT:
-        seen: OperationT = answer.operation
-        self.operation = seen
-        return seen
