@@ -16,6 +16,7 @@ from typing import Generic, Protocol, Self, TypeAlias, TypeVar
 import structlog
 
 from mneme_server.common import deadline
+from mneme_server.common.backoff import doubled
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.feed import FeedRow, Position
@@ -347,4 +348,4 @@ class LiveIndex(Generic[C]):
 
 
 def _delay_s(failures: int, took_s: float) -> float:
-    return 0.0 if not failures else min(_LONGEST_DELAY_S, took_s * 2.0 ** (failures - 1))
+    return doubled(took_s, failures - 1, _LONGEST_DELAY_S) if failures else 0.0

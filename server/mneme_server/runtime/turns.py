@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 
 from mneme_server.common import fairness
+from mneme_server.common.backoff import doubled
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
 from mneme_server.common.panics import is_failure
@@ -38,7 +39,7 @@ _log = structlog.get_logger(__name__)
 
 def retry_delay_s(attempts: int) -> float:
     """Return how long work waits that has failed before, in seconds: doubled by every attempt."""
-    return min(_LONGEST_RETRY_S, _FIRST_RETRY_S * 2.0**attempts)
+    return doubled(_FIRST_RETRY_S, attempts, _LONGEST_RETRY_S)
 
 
 class TenantWorker(ABC):
