@@ -161,7 +161,7 @@ class FairGate:
     def leave(self) -> None:
         """Give a slot to whose turn it is."""
         with self._changing:
-            granted = self._waiting.pop()
+            granted = self._waiting.pop() if self._waiting else None
             if granted is None:
                 self._free += 1
             else:

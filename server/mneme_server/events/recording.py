@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -33,7 +34,10 @@ from mneme_server.events.ports import EventsUnit
 from mneme_server.events.roles import role_of
 from mneme_server.events.session_listeners import Committed, SessionListeners
 from mneme_server.events.users import user_in_json
-from mneme_server.runtime.foreground import Foreground, size_of
+from mneme_server.runtime.foreground import Foreground, Size, size_of
+
+_Given: TypeAlias = tuple[int, Event, NewEvent]
+_Each: TypeAlias = Callable[[Callable[[_Given], Receipt], Sequence[_Given]], list[Receipt]]
 
 _STORED = 256
 """Events stored in one step: each step has statements of its own."""
@@ -146,24 +150,37 @@ class _Recording:
         self._found_user: set[str] = set()  # Sessions that have one by now, and had none.
 
     def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
-        # Only ids that the caller chose can have been used before.
-        chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
         size = size_of(len(batch))
-        with self._foreground.computing(size):
-            self._known = dict(self._unit.events.by_ids(chosen)) if chosen else {}
-            self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
+        if size is Size.SMALL:
+            with self._foreground.computing(size):  # A turn for each part would cost time.
+                return self._record(new_events, batch, _each, _do_each)
+        each = self._foreground.each
+        return self._record(new_events, batch, each, partial(each, _do, size=size, part=1))
+
+    def _record(
+        self,
+        new_events: Sequence[NewEvent],
+        batch: Sequence[Event],
+        each: _Each,
+        do_each: Callable[[Sequence[Callable[[], object]]], object],
+    ) -> list[Receipt]:
+        do_each([partial(self._look_up, new_events, batch)])
         ended = {s.id for s in self._sessions.values() if s.status != SessionStatus.ACTIVE}
-        receipts = self._foreground.each(
-            self._take, list(zip(range(len(batch)), batch, new_events, strict=True))
-        )
+        receipts = each(self._take, list(zip(range(len(batch)), batch, new_events, strict=True)))
         fresh = [
             event for event, receipt in zip(batch, receipts, strict=True) if not receipt.duplicate
         ]
         if fresh:
-            self._foreground.each(_do, self._steps(fresh, ended), size=size, part=1)
+            do_each(self._steps(fresh, ended))
         return receipts
 
-    def _take(self, given: tuple[int, Event, NewEvent]) -> Receipt:
+    def _look_up(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> None:
+        # Only ids that the caller chose can have been used before.
+        chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
+        self._known = dict(self._unit.events.by_ids(chosen)) if chosen else {}
+        self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
+
+    def _take(self, given: _Given) -> Receipt:
         """Return the receipt of an event; one that is not known is put into its chain."""
         index, event, new = given
         earlier = self._known.get(event.id)
@@ -273,6 +290,15 @@ class _Recording:
 
 def _do(step: Callable[[], object]) -> None:
     step()
+
+
+def _do_each(steps: Sequence[Callable[[], object]]) -> None:
+    for step in steps:
+        step()
+
+
+def _each(make: Callable[[_Given], Receipt], items: Sequence[_Given]) -> list[Receipt]:
+    return list(map(make, items))
 
 
 def count_event(session: Session, event: Event) -> None:

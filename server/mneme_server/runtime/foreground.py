@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from typing import TypeVar
 
@@ -21,6 +21,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 K = TypeVar("K")
 
+_TOO_FEW = 2
+"""Items up to which a turn would cost more than working them off does."""
 PART = 32
 """Items that a large call works off before it gives way; of events a few milliseconds' worth."""
 _READ_PART = 100
@@ -78,19 +80,24 @@ class Foreground:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Say that a call is at work, so that work in the background gives way."""
-        with self._changing:
-            self._active += 1
+        self._begin()
         try:
             yield
         finally:
-            with self._changing:
-                self._active -= 1
-                self._last_s = time.monotonic()
+            self._end()
 
-    @contextmanager
+    def _begin(self) -> None:
+        with self._changing:
+            self._active += 1
+
+    def _end(self) -> None:
+        with self._changing:
+            self._active -= 1
+            self._last_s = time.monotonic()
+
     def computing(
         self, size: Size = Size.SMALL, cost: float = 1.0, *, to_the_end: bool = False
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Compute for a call, once it is its turn.
 
         Nothing inside may wait for others, but through `wait_outside`, nor take another turn.
@@ -103,14 +110,7 @@ class Foreground:
         Raises:
             Abandoned: nobody waits for the call any more.
         """
-        with self.active():
-            self._enter(size, cost, stay=to_the_end)
-            try:
-                if not to_the_end:
-                    deadline.check()  # To go on would only prolong the jam.
-                yield
-            finally:
-                self._leave(size)
+        return _Computing(self, size, cost, to_the_end)
 
     def each(
         self,
@@ -133,6 +133,8 @@ class Foreground:
         Raises:
             Abandoned: nobody waits for the call any more.
         """
+        if size is None and len(items) <= _TOO_FEW:
+            return list(map(make, items))
         size = size or size_of(len(items))
         made: list[R] = []
         with self.computing(size, cost=len(items) / part, to_the_end=to_the_end):
@@ -262,6 +264,40 @@ class Foreground:
             if pause <= 0:
                 return
             sleep(pause)
+
+
+class _Computing(AbstractContextManager[None]):
+    """The block in which a call computes; see `Foreground.computing`.
+
+    Calls pass several of them, and a generator would cost twice as much.
+    """
+
+    __slots__ = ("_cost", "_foreground", "_size", "_to_the_end")
+
+    def __init__(self, foreground: Foreground, size: Size, cost: float, to_the_end: bool) -> None:
+        self._foreground = foreground
+        self._size = size
+        self._cost = cost
+        self._to_the_end = to_the_end
+
+    def __enter__(self) -> None:
+        foreground = self._foreground
+        foreground._begin()
+        try:
+            foreground._enter(self._size, self._cost, stay=self._to_the_end)
+            try:
+                if not self._to_the_end:
+                    deadline.check()  # To go on would only prolong the jam.
+            except BaseException:
+                foreground._leave(self._size)
+                raise
+        except BaseException:
+            foreground._end()
+            raise
+
+    def __exit__(self, *_raised: object) -> None:
+        self._foreground._leave(self._size)
+        self._foreground._end()
 
 
 def _do(step: Callable[[], object]) -> None:

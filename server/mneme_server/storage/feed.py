@@ -32,6 +32,7 @@ _TRIMMED_EVERY = 1_000
 _TRIMMED_AT_ONCE = 5_000
 _MARK_BITS = 63
 _GENERATION = "generation"
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 # Every commit comes through here.
 _HEAD = Prepared(
     select(feed.c.number, feed.c.mark)
@@ -63,9 +64,7 @@ class SqlFeed:
             "tenant_id": self._tenant_id,
             "number": number,
             "mark": position.mark,
-            "changes": json.dumps(
-                _encoded(change), ensure_ascii=False, separators=(",", ":"), sort_keys=True
-            ),
+            "changes": _ENCODE(_encoded(change)),
         }
         insert_rows(self._connection, feed, [row])
         if number % _TRIMMED_EVERY == 0:
