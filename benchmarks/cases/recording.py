@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
+import statistics
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from mneme import MnemeClient
 from mneme.messages import NewEvent, RecordEventsRequest
+from mneme_server.embedding.local import LocalEmbedder
 
 from benchmarks import memories
 from benchmarks.context import Context
@@ -19,6 +23,7 @@ from benchmarks.texts import events
 
 DURABLE, EMBEDDED = 10_000, 400
 ONE_MS, THOUSAND_MS = 50.0, 2_500.0
+TIMES_EMBEDDING = 2.0
 _BATCH = 100
 _MOST_A_SECOND = 25_000
 
@@ -142,7 +147,10 @@ def _waited_for(context: Context, server: Server) -> list[Row]:
         record,
         lambda: ([event] for event in itertools.islice(made, context.sizes.calls // 3)),
         warm_up=[[event] for event in itertools.islice(made, 5)],
+        cpu_s=server.cpu_s,
     )
+    embedding_ms = _embedding_ms(context, [event.text for event in itertools.islice(made, 500)])
+    ratio = (one.cpu_ms or 0.0) / embedding_ms
     context.say("recording: 1,000 events, wait_indexed")
     thousand = Rounds(
         [time_calls(record, _lists(made, 1_000, 1)) for _ in range(max(3, context.sizes.rounds))]
@@ -157,6 +165,16 @@ def _waited_for(context: Context, server: Server) -> list[Row]:
             one.figures(),
         ),
         Row(
+            "RecordEvents of one, wait_indexed: processor time",
+            f"≤ {TIMES_EMBEDDING:.0f} times its embedding's",
+            f"{ratio:.2f} times: {milliseconds(one.cpu_ms or 0.0)}, its embedding alone"
+            f" {milliseconds(embedding_ms)}",
+            at_most(ratio, TIMES_EMBEDDING),
+            "the server's, with the commit; the embedding in a process of its own, one text after"
+            " another",
+            {"ratio": ratio, "server_cpu_ms": one.cpu_ms or 0.0, "embedding_cpu_ms": embedding_ms},
+        ),
+        Row(
             "RecordEvents of 1,000, wait_indexed",
             f"p95 ≤ {THOUSAND_MS / 1000:.1f} s",
             milliseconds(thousand.p50_ms),
@@ -165,6 +183,22 @@ def _waited_for(context: Context, server: Server) -> list[Row]:
             thousand.figures(),
         ),
     ]
+
+
+def _embedding_ms(context: Context, texts: list[str]) -> float:
+    """Return the processor time to embed a text alone, in milliseconds: the median over rounds."""
+    folder = os.environ.get("MNEME_MODEL_DIR")
+    embedder = LocalEmbedder(Path(folder) if folder else None)
+    share = len(texts) // (context.sizes.rounds + 1)
+    used = []
+    for number in range(context.sizes.rounds + 1):
+        some = texts[number * share : (number + 1) * share]
+        before = time.process_time()
+        for text in some:
+            embedder.embed([text])
+        used.append((time.process_time() - before) / len(some) * 1000)
+    embedder.close()
+    return statistics.median(used[1:])  # The first round warms up.
 
 
 def _lists(made: Iterator[NewEvent], size: int, count: int) -> list[list[NewEvent]]:
