@@ -46,6 +46,17 @@ BY_WORDS = [
     ("大阪のホテルはどこですか", "ja-travel"),
     ("which migration failed?", "en-migration"),
 ]
+FOREIGN = [
+    "Wie lange muss das Brot backen?",
+    "Qui a gagné le championnat de football ?",
+    "¿Cuánto tarda en hornearse el pan?",
+    "面包要烤多久？",
+    "サッカーの優勝はどこですか",
+    "What did the biologist say about the coral reef?",
+    "et alors",
+    "的",
+    "asdfgh",
+]
 BY_MEANING = [
     ("Welche Dokumente hat die Finanzabteilung beglichen?", "de-invoice"),
     ("Quand expire l'accord avec le vendeur ?", "fr-contract"),
@@ -104,6 +115,26 @@ def test_the_model_for_other_languages_finds_what_no_word_tells(
 ) -> None:
     assert first(e5, question, DENSE) == answer
     assert first(e5, question, HYBRID) == answer
+
+
+def sure(api: Api, question: str) -> float:
+    answer = recall(api, question, limit=1)
+    assert answer.HasField("confidence")
+    return answer.confidence
+
+
+@needs_e5
+@pytest.mark.parametrize("question", [question for question, _ in BY_WORDS])
+def test_the_model_for_other_languages_is_sure_of_what_is_there(question: str, e5: Api) -> None:
+    assert sure(e5, question) >= 0.7
+
+
+@needs_e5
+@pytest.mark.parametrize("question", FOREIGN)
+def test_the_model_for_other_languages_is_not_sure_of_what_is_foreign(
+    question: str, e5: Api
+) -> None:
+    assert sure(e5, question) <= 0.05
 
 
 def test_what_the_version_before_indexed_is_found_and_built_again_in_use(

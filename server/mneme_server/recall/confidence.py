@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mneme_server.corpus.ports import CorpusIndex, Rows, Selection, WordEvidence
+from mneme_server.recall.cosines import E5
 from mneme_server.recall.ranking import Floats
 
 RECALLED_BY_DEFAULT = 0.05
@@ -72,7 +73,8 @@ class Fit:
 
 
 _MINILM = Fit(cosine=22.0, best=2.85, occurring=3.95, identified=7.5, bias=-12.34)
-FITTED = {"all-MiniLM-L6-v2": _MINILM, "all-MiniLM-L6-v2-int8": _MINILM}
+_E5 = Fit(cosine=68.88, best=4.51, occurring=5.57, identified=7.5, bias=-61.45)
+FITTED = {"all-MiniLM-L6-v2": _MINILM, "all-MiniLM-L6-v2-int8": _MINILM, E5: _E5}
 """By the id of the embedding model: one's cosines mean nothing for another."""
 BY_WORDS = Fit(cosine=0.0, best=6.6, occurring=6.9, identified=3.0, bias=-5.25)
 """For a query without a vector, and for memories that have none yet."""
