@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 if not __package__:  # Run as a script.
@@ -30,6 +31,7 @@ from benchmarks.cases import (
     recording,
     reflect,
     sessions,
+    size,
     tenants,
     watches,
 )
@@ -52,6 +54,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "embedding": ("Embedding", embedding.run),
     "lessons": ("Lessons and statistics", lessons.run),
     "footprint": ("Start-up, memory, disk", footprint.run),
+    "size": ("One large tenant", size.run),
     "tenants": ("Many tenants", tenants.run),
     "neighbours": ("Neighbours", neighbours.run),
     "faults": ("Faults in an index", faults.run),
@@ -71,9 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     load = Load.start()
     known = facts(ROOT)
     sections: dict[str, list[Row]] = {}
+    sizes = QUICK if arguments.quick else FULL
     with tempfile.TemporaryDirectory(prefix="mneme-bench-") as work:
         context = Context(
-            QUICK if arguments.quick else FULL,
+            replace(sizes, size=arguments.size or sizes.size),
             work=Path(work),
             cache=ROOT / ".cache" / "bench",
             sets=files,
@@ -117,6 +121,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"only this, may be repeated: {', '.join(CASES)}",
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run at all?")
+    parser.add_argument(
+        "--size", type=int, metavar="N",
+        help="memories of the large tenant; default: 100000. A million takes an hour",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument(
         "--output", type=Path, help="the Markdown file; default: benchmarks/RESULTS.md of full runs"

@@ -27,10 +27,16 @@ class Sizes:
     """Seconds of sustained recording."""
     embed_texts: int
     tenants: int
+    size: int
+    """Memories of one large tenant."""
 
 
-FULL = Sizes(memories=100_000, rounds=5, calls=200, record_s=5.0, embed_texts=256, tenants=500)
-QUICK = Sizes(memories=5_000, rounds=1, calls=40, record_s=1.0, embed_texts=64, tenants=20)
+FULL = Sizes(
+    memories=100_000, rounds=5, calls=200, record_s=5.0, embed_texts=256, tenants=500, size=100_000
+)
+QUICK = Sizes(
+    memories=5_000, rounds=1, calls=40, record_s=1.0, embed_texts=64, tenants=20, size=5_000
+)
 
 
 class Context:

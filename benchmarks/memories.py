@@ -70,7 +70,7 @@ def batches(made: Iterable[MadeEvent], size: int, prefix: str = "") -> Iterator[
 
 def ensure(cache: Path, count: int, say: Callable[[str], None]) -> Memories:
     """Return the data folder with `count` memories, building it when it is not there yet."""
-    folder = cache / f"memories-{count}-{_version()}"
+    folder = cache / f"memories-{count}-{version()}"
     note = folder / "built.json"
     if not note.exists():
         for old in cache.glob(f"memories-{count}-*"):
@@ -138,7 +138,8 @@ def _build(folder: Path, count: int, say: Callable[[str], None]) -> None:
     (folder / "built.json").write_text(json.dumps(note))
 
 
-def _version() -> str:
+def version() -> str:
+    """Return what names the data: another when what decides its content changes."""
     digest = hashlib.sha256(str(_VERSION).encode())
     for pattern in _SOURCES:
         for path in sorted(ROOT.glob(pattern)):

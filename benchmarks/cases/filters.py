@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from mneme import MnemeClient
@@ -35,13 +36,18 @@ FILTERS: Mapping[str, Mapping[str, Any]] = {
 
 def run(context: Context) -> list[Row]:
     """Measure which part of what a filter leaves is found, in each mode, and how fast."""
-    kept = max(2, context.sizes.memories // KEPT_PER)
     data = memories.copy(context.memories, context.work / "filters")
+    return measured(context, data, context.sizes.memories)
+
+
+def measured(context: Context, data: Path, count: int) -> list[Row]:
+    """Measure in a data folder with `count` memories, which is changed."""
+    kept = max(2, count // KEPT_PER)
     with Server(data) as server:
         client = server.tenant(memories.TENANT, create=False)
         _record(client, kept)
         plain = _times(context, client, {}, "nothing")
-        rows = [_row(context, client, name, kept, plain) for name in FILTERS]
+        rows = [_row(context, client, name, count, kept, plain) for name in FILTERS]
     return rows
 
 
@@ -62,7 +68,9 @@ def _record(client: MnemeClient, count: int) -> None:
     client.record_events(events, wait_indexed=True)
 
 
-def _row(context: Context, client: MnemeClient, name: str, kept: int, plain: Rounds) -> Row:
+def _row(
+    context: Context, client: MnemeClient, name: str, count: int, kept: int, plain: Rounds
+) -> Row:
     filter_ = FILTERS[name]
     # An exact search of what is left gives all of it: it is no more than the limit.
     found = {
@@ -72,7 +80,7 @@ def _row(context: Context, client: MnemeClient, name: str, kept: int, plain: Rou
     times = _times(context, client, filter_, name)
     shares = ", ".join(f"{mode} {share:.0%}" for mode, share in found.items())
     return Row(
-        f"Recall, {context.sizes.memories:,} memories, {kept} left by a filter on {name}",
+        f"Recall, {count:,} memories, {kept} left by a filter on {name}",
         "all found",
         f"{shares}; p50 {milliseconds(times.p50_ms)}, p95 {milliseconds(times.p95_ms)}",
         both(*(at_least(share, 1.0) for share in found.values())),
