@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.corpus.document import Document
+from mneme_server.corpus.kinds import MAX_KINDS
 from mneme_server.corpus.ports import Rows
 from mneme_server.index.attributes import CopiedColumns, author_of, fingerprint
 from mneme_server.index.codes import Codes, NameCodes
@@ -121,6 +122,8 @@ class DocumentTable:
             "role": self._roles, "tags": self._tags,
         }  # fmt: skip
         """What the numbers in columns stand for, by the columns' names."""
+        self._kind_documents = np.zeros(MAX_KINDS, np.int64)
+        self._session_documents = np.zeros(1, np.int64)
         self._session_words = np.zeros(1, np.int64)  # The last one is that of no session.
         self.version = 0
         """Another one after every change."""
@@ -137,13 +140,10 @@ class DocumentTable:
         """How many sessions are numbered."""
         return len(self._sessions.names)
 
-    def kind_names(self, numbers: Sequence[int]) -> list[str]:
-        """Return the names of numbered kinds of memory."""
-        return [self._kinds.names[number] for number in numbers]
-
-    def session_ids(self, numbers: Sequence[int]) -> list[str]:
-        """Return the ids of numbered sessions."""
-        return [self._sessions.names[number] for number in numbers]
+    def names_of(self, column: str, numbers: Sequence[int]) -> list[str]:
+        """Return what numbers in a column of names stand for."""
+        names = self.codes[column].names
+        return [names[number] for number in numbers]
 
     def live_ids(self) -> NDArray[np.int64]:
         """Return the ids of all documents that are not removed, in no particular order."""
@@ -244,7 +244,7 @@ class DocumentTable:
         live = np.flatnonzero(self.live[: self.size])
         self.live_count = live.size
         self._rows.restore(self.doc_id[live], live)
-        self._count_words(live, 1)
+        self._count(live, 1)
         self.relink()
 
     def _give_up_removed(self) -> None:
@@ -290,7 +290,7 @@ class DocumentTable:
         self.live[rows] = False
         self.touch(np.unique(rows // CHUNK).tolist())
         self.live_count -= rows.size
-        self._count_words(rows, -1)
+        self._count(rows, -1)
         for row in rows.tolist():
             self._links.remove(row, int(self.session[row]))
         self._rows.put(ids, np.full(ids.size, GONE, np.int64))
@@ -313,6 +313,18 @@ class DocumentTable:
         """Return how many words each of the numbered sessions holds; 0 for -1, no session."""
         return self._session_words[sessions]
 
+    def documents_in(self, sessions: NDArray[np.int64]) -> int:
+        """Return how many documents numbered sessions hold."""
+        return int(self._session_documents[sessions].sum())
+
+    def documents_of(self, kinds: NDArray[np.int64]) -> int:
+        """Return how many documents are of numbered kinds."""
+        return int(self._kind_documents[kinds].sum())
+
+    def documents_between(self, first: int, last: int) -> int:
+        """Return how many ids from `first` to `last` are known, or were."""
+        return self._rows.count(first, last)
+
     def authors_named_by(self, words: Collection[str]) -> list[int]:
         """Return the numbers of the authors whose names have one of these words, in lower case."""
         return self._authors.named_by(words)
@@ -321,7 +333,7 @@ class DocumentTable:
         start, end = self.size, self.size + len(documents)
         self._reserve(end)
         self._write(slice(start, end), documents)
-        self._count_words(np.arange(start, end), 1)
+        self._count(np.arange(start, end), 1)
         self.live[start:end] = True
         self._rows.put(self.doc_id[start:end], np.arange(start, end, dtype=np.int64))
         if link:
@@ -334,9 +346,9 @@ class DocumentTable:
         place = (self.session[row], self.position[row])
         session = int(self.session[row])
         this = np.array([row])
-        self._count_words(this, -1)
+        self._count(this, -1)
         self._write(slice(row, row + 1), [document])
-        self._count_words(this, 1)
+        self._count(this, 1)
         if (self.session[row], self.position[row]) != place:
             self._links.remove(row, session)
             self._links.insert(row, int(self.session[row]), self.position, self.doc_id)
@@ -367,14 +379,17 @@ class DocumentTable:
         self.fingerprint[rows] = [fingerprint(d.text) for d in documents]
         self.tags[rows] = [self._tags[d.tags] for d in documents]
 
-    def _count_words(self, rows: Rows, sign: int) -> None:
-        """Add the words of rows to those of their sessions, or take them off."""
+    def _count(self, rows: Rows, sign: int) -> None:
+        """Add rows to what is known of their kinds and sessions, or take them off."""
         missing = self.session_count + 1 - len(self._session_words)
         if missing > 0:
             more = np.zeros(missing + len(self._session_words) // 2, np.int64)
             self._session_words = np.concatenate([self._session_words, more])
+            self._session_documents = np.concatenate([self._session_documents, more])
+        np.add.at(self._kind_documents, self.kind[rows], sign)
         rows = rows[self.session[rows] >= 0]
         np.add.at(self._session_words, self.session[rows], sign * self.words[rows])
+        np.add.at(self._session_documents, self.session[rows], sign)
 
     def _reserve(self, rows: int) -> None:
         if rows <= self._capacity:

@@ -26,6 +26,9 @@ from mneme_server.index.settings import IndexSettings
 
 _SCAN_SHARE = 0.1
 """Of the vectors that may be found: so few are compared with all, not walked to."""
+_AT_ONCE = 65_536
+"""Vectors that one step of building takes at most: they are copied meanwhile, and a step that is
+stopped is done again."""
 _PICK_SHARE = 1 / 32
 """Of a graph's vectors that may be found: so few are compared one by one."""
 
@@ -274,7 +277,7 @@ class DenseIndex:
         """Add the tail to the last graph, or begin the next one with it."""
         first, settings = start.graphed, self._settings
         kept = np.flatnonzero(rows[first:] != NO_ROW) + first
-        vectors = start.tail[kept - first]
+        vectors = start.tail[kept[:_AT_ONCE] - first]
         graphs = start.graphs
         grown: Graph | None
         if not kept.size:

@@ -54,6 +54,11 @@ class RowsById:
         self._rows = np.insert(known_rows, at[fresh], rows[fresh])
         self._state = (self._ids, self._rows)
 
+    def count(self, first: int, last: int) -> int:
+        """Return how many ids from `first` to `last` were ever mapped."""
+        start, end = np.searchsorted(self._state[0], [first, last + 1])
+        return int(end - start)
+
     def get(self, ids: Int64s) -> Int64s:
         """Return the row of each id; -1 for unknown ones."""
         known_ids, known_rows = self._state
