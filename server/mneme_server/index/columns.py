@@ -135,14 +135,9 @@ class DocumentTable:
         """Return the row of each document; -1 for ids that are unknown or removed."""
         return self._rows.get(doc_ids)
 
-    @property
-    def session_count(self) -> int:
-        """How many sessions are numbered."""
-        return len(self._sessions.names)
-
     def names_of(self, column: str, numbers: Sequence[int]) -> list[str]:
         """Return what numbers in a column of names stand for."""
-        names = self.codes[column].names
+        names: Sequence[Any] = self.codes[column].names
         return [names[number] for number in numbers]
 
     def live_ids(self) -> NDArray[np.int64]:
@@ -381,7 +376,7 @@ class DocumentTable:
 
     def _count(self, rows: Rows, sign: int) -> None:
         """Add rows to what is known of their kinds and sessions, or take them off."""
-        missing = self.session_count + 1 - len(self._session_words)
+        missing = len(self._sessions) - len(self._session_words)
         if missing > 0:
             more = np.zeros(missing + len(self._session_words) // 2, np.int64)
             self._session_words = np.concatenate([self._session_words, more])

@@ -170,7 +170,7 @@ def test_the_arrays_hold_what_the_documents_do(
         said = document.kind == EVENT and document.category in ("", "message")
         label = "Ann" if said and document.text.startswith("Ann: ") else ""
         author = document.agent_id or label
-        assert table.kind_names([int(table.kind[row])]) == [document.kind.name]
+        assert table.names_of("kind", [int(table.kind[row])]) == [document.kind.name]
         assert table.position[row] == document.position
         assert table.timestamp_us[row] == document.timestamp_us
         assert table.importance[row] == document.importance
