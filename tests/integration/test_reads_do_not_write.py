@@ -16,7 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import auth_pb2, options_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 from support.api import Api
 from support.contexts import eventually
 from support.descriptors import services
@@ -43,8 +43,10 @@ class Writes:
     def __init__(self) -> None:
         self.threads: list[str] = []
 
-    def note(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement == "BEGIN IMMEDIATE":
+    def note(self, connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        (reads_only,) = driver.execute("PRAGMA query_only").fetchone()
+        if not reads_only:
             self.threads.append(threading.current_thread().name)
 
     def of_calls(self) -> list[str]:
@@ -55,9 +57,9 @@ class Writes:
 @pytest.fixture
 def writes() -> Iterator[Writes]:
     noted = Writes()
-    event.listen(Engine, "before_cursor_execute", noted.note)
+    event.listen(Engine, "begin", noted.note)
     yield noted
-    event.remove(Engine, "before_cursor_execute", noted.note)
+    event.remove(Engine, "begin", noted.note)
 
 
 def call(api: Api, name: str) -> list[Message]:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
@@ -177,13 +178,13 @@ def _engine(
 
     @event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:
-        if not read_only:
-            connection.exec_driver_sql(begin)
-            return
-        # It touches no file, and so meets nothing that would have to be translated.
+        # Each call begins one or two: SQLAlchemy's work for a statement would cost more than this.
         driver = connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
-        driver.execute(begin)
+        try:
+            driver.execute(begin)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise meaning(error) or DBAPIError.instance(begin, (), error, sqlite3.Error) from error
 
     @event.listens_for(engine, "handle_error")
     def translate(context: ExceptionContext) -> MnemeError | None:

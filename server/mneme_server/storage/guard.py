@@ -29,8 +29,6 @@ __all__ = ["Prepared", "TenantNotBound", "require_tenant"]
 
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What the driver raises; the latter where SQLite quotes damage that is no UTF-8."""
-_BOUNDS_OF_TRANSACTIONS = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
-
 TRANSLATE = "mneme_translate"
 """The option of an engine that tells what an error of the driver means; None where it says all."""
 _TENANT_OF = "mneme_tenant_of"
@@ -183,9 +181,7 @@ def require_tenant(
     ) -> None:
         compiled = context.compiled
         if compiled is None:
-            if statement not in _BOUNDS_OF_TRANSACTIONS:
-                raise TenantNotBound(f"SQL that is text: {statement}")
-            return
+            raise TenantNotBound(f"SQL that is text: {statement}")
         names = known.get(compiled)
         if names is None:
             names = known[compiled] = _names(compiled, guarded)
