@@ -48,7 +48,8 @@ class SavedIndex:
         """
         gone = not self._folder.exists()
         with self._lock:
-            if not gone and not self._documents and not self._vectors:
+            same = not self._documents and not self._vectors
+            if not gone and same and self._folder.holds(dense.export()[0]):
                 copied = None
             else:
                 if gone:

@@ -88,6 +88,10 @@ class SnapshotFolder:
         """Whether there is a snapshot, intact or not."""
         return (self._folder / _MANIFEST).exists()
 
+    def holds(self, graphs: Sequence[Graph]) -> bool:
+        """Whether the copy has all of these."""
+        return all(graph in self._graphs for graph in graphs)
+
     def forget(self) -> None:
         """Keep nothing of what was written before: it is not there any more."""
         self._graphs.clear()

@@ -125,10 +125,11 @@ class Upkeep:
             self._vectors_due = False
             if self._stop.is_set():
                 return
-            mode = self._dense.mode
+            mode, waiting = self._dense.mode, self._dense.waiting
             if self._dense.wants_build():
                 self._attempt(self._build_graph)
-            save = save or mode != self._dense.mode
+            built = waiting - self._dense.waiting >= self._settings.snapshot_after
+            save = save or built or mode != self._dense.mode
             if save and not self._stop.is_set():
                 self._attempt(self._snapshot)
             if self._dense.wants_build():  # It takes one step at a time: what is saved can wait.

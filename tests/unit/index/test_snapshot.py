@@ -231,3 +231,15 @@ def test_a_copy_whose_folder_went_is_written_whole(home: Home, tmp_path: Path) -
     index.abandon()
     home.check(home.open())
     assert home.log.warnings == []
+
+
+def test_a_graph_that_was_built_after_the_last_copy_is_in_the_next(home: Home) -> None:
+    index = home.open(IndexSettings(exact_limit=1_000))
+    home.record(index, 150)
+    index.snapshot()
+    index.close()
+    again = home.open(GRAPHED)  # It wants a graph of what lies there.
+    eventually(lambda: again.stats().mode == "hnsw")
+    again.close()
+    assert manifest(home)["graphs"]
+    home.check(home.open(GRAPHED))
