@@ -64,16 +64,29 @@ def _once(context: Context, stored: memories.Memories, copies: bool, fault: str)
     """Inject a fault into a server of its own: whoever fails often is built again later."""
     with tempfile.TemporaryDirectory(dir=context.work) as work, tempfile.TemporaryDirectory() as at:
         data = memories.copy(stored, Path(work) / "data")
-        if not copies:
+        if copies:
+            with Server(data) as server:  # It may know better ones than what made these.
+                _until_whole(server.tenant(memories.TENANT, create=False))
+        else:
             shutil.rmtree(data / "tenants" / memories.TENANT / "index")
         socket = str(Path(at) / "faults")  # The name of a socket must be short.
         with Server(data, module="benchmarks.faulty", variables={faulty.SOCKET: socket}) as server:
             client = server.tenant(memories.TENANT, create=False)
-            client.recall("warm up")
+            _until_whole(client)
             with _loaded(client) as load, Client(socket, "AF_UNIX") as inject:
                 time.sleep(_SETTLED_S)
                 inject.send(fault)
                 return _found(client, load, inject)
+
+
+def _until_whole(client: MnemeClient) -> None:
+    """Wait until the tenant is open and its indexes are whole."""
+    until = time.monotonic() + _LIMIT_S
+    request = RecallRequest(query="warm up")
+    while client.raw.recall.Recall(request, metadata=client.metadata).partial:
+        if time.monotonic() > until:
+            raise AssertionError("the indexes do not become whole")
+        time.sleep(0.1)
 
 
 @dataclass
