@@ -94,6 +94,9 @@ class Hits(NamedTuple):
     scores: Scores
 
 
+NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.float32))
+
+
 class WordEvidence(NamedTuple):
     """How far the words of a query are to be found in what is selected.
 
@@ -108,6 +111,8 @@ class WordEvidence(NamedTuple):
     """Share of its words' weight that some selected text holds, 0 to 1."""
     identified: float
     """Share of the identifiers whose words one selected text holds together, 0 to 1."""
+    best: Hits = NO_HITS
+    """The selected row that matches the words best, if any does."""
 
 
 NO_EVIDENCE = WordEvidence(telling=False, attainable=0.0, occurring=0.0, identified=0.0)

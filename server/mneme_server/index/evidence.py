@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tantivy import Query
 
-from mneme_server.corpus.ports import NO_EVIDENCE, Scores, WordEvidence
+from mneme_server.corpus.ports import Hits, Scores, WordEvidence
 from mneme_server.index.fields import Field
 from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
 
@@ -22,9 +22,10 @@ _AT_ONCE = 20
 
 def word_evidence(
     lexical: LexicalIndex,
-    parsed: ParsedQuery | None,
+    parsed: ParsedQuery,
     identifiers: Sequence[str],
     *,
+    best: Hits,
     within: Query | None,
     everything: bool,
     selected: Callable[[Match], Scores],
@@ -33,14 +34,13 @@ def word_evidence(
 
     Args:
         lexical: the words of all documents.
-        parsed: the query; None where it has no words that tell.
+        parsed: the query.
         identifiers: the names, paths and codes in it.
+        best: the selected row that matches it best.
         within: what restricts a search to the selected documents, and some others.
         everything: whether all documents are selected.
         selected: returns the scores of those that match and are selected.
     """
-    if parsed is None:
-        return NO_EVIDENCE
     view = parsed.view
     waiting = {doc_id: document.counts(Field.TEXT) for doc_id, document in view.waiting.items()}
 
@@ -75,6 +75,7 @@ def word_evidence(
         attainable=_MOST_OF_A_WORD * total,
         occurring=here / total if total else 0.0,
         identified=sum(any(map(together, ways)) for ways in names) / len(names) if names else 0.0,
+        best=best,
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mneme_server.corpus.ports import (
+    NO_EVIDENCE,
+    NO_HITS,
     CorpusSource,
     Hits,
     Matrix,
@@ -20,7 +22,7 @@ from mneme_server.index.dense import DenseIndex
 from mneme_server.index.evidence import telling, word_evidence
 from mneme_server.index.fields import Field
 from mneme_server.index.graph import inner_products
-from mneme_server.index.lexical import LexicalIndex, Match
+from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
 from mneme_server.index.narrowing import Narrowings
 from mneme_server.index.places import NO_ROW
 from mneme_server.index.settings import IndexSettings
@@ -30,8 +32,6 @@ _SPARE = 1.2
 _SPARE_HITS = 16
 _WIDEN = 4
 _TIES = 1_000
-
-NO_HITS = Hits(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 class Searcher:
@@ -64,6 +64,9 @@ class Searcher:
         parsed = self._lexical.parse(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
         if parsed is None or k < 1 or not selection.count:
             return NO_HITS
+        return self._matching(parsed, k, selection)
+
+    def _matching(self, parsed: ParsedQuery, k: int, selection: Selection) -> Hits:
         rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
         narrowing = self._narrowings.of(selection)
         share = selection.count / max(narrowing.universe, selection.count)
@@ -80,10 +83,14 @@ class Searcher:
         self, query: str, selection: Selection, identifiers: Sequence[str]
     ) -> WordEvidence:
         """Return how far the words are to be found; see `CorpusIndex.word_evidence`."""
+        parsed = telling(self._lexical, query)
+        if parsed is None:
+            return NO_EVIDENCE
         return word_evidence(
             self._lexical,
-            telling(self._lexical, query),
+            parsed,
             identifiers,
+            best=self._matching(parsed, 1, selection),
             within=None if selection.everything else self._narrowings.of(selection).query,
             everything=selection.everything,
             selected=lambda match: self._selected(match, selection)[1],

@@ -16,6 +16,7 @@ from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.live_index import Steps
 from mneme_server.corpus.ports import (
     NO_EVIDENCE,
+    NO_HITS,
     CorpusColumns,
     CorpusSource,
     Hits,
@@ -40,7 +41,7 @@ from mneme_server.index.loading import (
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.parts import IndexStats, Part
 from mneme_server.index.saved_index import SavedIndex
-from mneme_server.index.searching import NO_HITS, Searcher
+from mneme_server.index.searching import Searcher
 from mneme_server.index.selecting import Selections
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.snapshot import SnapshotFolder

@@ -75,6 +75,7 @@ class WordSearch:
         self.words = layout.words()
         self.schema = layout.schema()
         self._query_terms = query_terms
+        self._last: tuple[View, str, list[str]] | None = None
 
     def parse(self, view: View, query: str, weights: Mapping[Field, float]) -> ParsedQuery | None:
         """Return `query` as a disjunction of its terms in the weighted fields; None without terms.
@@ -82,7 +83,12 @@ class WordSearch:
         The text is never read as query syntax.
         """
         weights = {field: weight for field, weight in weights.items() if weight}
-        terms = self.terms(view, query)
+        last = self._last  # A call searches for the same words more than once.
+        if last is not None and last[0] is view and last[1] == query:
+            terms = last[2]
+        else:
+            terms = self.terms(view, query)
+            self._last = view, query, terms
         clauses = [
             (Occur.Should, layouts.term(self.schema, field, term, weight))
             for term in terms

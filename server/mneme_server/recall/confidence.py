@@ -106,9 +106,10 @@ def signs_of(index: CorpusIndex, query: str, selection: Selection, waiting: Rows
     words = index.word_evidence(query, selection, identifiers_in(query))
     if not words.telling:
         return Signs(0.0, words, waits=False)
-    hits = index.search_lexical(query, 1, selection)
-    best = float(hits.scores[0]) / words.attainable if hits.rows.size and words.attainable else 0.0
-    return Signs(best, words, waits=bool(np.isin(hits.rows, waiting).any()))
+    found = words.best
+    known = found.rows.size > 0 and words.attainable > 0
+    best = float(found.scores[0]) / words.attainable if known else 0.0
+    return Signs(best, words, waits=bool(np.isin(found.rows, waiting).any()))
 
 
 def confidence_of(
