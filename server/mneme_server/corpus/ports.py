@@ -185,6 +185,10 @@ class CorpusIndex(Protocol):
         """Return the rows that `filter_` lets through."""
         ...
 
+    def alike(self, row: int) -> Rows:
+        """Return the rows, in order, that have the row's shape or, where it has none, its text."""
+        ...
+
     def search_dense(
         self, query: Matrix, k: int, selection: Selection, *, exact: bool = True
     ) -> Hits:

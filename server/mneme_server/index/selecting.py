@@ -129,6 +129,19 @@ class Selections:
         self._known[filter_] = (version, selection)
         return selection
 
+    def alike(self, row: int) -> Rows:
+        """Return the rows, in order, that have the row's shape or, where it has none, its text."""
+        column = "shape" if self._table.shape[row] else "fingerprint"
+        values, size = getattr(self._table, column), self._table.size
+        same = values[row]
+        if size <= _SMALL:
+            return np.flatnonzero(values[:size] == same)
+        order = self._orders.of(column)
+        changed = (part[values[part] == same] for part in order.unordered())
+        rows = np.unique(np.concatenate([order.between(int(same), int(same) + 1), *changed]))
+        found: Rows = rows[values[rows] == same].astype(np.int64)
+        return found
+
     def _updated(
         self, selection: Selection, conditions: Sequence[_Condition], changed: Rows
     ) -> Selection:

@@ -186,6 +186,10 @@ class TenantIndex:
         """Return the rows that `filter_` lets through. The mask must not be written to."""
         return self._selections.of(filter_)
 
+    def alike(self, row: int) -> Rows:
+        """See `CorpusIndex`."""
+        return self._selections.alike(row)
+
     def search_dense(
         self, query: Matrix, k: int, selection: Selection, *, exact: bool = True
     ) -> Hits:

@@ -67,9 +67,7 @@ def answer_of(
     row_of = dict(zip(doc_ids, candidates.rows[places].tolist(), strict=True))
     rows = [row_of[result.document.doc_id] for result in shown]
     shown = [
-        replace(result, copies=copies_of(index.columns, row, selection))
-        if row in copied
-        else result
+        replace(result, copies=copies_of(index, row, selection)) if row in copied else result
         for result, row in zip(shown, rows, strict=True)
     ]
     if query.turns and shown:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mneme_server.corpus.ports import CorpusColumns, Rows, Selection
+from mneme_server.corpus.ports import CorpusColumns, CorpusIndex, Rows, Selection
 from mneme_server.recall.ranking import Ints
 
 _MIX = np.int64(-7046029254386353131)
@@ -52,15 +52,13 @@ def several(keys: Ints) -> Ints:
     return repeated
 
 
-def uncrowded(
-    columns: CorpusColumns, rows: Rows, keys: Ints, selection: Selection
-) -> Selection | None:
+def uncrowded(index: CorpusIndex, rows: Rows, keys: Ints, selection: Selection) -> Selection | None:
     """Return the selection without the copies of what is found, each time but the best.
 
     None where they are few: then there is room for the rest.
 
     Args:
-        columns: the documents' attributes.
+        index: the tenant's.
         rows: what was found in the selection, the best first, (n,).
         keys: their keys, (n,).
         selection: what was searched.
@@ -69,22 +67,24 @@ def uncrowded(
     if len(rows) < _FEWEST or len(best) > _CROWDED * len(rows):
         return None
     mask = selection.mask.copy()
-    selected = np.flatnonzero(mask)
-    mask[selected[np.isin(keys_of(columns, selected), several(keys))]] = False
+    repeated = best[np.isin(keys[best], several(keys))]
+    for place in repeated.tolist():
+        mask[_copies(index, rows[place], selection)] = False
     mask[rows[best]] = True
     return Selection(mask, int(np.count_nonzero(mask)), everything=False)
 
 
-def copies_of(columns: CorpusColumns, row: int, selection: Selection) -> Copies:
+def copies_of(index: CorpusIndex, row: int, selection: Selection) -> Copies:
     """Return how many copies of a row are selected, itself among them."""
-    size = len(selection.mask)
-    shape = columns.shape[row]
-    if shape:
-        same = columns.shape[:size] == shape
-    else:
-        same = columns.fingerprint[:size] == columns.fingerprint[row]
-    rows = np.flatnonzero(same & selection.mask)
-    one = np.array([row], np.int64)
-    rows = rows[keys_of(columns, rows) == keys_of(columns, one)]
-    times = columns.timestamp_us[rows]
+    rows = _copies(index, row, selection)
+    times = index.columns.timestamp_us[rows]
     return Copies(len(rows), int(times.min()), int(times.max()))
+
+
+def _copies(index: CorpusIndex, row: int, selection: Selection) -> Rows:
+    columns = index.columns
+    rows = index.alike(row)
+    rows = rows[rows < len(selection.mask)]
+    rows = rows[selection.mask[rows]]
+    same: Rows = rows[keys_of(columns, rows) == keys_of(columns, np.array([row], np.int64))]
+    return same

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.clock import MICROSECONDS
-from mneme_server.corpus.document import NORMAL_IMPORTANCE
+from mneme_server.corpus.document import NORMAL_IMPORTANCE, DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Rows, Selection
 from mneme_server.recall.cosines import USUAL, Scale
 from mneme_server.recall.dates import EPOCH_ORDINAL, date_match
@@ -218,15 +218,17 @@ def _on_named_days(
 ) -> list[Hits]:
     """Search the days that the query names once more, so that what happened then is looked at."""
     found = []
-    times = index.columns.timestamp_us
+    size = len(selection.mask)
     for named in reading.dates:
         ordinal = named.ordinal()
         if ordinal is None:
             continue
         noon_us = (ordinal - EPOCH_ORDINAL) * _DAY_US + _DAY_US // 2
         span = _DAYS_AROUND_A_DATE * _DAY_US + _DAY_US // 2
-        near = np.abs(times[: len(selection.mask)] - noon_us) <= span
-        mask = selection.mask & near
+        then = DocumentFilter(
+            start_us=noon_us - span, end_us=noon_us + span + 1, include_archived=True
+        )
+        mask = selection.mask & index.select(then).mask[:size]
         count = int(np.count_nonzero(mask))
         if count:
             near_then = Selection(mask, count, everything=False)

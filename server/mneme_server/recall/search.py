@@ -134,7 +134,7 @@ def _ranked_apart(
         found = _rank(index, query, embedding, selection, scale)
         keys = keys_of(index.columns, found.rows)
         repeated.append(several(keys))
-        rest = uncrowded(index.columns, found.rows, keys, selection) if found.capped else None
+        rest = uncrowded(index, found.rows, keys, selection) if found.capped else None
         if rest is None:
             break
         selection = rest

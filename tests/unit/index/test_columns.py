@@ -39,6 +39,7 @@ _DOCUMENTS = st.builds(
     category=_NAMES | st.sampled_from(["message", "tool_error"]),
     importance=st.integers(1, 4),
     archived=st.booleans(),
+    shape=st.sampled_from([0, 0, 7, -9]),
     tags=_TAGS.map(sorted).map(tuple),
 )
 
@@ -112,6 +113,33 @@ def test_a_filter_selects_what_a_plain_predicate_does(
     for part in (steps, more):
         live = apply(table, part, live)
         compare(table, selections, live, [*filters, *filters])  # The second time from the cache.
+
+
+@pytest.mark.parametrize("looked_up", [False, True])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(STEPS, STEPS)
+def test_rows_are_alike_that_have_the_same_shape_or_without_one_the_same_text(
+    looked_up: bool, monkeypatch: pytest.MonkeyPatch, steps: Steps, more: Steps
+) -> None:
+    monkeypatch.setattr(selecting, "_SMALL", 0 if looked_up else 1_000)
+    monkeypatch.setattr(ordering, "_BEHIND", 3)
+    table = DocumentTable()
+    selections = Selections(table)
+    live: dict[int, Document] = {}
+    for part in (steps, more):
+        live = apply(table, part, live)
+        row_of = {i: int(np.flatnonzero(table.doc_id[: table.size] == i)[-1]) for i in live}
+        for one in live.values():
+            same = selections.alike(row_of[one.doc_id])
+            assert same.tolist() == sorted(set(same.tolist()))
+            found = {i for i, row in row_of.items() if row in same}
+            assert found == {
+                i
+                for i, other in live.items()
+                if (other.shape == one.shape if one.shape else other.text == one.text)
+            }
 
 
 def compare(
