@@ -193,11 +193,8 @@ class TenantIndex:
     def search_dense(
         self, query: Matrix, k: int, selection: Selection, *, exact: bool = True
     ) -> Hits:
-        """Return the `k` selected rows whose vectors are nearest to `query` (d,).
-
-        Scores are cosines. Those of a large index come from 8-bit codes (error below 0.01);
-        with `exact` the best `IndexSettings.rescore` are computed from the vectors as stored,
-        which takes a query of the database. Nothing is found when the vectors fail; see `partial`.
+        """See `CorpusIndex`. The scores of a large index come from 8-bit codes; with `exact` the
+        best `IndexSettings.rescore` do not. Nothing is found when the vectors fail; see `partial`.
         """
         query = self._checked(query)
         try:
@@ -209,12 +206,8 @@ class TenantIndex:
     def search_lexical(
         self, query: str, k: int, selection: Selection, *, context_weight: float = 0.0
     ) -> Hits:
-        """Return the `k` selected rows that match the words of `query` best.
-
-        The score is BM25 over the text plus `context_weight` times BM25 over the text together
-        with the document's context, each field with its own statistics. A query of more than
-        `IndexSettings.query_terms` distinct terms is searched by the rarest of them. Nothing is
-        found when the words fail; see `partial`.
+        """See `CorpusIndex`. A query of more than `IndexSettings.query_terms` distinct terms is
+        searched by the rarest of them. Nothing is found when the words fail; see `partial`.
         """
         try:
             return self._searcher.lexical(query, k, selection, context_weight)
