@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mneme.v1 import event_service_pb2 as pb
 from mneme_server.transport.call import Call
 from mneme_server.transport.workers import Lane, Workers
+from support.folders import wait_until
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import Client, Edge, Refusal
 
@@ -80,7 +81,8 @@ def test_two_busy_tenants_leave_room_for_a_third() -> None:
             calls.submit("other")
         calls.wait_begun(6)
         calls.submit("calm")
-        assert "calm" in calls.wait_begun(7)
+        # How many of theirs have begun by now depends on whose came first; none of them ends.
+        wait_until(lambda: "calm" in calls.begun, "the third tenant's call begins")
 
 
 def test_streams_are_limited_by_their_seats_and_not_by_threads() -> None:
