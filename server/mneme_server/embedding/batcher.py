@@ -17,7 +17,7 @@ from mneme_server.common.fairness import on_behalf_of
 from mneme_server.common.panics import is_failure
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
-from mneme_server.embedding.port import Embedder, for_questions
+from mneme_server.embedding.port import Embedder, EmbedderView, for_questions
 
 _RETRY_AFTER_S = 1.0
 _PATIENCE_S = 1.0
@@ -112,7 +112,7 @@ class MicroBatcher:
     @property
     def background(self) -> Embedder:
         """The same embedder for bulk work: a view whose calls have background priority."""
-        return _BackgroundView(self)
+        return EmbedderView(self, partial(self.embed, priority=Priority.BACKGROUND))
 
     @property
     def questions(self) -> Embedder:
@@ -319,52 +319,12 @@ class MicroBatcher:
                 call.done.set()
 
 
-class _BackgroundView:
+class _QuestionsView(EmbedderView):
+    """Can be begun and waited for later, too."""
+
     def __init__(self, batcher: MicroBatcher) -> None:
-        self._batcher = batcher
-
-    @property
-    def model_id(self) -> str:
-        """See Embedder."""
-        return self._batcher.model_id
-
-    @property
-    def dimensions(self) -> int:
-        """See Embedder."""
-        return self._batcher.dimensions
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See Embedder."""
-        return self._batcher.embed(texts, Priority.BACKGROUND)
-
-    def close(self) -> None:
-        """Does nothing: the batcher is closed by whoever built it."""
-
-
-class _QuestionsView:
-    def __init__(self, batcher: MicroBatcher) -> None:
-        self._batcher = batcher
-
-    @property
-    def model_id(self) -> str:
-        """See Embedder."""
-        return self._batcher.model_id
-
-    @property
-    def dimensions(self) -> int:
-        """See Embedder."""
-        return self._batcher.dimensions
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See Embedder."""
-        return self.begin(texts)()
-
-    def begin(self, texts: Sequence[str]) -> Callable[[], NDArray[np.float32]]:
-        """See `MicroBatcher.begin`."""
-        return self._batcher.begin(texts, asked=True)
-
-    def close(self) -> None:
-        """Does nothing: the batcher is closed by whoever built it."""
+        super().__init__(batcher, lambda texts: self.begin(texts)())
+        self.begin = partial(batcher.begin, asked=True)
 
 
 def _as_embedding_error(error: BaseException) -> EmbeddingError:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
-from mneme_server.embedding.port import Embedder
+from mneme_server.embedding.port import Embedder, EmbedderView
 from mneme_server.embedding.threads import give_way
 from mneme_server.embedding.vectors import as_unit_rows
 
@@ -57,7 +57,7 @@ class E5Embedder:
     @property
     def questions(self) -> Embedder:
         """The same model for questions; see `for_questions`."""
-        return _Questions(self)
+        return EmbedderView(self, self.embed_questions)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See Embedder. Of a text the first 1,024 bytes count."""
@@ -101,30 +101,6 @@ class E5Embedder:
     def _compute_quietly(self) -> None:
         give_way()
         self._compute_alone()
-
-
-class _Questions:
-    """The view of an E5Embedder that embeds questions."""
-
-    def __init__(self, embedder: E5Embedder) -> None:
-        self._embedder = embedder
-
-    @property
-    def model_id(self) -> str:
-        """See Embedder."""
-        return self._embedder.model_id
-
-    @property
-    def dimensions(self) -> int:
-        """See Embedder."""
-        return self._embedder.dimensions
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See Embedder."""
-        return self._embedder.embed_questions(texts)
-
-    def close(self) -> None:
-        """Does nothing: the embedder is closed by whoever built it."""
 
 
 def _load() -> Any:

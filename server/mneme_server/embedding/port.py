@@ -1,6 +1,6 @@
 """The port through which the rest of the server sees embeddings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -43,6 +43,38 @@ class Embedder(Protocol):
         uses it.
         """
         ...
+
+
+class EmbedderView:
+    """An embedder that is seen through another way to embed.
+
+    Args:
+        embedder: whose model it is.
+        embed: embeds; see `Embedder.embed`.
+    """
+
+    def __init__(
+        self, embedder: Embedder, embed: Callable[[Sequence[str]], NDArray[np.float32]]
+    ) -> None:
+        self._embedder = embedder
+        self._embed = embed
+
+    @property
+    def model_id(self) -> str:
+        """See Embedder."""
+        return self._embedder.model_id
+
+    @property
+    def dimensions(self) -> int:
+        """See Embedder."""
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See Embedder."""
+        return self._embed(texts)
+
+    def close(self) -> None:
+        """Does nothing: the embedder is closed by whoever built it."""
 
 
 def for_questions(embedder: Embedder) -> Embedder:
