@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import admin_service_pb2 as admin_pb
 from support.descriptors import services
 from support.moments import timeless
+from support.operations import in_the_end
 from support.server import ADMIN_KEY, REPOSITORY, local_server
 
 METHODS: dict[str, MethodDescriptor] = {
@@ -75,23 +75,11 @@ def answer(channel: grpc.Channel, name: str, requests: list[Message]) -> Message
     given = iter(requests) if method.client_streaming else requests[0]
     key = [("authorization", f"Bearer {ADMIN_KEY}")]
     if not method.server_streaming:
-        return _in_the_end(lambda: call(given, metadata=key, timeout=60))
+        return in_the_end(lambda: call(given, metadata=key, timeout=60))
     said = call(given, metadata=key, timeout=60)
     first: Message = next(said)
     said.cancel()
     return first
-
-
-def _in_the_end(call: Callable[[], Message]) -> Message:
-    """Call, and again while an operation that an example has started replaces the tenant's data."""
-    until = time.monotonic() + 60
-    while True:
-        try:
-            return call()
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
-                raise
-            time.sleep(0.05)
 
 
 def test_every_rpc_has_an_example() -> None:

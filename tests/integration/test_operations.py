@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 import pytest
@@ -23,10 +23,8 @@ from mneme_server.operations.operations import MOST_UNFINISHED, Operations
 from structlog.testing import capture_logs
 from support.api import Api, refused
 from support.making import event, ids_of, list_events, recall, record
-from support.operations import PATIENCE_S, ended, get, response
+from support.operations import PATIENCE_S, ended, get, in_the_end, response
 from support.server import LocalServer, local_server
-
-T = TypeVar("T")
 
 
 @pytest.fixture
@@ -63,18 +61,6 @@ def waits(own: LocalServer) -> Iterator[Waits]:
     _operations(own)._works["backup"] = work
     yield work
     work.go.set()
-
-
-def in_the_end(call: Callable[[], T]) -> T:
-    """Call, and again while the tenant is being restored or embedded again, as clients do."""
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return call()
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
-                raise
-            time.sleep(0.02)
 
 
 def _operations(server: LocalServer) -> Operations:

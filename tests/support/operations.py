@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import grpc
 from google.protobuf.message import Message
 from google.protobuf.symbol_database import Default
 from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
 
 from support.api import Api
+
+T = TypeVar("T")
 
 PATIENCE_S = 60.0
 
@@ -40,3 +44,15 @@ def response(operation: pb.Operation) -> Any:
     message: Message = kind()
     assert operation.response.Unpack(message)
     return message
+
+
+def in_the_end(call: Callable[[], T]) -> T:
+    """Call, and again while the tenant is being restored or embedded again, as clients do."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            if error.code() is not grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
