@@ -1,13 +1,13 @@
-"""Files that are either whole or not there."""
+"""Files that are either whole or not there, and manifests that name them."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +18,19 @@ _PIECE = 1 << 20
 
 
 def _bytes(data: Data) -> bytes | memoryview:
-    return data if isinstance(data, bytes) else data.reshape(-1).view(np.uint8).data
+    if isinstance(data, bytes):
+        return data
+    return np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
 
 
-def write_durably(path: Path, data: Data) -> None:
-    """Write `data` and force it to the disk; the folder's entry is left to `sync_folder`."""
-    with path.open("wb") as file:
-        file.write(_bytes(data))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_pieces(path: Path, pieces: Iterable[NDArray[Any]]) -> tuple[str, int]:
-    """Write arrays one behind the other, as `write_durably`; return their digest and bytes."""
+def write_pieces(path: Path, pieces: Iterable[Data]) -> tuple[str, int]:
+    """Write data one behind the other and force it to the disk; return its digest and bytes. The
+    folder's entry is left to `sync_folder`.
+    """
     sha256, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         for piece in pieces:
-            data = _bytes(np.ascontiguousarray(piece))
+            data = _bytes(piece)
             sha256.update(data)
             file.write(data)
             size += len(data)
@@ -44,7 +40,7 @@ def write_pieces(path: Path, pieces: Iterable[NDArray[Any]]) -> tuple[str, int]:
 
 
 class PieceReader:
-    """Reads what `write_pieces` wrote. A context manager.
+    """Reads what `write_pieces` wrote.
 
     Only when `finish` returns is what was read known to be what was written.
     """
@@ -78,24 +74,54 @@ class PieceReader:
         if self._file.read(1) or self._sha256.hexdigest() != expected:
             raise ValueError(f"{self._path} does not have its checksum")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
 
-def write_atomically(path: Path, data: Data) -> None:
-    """Write `data` beside `path`, force it to the disk and rename it there."""
+def write_sealed(path: Path, manifest: Any) -> None:
+    """Write JSON with its digest beside `path`, force it to the disk and rename it there."""
+    content = json.dumps(manifest, indent=1)
+    sealed = {"sha256": digest(content.encode()), "manifest": content}
     temporary = path.with_name(path.name + ".tmp")
-    write_durably(temporary, data)
+    write_pieces(temporary, [json.dumps(sealed).encode()])
     temporary.replace(path)
     sync_folder(path.parent)
+
+
+def unsealed(path: Path, sealed: Any) -> Any:
+    """Return the JSON that `write_sealed` was given, of what the file at `path` holds.
+
+    Raises:
+        ValueError: it is not what was written there.
+    """
+    try:
+        content = sealed["manifest"].encode()
+        whole = digest(content) == sealed["sha256"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not what was written there") from error
+    if not whole:
+        raise ValueError(f"{path} does not have its checksum")
+    return json.loads(content)
+
+
+def named_in(manifest: Path, name: str) -> Path:
+    """Return the file that a manifest names.
+
+    Raises:
+        ValueError: it lies elsewhere than the manifest.
+    """
+    path = manifest.parent / name
+    if path.parent != manifest.parent:
+        raise ValueError(f"{manifest} names a file elsewhere")
+    return path
+
+
+def keep_only(folder: Path, names: Collection[str]) -> None:
+    """Delete the other files of a folder."""
+    for file in folder.iterdir():
+        if file.is_file() and file.name not in names:
+            file.unlink()
 
 
 def sync_folder(folder: Path) -> None:

@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from mneme_server.corpus.feed import Position
-from mneme_server.index.files import digest, sync_folder, write_atomically, write_durably
+from mneme_server.index.files import (
+    digest,
+    keep_only,
+    named_in,
+    sync_folder,
+    unsealed,
+    write_pieces,
+    write_sealed,
+)
 
 _MANIFEST = "manifest.json"
 _END, _MAGIC = struct.Struct("<II"), 1337
@@ -60,9 +68,7 @@ class SavedWords:
             return
         manifest = self._manifest()
         for name, expected in manifest["files"].items():
-            file = self._folder / name
-            if file.parent != self._folder:
-                raise ValueError(f"{self._folder / _MANIFEST} names a file elsewhere")
+            file = named_in(self._folder / _MANIFEST, name)
             data = file.read_bytes()
             if digest(data) != expected:
                 raise ValueError(f"{file} does not have its checksum")
@@ -86,21 +92,15 @@ class SavedWords:
         for file in _segment_files(source, json.loads(lists[_LISTS[0]])):
             known = self._known.get(file.name)
             if known is None or not (self._folder / file.name).exists():
-                data = file.read_bytes()
-                write_durably(self._folder / file.name, data)
-                known = digest(data)
+                known, _ = write_pieces(self._folder / file.name, [file.read_bytes()])
             files[file.name] = known
         sync_folder(self._folder)
         manifest = {
             "layout": self.layout, "position": position, "files": files, "lists": lists,
         }  # fmt: skip
-        content = json.dumps(manifest, indent=1).encode()
-        sealed = {"sha256": digest(content), "manifest": content.decode()}
-        write_atomically(self._folder / _MANIFEST, json.dumps(sealed).encode())
+        write_sealed(self._folder / _MANIFEST, manifest)
         self._known, self.position = files, position
-        for file in self._folder.iterdir():
-            if file.is_file() and file.name not in files and file.name != _MANIFEST:
-                file.unlink()
+        keep_only(self._folder, {_MANIFEST, *files})
 
     def destroy(self) -> None:
         """Delete the copy."""
@@ -110,14 +110,10 @@ class SavedWords:
     def _manifest(self) -> dict[str, Any]:
         path = self._folder / _MANIFEST
         try:
-            sealed = json.loads(path.read_bytes())
-            content = sealed["manifest"].encode()
-            if digest(content) != sealed["sha256"]:
-                raise ValueError(f"{path} does not have its checksum")
-            manifest: dict[str, Any] = json.loads(content)
+            manifest: dict[str, Any] = unsealed(path, json.loads(path.read_bytes()))
             if manifest["layout"] not in self._layouts:
                 raise ValueError(f"{path} names another layout than {self._layouts}")
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError) as error:
             raise ValueError(f"{path} is not what was written there") from error
         return manifest
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,12 @@ from mneme_server.index.attributes import CopiedColumns
 from mneme_server.index.columns import CHUNK, DocumentTable
 from mneme_server.index.files import (
     PieceReader,
-    digest,
+    keep_only,
+    named_in,
     sync_folder,
-    write_atomically,
+    unsealed,
     write_pieces,
+    write_sealed,
 )
 from mneme_server.index.graph import Graph
 
@@ -174,7 +177,7 @@ class SnapshotFolder:
             },
         }
         sync_folder(self._folder)
-        _write_manifest(self._folder, manifest)
+        write_sealed(self._folder / _MANIFEST, manifest)
         self._manifest, self._chunks = manifest, chunks
         self._graphs.update(zip(graphs, entries, strict=True))
         self._sweep(manifest)
@@ -187,7 +190,7 @@ class SnapshotFolder:
         """
         if self._manifest is not None:
             self._manifest = {**self._manifest, "position": position}
-            _write_manifest(self._folder, self._manifest)
+            write_sealed(self._folder / _MANIFEST, self._manifest)
 
     def _read(self, manifest: Mapping[str, Any]) -> Snapshot:
         if manifest["format"] == FORMAT:
@@ -214,7 +217,7 @@ class SnapshotFolder:
         )
 
     def _read_graph(self, entry: Entry) -> Graph:
-        with PieceReader(self._path(entry)) as file:
+        with closing(PieceReader(self._path(entry))) as file:
             graph = Graph.from_arrays(
                 file.into,
                 dimensions=self._dimensions,
@@ -238,7 +241,7 @@ class SnapshotFolder:
         return data
 
     def _read_into(self, entry: Entry, arrays: Sequence[NDArray[Any]]) -> None:
-        with PieceReader(self._path(entry)) as file:
+        with closing(PieceReader(self._path(entry))) as file:
             for array in arrays:
                 file.into(array)
             file.finish(entry["sha256"])
@@ -247,10 +250,7 @@ class SnapshotFolder:
         return {**entry, "bytes": self._path(entry).stat().st_size}
 
     def _path(self, entry: Entry) -> Path:
-        path = self._folder / str(entry["name"])
-        if path.parent != self._folder:
-            raise ValueError(f"{self._folder / _MANIFEST} names a file elsewhere")
-        return path
+        return named_in(self._folder / _MANIFEST, str(entry["name"]))
 
     def _number(self) -> int:
         try:
@@ -266,10 +266,7 @@ class SnapshotFolder:
             manifest["ids"], manifest["tail"], columns["names"], *manifest["graphs"],
             *columns["chunks"],
         ]  # fmt: skip
-        names = {_MANIFEST, *(entry["name"] for entry in entries)}
-        for file in self._folder.iterdir():
-            if file.is_file() and file.name not in names:
-                file.unlink()
+        keep_only(self._folder, {_MANIFEST, *(entry["name"] for entry in entries)})
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any] | None:
@@ -282,20 +279,11 @@ def read_manifest(folder: Path) -> Mapping[str, Any] | None:
     try:
         manifest = json.loads(path.read_bytes())
         if isinstance(manifest, dict) and "sha256" in manifest:
-            content = manifest["manifest"].encode()
-            if digest(content) != manifest["sha256"]:
-                raise SnapshotDamaged(f"{path} does not have its checksum")
-            manifest = json.loads(content)
+            manifest = unsealed(path, manifest)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise SnapshotDamaged(f"{path}: {error!r}") from error
     if not isinstance(manifest, dict) or manifest.get("format") not in _READ:
         raise SnapshotDamaged(f"{path} is not of format {FORMAT}")
     return manifest
-
-
-def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    content = json.dumps(manifest, indent=1)
-    sealed = {"sha256": digest(content.encode()), "manifest": content}
-    write_atomically(folder / _MANIFEST, json.dumps(sealed).encode())
