@@ -1,0 +1,1 @@
+"""Learning a policy from rewards: which action works in which situation."""

@@ -1,0 +1,20 @@
+"""Q-learning: Watkins, "Learning from Delayed Rewards", 1989; Sutton and Barto, section 6.5.
+
+Q(s, a) moves towards r + gamma * max over b of Q(s', b), whichever action follows: it learns what
+the best policy is worth, also from transitions that others made.
+"""
+
+from __future__ import annotations
+
+from mneme_server.learning.algorithms.tabular import Table
+from mneme_server.learning.learner import Transition
+
+
+class QLearning(Table):
+    """See the module."""
+
+    def learn(self, transition: Transition) -> float | None:
+        """See `Learner`."""
+        follows = 0.0 if transition.terminated else self._best_value(transition.next_state)
+        target = transition.reward + self.config.discount_factor * follows
+        return self._move(transition.state, transition.action, target)

@@ -1,0 +1,53 @@
+"""Sarsa: Rummery and Niranjan, 1994; Sutton and Barto, section 6.4.
+
+Q(s, a) moves towards r + gamma * Q(s', a'), a' being the action that is taken next: it learns what
+its own policy is worth, exploration included. A transition is therefore learned from when the next
+one of its actor comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from mneme_server.learning.algorithms.tabular import Table, TabularConfig
+from mneme_server.learning.learner import Transition
+from mneme_server.learning.spaces import Space
+
+
+class Sarsa(Table):
+    """See the module."""
+
+    def __init__(self, space: Space, config: TabularConfig) -> None:
+        super().__init__(space, config)
+        self._last: dict[str, Transition] = {}  # Of each actor, while its episode goes on.
+
+    def learn(self, transition: Transition) -> float | None:
+        """See `Learner`."""
+        error = None
+        before = self._last.pop(transition.actor, None)
+        if before is not None:
+            error = self._learn(before, self._value(transition.state, transition.action))
+        if transition.terminated:
+            error = self._learn(transition, 0.0)
+        elif transition.truncated:
+            # Which action would have followed is not known; the best so far stands for it.
+            error = self._learn(transition, self._best_value(transition.next_state))
+        else:
+            self._last[transition.actor] = transition
+        return error
+
+    def dump(self) -> Mapping[str, Any]:
+        """See `Learner`."""
+        last = {actor: asdict(transition) for actor, transition in self._last.items()}
+        return {**super().dump(), "last": last}
+
+    def load(self, learned: Mapping[str, Any]) -> None:
+        """See `Learner`."""
+        super().load(learned)
+        self._last = {actor: Transition(**facts) for actor, facts in learned["last"].items()}
+
+    def _learn(self, transition: Transition, follows: float) -> float:
+        target = transition.reward + self.config.discount_factor * follows
+        return self._move(transition.state, transition.action, target)

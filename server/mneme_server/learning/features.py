@@ -1,0 +1,98 @@
+"""States as vectors, for algorithms that generalise.
+
+Each dimension stands for a fact with a name ("complexity", "task_type=auth"): a number has its
+dimension, a text one for each of its values. Numbers are as they are up to 1 and grow with their
+logarithm beyond; those of a box with finite bounds run from -1 to 1.
+
+Facts of objects that are not declared get a dimension each, in the order in which they are first
+seen, as long as there are any left; later ones share dimensions by their hash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+
+from mneme_server.common.canonical import Json
+from mneme_server.learning.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    MultiDiscrete,
+    OpenLabels,
+    OpenObject,
+    Space,
+    leaves_of,
+)
+
+Fact = tuple[str, float]
+
+
+def facts(space: Space, value: Json, path: str = "") -> Iterator[Fact]:
+    """Yield the facts of a value: names, and numbers of about 1."""
+    match space:
+        case Discrete() | OpenLabels():
+            yield _is(path, value), 1.0
+        case MultiDiscrete():
+            assert isinstance(value, Sequence)
+            yield from ((_is(_item(path, n), one), 1.0) for n, one in enumerate(value))
+        case Box():
+            assert isinstance(value, Sequence)
+            for n, (one, scaled) in enumerate(zip(value, _scales(space), strict=True)):
+                assert isinstance(one, int | float)
+                yield _item(path, n), scaled(float(one))
+        case Dict():
+            assert isinstance(value, dict)
+            for key, inner in space.spaces.items():
+                yield from facts(inner, value[key], f"{path}.{key}" if path else key)
+        case OpenObject():
+            for leaf_path, leaf in leaves_of(value, path):
+                if isinstance(leaf, str | bool):
+                    yield _is(leaf_path, leaf), 1.0
+                else:
+                    yield leaf_path, squashed(float(leaf))
+
+
+def squashed(number: float) -> float:
+    """Return a number of any size as one of about 1: itself up to 1, growing with its logarithm."""
+    size = abs(number)
+    return number if size <= 1 else math.copysign(1 + math.log(size), number)
+
+
+def _declared(space: Space, path: str = "") -> Iterator[str]:
+    match space:
+        case Discrete():
+            yield from (_is(path, value) for value in space.labels or range(space.size))
+        case MultiDiscrete():
+            for n, size in enumerate(space.sizes):
+                yield from (_is(_item(path, n), value) for value in range(size))
+        case Box():
+            yield from (_item(path, n) for n in range(len(space.low)))
+        case Dict():
+            for key, inner in space.spaces.items():
+                yield from _declared(inner, f"{path}.{key}" if path else key)
+        case OpenLabels() | OpenObject():
+            pass
+
+
+def _is_open(space: Space) -> bool:
+    if isinstance(space, Dict):
+        return any(_is_open(inner) for inner in space.spaces.values())
+    return isinstance(space, OpenLabels | OpenObject)
+
+
+def _scales(box: Box) -> Iterator[Callable[[float], float]]:
+    for low, high in zip(box.low, box.high, strict=True):
+        if math.isfinite(low) and math.isfinite(high) and low < high:
+            yield lambda x, low=low, high=high: 2 * (x - low) / (high - low) - 1
+        else:
+            yield squashed
+
+
+def _is(path: str, value: Json) -> str:
+    return f"{path}={value}"
+
+
+def _item(path: str, number: int) -> str:
+    return f"{path}[{number}]"
