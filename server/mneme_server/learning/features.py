@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-
 from mneme_server.common.canonical import Json
 from mneme_server.learning.spaces import (
     Box,

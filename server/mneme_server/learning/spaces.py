@@ -144,10 +144,8 @@ class OpenObject:
         """
         if not isinstance(value, Mapping):
             raise _bad(field, "must be an object")
-        leaves = 0
-        for path, leaf in leaves_of(value):
-            leaves += 1
-            if leaves > MOST_LEAVES:
+        for count, (path, leaf) in enumerate(leaves_of(value), 1):
+            if count > MOST_LEAVES:
                 raise _bad(field, f"holds more than {MOST_LEAVES} values")
             if path.count(".") >= MOST_DEPTH:
                 raise _bad(f"{field}.{path}", f"is nested deeper than {MOST_DEPTH} objects")

@@ -1,0 +1,78 @@
+"""The linear bandits against the regression that they update step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mneme_server.learning.algorithms.linear import Arm, LinearConfig
+from mneme_server.learning.algorithms.linucb import LinUcb
+from mneme_server.learning.algorithms.thompson import Thompson
+from mneme_server.learning.certainty import probability_best
+from mneme_server.learning.learner import Transition
+from mneme_server.learning.spaces import OpenObject
+
+CONFIG = LinearConfig(exploration=1.0, epsilon=0.0, ridge=1.0, features=64)
+
+
+def test_an_arm_holds_the_posterior_of_ridge_regression_over_all_its_rewards() -> None:
+    chance = np.random.default_rng(0)
+    states, rewards = chance.normal(size=(50, 4)), chance.normal(size=50)
+    arm = Arm(4, ridge=2.0)
+    for state, reward in zip(states, rewards, strict=True):
+        arm.learn(state, reward)
+    precision = 2.0 * np.eye(4) + states.T @ states
+    mean = np.linalg.solve(precision, states.T @ rewards)
+    assert arm.mean == pytest.approx(mean)
+    assert arm.covariance == pytest.approx(np.linalg.inv(precision))
+    assert arm.shape == 1.0 + 25
+    quadratic = rewards @ rewards - mean @ precision @ mean
+    assert arm.rate == pytest.approx(0.25 + 0.5 * quadratic)
+
+
+def test_the_probability_of_being_the_best_is_what_sampling_finds() -> None:
+    chance = np.random.default_rng(1)
+    means, deviations = np.array([0.5, 0.6, 0.1]), np.array([0.2, 0.05, 0.4])
+    drawn = chance.normal(means, deviations, size=(400_000, 3)).argmax(axis=1)
+    found = probability_best(means, deviations)
+    assert found == pytest.approx(np.bincount(drawn) / len(drawn), abs=0.01)
+    assert found.sum() == pytest.approx(1.0)
+
+
+def test_among_actions_of_which_nothing_is_known_each_is_as_sure_as_the_others() -> None:
+    assert probability_best(np.zeros(4), np.ones(4)) == pytest.approx(np.full(4, 0.25))
+    assert probability_best(np.zeros(1), np.zeros(1)).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("kind", [LinUcb, Thompson])
+@pytest.mark.parametrize("seed", range(3))
+def test_tens_of_rewards_are_enough_to_choose_well_by_type(
+    kind: type[LinUcb | Thompson], seed: int
+) -> None:
+    right = {"auth": 2, "ui": 0, "db": 1}
+    chance = np.random.default_rng(seed)
+    learner = kind(OpenObject(), CONFIG)
+    for _ in range(120):
+        state = {"task_type": str(chance.choice(list(right)))}
+        action = learner.choose(state, [0, 1, 2], explore=True, chance=chance).action
+        learner.learn(Transition(state, action, float(action == right[state["task_type"]])))
+    for kind_of_task, action in right.items():
+        chosen = learner.choose(
+            {"task_type": kind_of_task}, [0, 1, 2], explore=False, chance=chance
+        )
+        assert chosen.action == action
+        assert chosen.confidence > 0.9
+
+
+@pytest.mark.parametrize("kind", [LinUcb, Thompson])
+def test_what_was_learned_survives_being_stored(kind: type[LinUcb | Thompson]) -> None:
+    learner, again = kind(OpenObject(), CONFIG), kind(OpenObject(), CONFIG)
+    for n in range(20):
+        learner.learn(Transition({"size": n / 20, "of": "a" if n % 3 else "b"}, n % 2, n / 10))
+    again.load(learner.dump())
+    state = {"size": 0.4, "of": "b"}
+    one, other = (
+        a.choose(state, [0, 1, 2], explore=True, chance=np.random.default_rng(7))
+        for a in (learner, again)
+    )
+    assert one.values.tolist() == other.values.tolist()
+    assert (one.action, one.probability) == (other.action, other.probability)

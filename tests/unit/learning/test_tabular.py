@@ -1,0 +1,111 @@
+"""Q-learning and sarsa against closed forms on processes small enough to solve by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mneme_server.learning.algorithms.q_learning import QLearning
+from mneme_server.learning.algorithms.sarsa import Sarsa
+from mneme_server.learning.algorithms.tabular import TabularConfig
+from mneme_server.learning.learner import Transition
+from mneme_server.learning.spaces import Discrete
+
+CONFIG = TabularConfig(
+    learning_rate=0.5, discount_factor=0.9, epsilon=0.1, initial_value=0.0, bins=10
+)
+LEFT, RIGHT = 0, 1
+
+
+def step(state: int, action: int, reward: float, follows: int | None) -> Transition:
+    return Transition(state, action, reward, follows, terminated=follows is None)
+
+
+def test_one_step_moves_q_by_the_learning_rate_towards_reward_and_the_best_that_follows() -> None:
+    learner = QLearning(Discrete(3), CONFIG)
+    assert learner.learn(step(1, RIGHT, 1.0, None)) == 1.0
+    assert learner.learn(step(0, RIGHT, 0.0, 1)) == pytest.approx((0.9 * 0.5) ** 2)
+    chosen = learner.choose(0, [LEFT, RIGHT], explore=False, chance=np.random.default_rng(0))
+    assert chosen.action == RIGHT
+    assert chosen.values.tolist() == [0.0, pytest.approx(0.5 * 0.9 * 0.5)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_q_learning_finds_the_values_that_bellmans_equation_has(seed: int) -> None:
+    """A corridor of five places: right costs 0.1 until the end pays 1, left costs 0.1."""
+    chance = np.random.default_rng(seed)
+    learner = QLearning(Discrete(5), CONFIG)
+    for _ in range(20_000):
+        place, action = int(chance.integers(5)), int(chance.integers(2))
+        learner.learn(_corridor(place, action))
+    worth = _solved()
+    for place in range(5):
+        chosen = learner.choose(place, [LEFT, RIGHT], explore=False, chance=chance)
+        assert chosen.values == pytest.approx(worth[place], abs=1e-6)
+
+
+def _corridor(place: int, action: int) -> Transition:
+    if action == RIGHT and place == 4:
+        return step(place, action, 1.0, None)
+    return step(place, action, -0.1, place + 1 if action == RIGHT else max(place - 1, 0))
+
+
+def _solved() -> np.ndarray:
+    worth = np.zeros((5, 2))
+    for _ in range(200):
+        best = worth.max(axis=1)
+        for place in range(5):
+            for action in (LEFT, RIGHT):
+                moved = _corridor(place, action)
+                follows = 0.0 if moved.terminated else best[int(str(moved.next_state))]
+                worth[place, action] = moved.reward + 0.9 * follows
+    return worth
+
+
+def test_sarsa_learns_from_the_action_that_is_taken_next_not_from_the_best() -> None:
+    learner = Sarsa(Discrete(2), CONFIG)
+    learner.learn(step(1, RIGHT, 1.0, None))  # Q(1, right) = 0.5, Q(1, left) = 0.
+    assert learner.learn(step(0, RIGHT, 0.0, 1)) is None  # What follows is not known yet.
+    assert learner.learn(step(1, LEFT, 0.2, None)) is not None
+    chosen = learner.choose(0, [RIGHT], explore=False, chance=np.random.default_rng(0))
+    assert chosen.values.tolist() == [0.0]  # It was followed by left, worth 0 then.
+
+
+def test_sarsa_keeps_the_episodes_of_actors_apart() -> None:
+    learner = Sarsa(Discrete(2), CONFIG)
+    learner.learn(Transition(0, LEFT, 1.0, 1, terminated=False, actor="ann"))
+    assert learner.learn(Transition(0, LEFT, 0.0, 1, terminated=False, actor="bob")) is None
+
+
+def test_it_explores_with_probability_epsilon_and_says_with_which_it_chose() -> None:
+    learner = QLearning(Discrete(1), CONFIG)
+    for action, reward in ((LEFT, 0.0), (RIGHT, 1.0)):
+        learner.learn(step(0, action, reward, None))
+    chance = np.random.default_rng(1)
+    chosen = [learner.choose(0, [LEFT, RIGHT], explore=True, chance=chance) for _ in range(4000)]
+    lefts = [one for one in chosen if one.action == LEFT]
+    assert len(lefts) / len(chosen) == pytest.approx(0.05, abs=0.015)
+    assert all(one.probability == pytest.approx(0.05) for one in lefts)
+    assert all(one.explored for one in lefts)
+    greedy = learner.choose(0, [LEFT, RIGHT], explore=False, chance=chance)
+    assert (greedy.action, greedy.probability, greedy.explored) == (RIGHT, 1.0, False)
+
+
+def test_an_action_that_was_never_tried_in_a_state_is_tried_first() -> None:
+    learner = QLearning(Discrete(1), CONFIG)
+    learner.learn(step(0, LEFT, 1.0, None))
+    chance = np.random.default_rng(2)
+    chosen = [learner.choose(0, [LEFT, RIGHT], explore=True, chance=chance) for _ in range(200)]
+    assert sum(one.action == RIGHT for one in chosen) > 150
+
+
+@pytest.mark.parametrize("kind", [QLearning, Sarsa])
+def test_what_was_learned_survives_being_stored(kind: type[QLearning | Sarsa]) -> None:
+    learner, again = kind(Discrete(5), CONFIG), kind(Discrete(5), CONFIG)
+    chance = np.random.default_rng(3)
+    moves = [_corridor(int(chance.integers(5)), int(chance.integers(2))) for _ in range(200)]
+    for move in moves[:100]:
+        learner.learn(move)
+    again.load(learner.dump())
+    for move in moves[100:]:
+        assert learner.learn(move) == again.learn(move)
+    assert learner.dump() == again.dump()
