@@ -38,6 +38,7 @@ class Reason(Enum):
     EMBEDDING_FAILED = auto()
     MODEL_NOT_LOADED = auto()
     DIMENSION_MISMATCH = auto()
+    ALGORITHM_NOT_SUPPORTED = auto()
     INITIALIZATION_FAILED = auto()
     WORK_FAILED = auto()
     WORK_INTERRUPTED = auto()

@@ -2,43 +2,69 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_erf = np.vectorize(math.erf, otypes=[float])
+_FEW = 32
+"""Up to as many values each is integrated on its own nodes, which costs their square; of more, the
+nodes of the `_FOREMOST` that may be largest serve all."""
+_FOREMOST = 16
 
 
-def probability_best(means: Vector, deviations: Vector) -> Vector:
-    """Return how probable it is of each value that it is the largest, the values being normal and
-    independent; the probabilities sum to 1.
+def probability_best(means: Matrix, deviations: Matrix) -> Matrix:
+    """Return how probable it is of each value that it is the largest of its row, the values being
+    normal and independent; the probabilities of a row sum to 1.
 
     P(i) is the expectation of the product over j != i of Phi((x - m_j) / s_j) for x normal around
-    m_i: an integral over one variable, here by Gauss-Hermite quadrature with 24 nodes.
+    m_i: an integral over one variable, here by quadrature.
 
     Args:
-        means: shape (n,).
-        deviations: shape (n,), none negative.
+        means: shape (rows, n).
+        deviations: shape (rows, n), none negative.
     """
-    if len(means) == 1:
-        return np.ones(1)
-    spread = np.maximum(deviations, 1e-9 * max(1.0, float(np.abs(means).max())))
-    at = means[:, None] + spread[:, None] * _NODES  # (n, nodes)
-    z = (at[:, :, None] - means) / spread  # (n, nodes, n)
-    below = 0.5 * (1 + _erf(z / math.sqrt(2)))
-    diagonal = np.arange(len(means))
-    below[diagonal, :, diagonal] = 1.0
-    found: Vector = below.prod(axis=2) @ _WEIGHTS
-    total = float(found.sum())
-    return found / total if total > 0 else np.full(len(means), 1 / len(means))
+    if means.shape[1] == 1:
+        return np.ones_like(means)
+    size = np.maximum(1.0, np.abs(means).max(axis=1, keepdims=True))
+    spread = np.maximum(deviations, 1e-9 * size)
+    found = _each(means, spread) if means.shape[1] <= _FEW else _shared(means, spread)
+    total = found.sum(axis=1, keepdims=True)
+    even = np.full_like(means, 1 / means.shape[1])
+    return np.where(total > 0, found / np.where(total > 0, total, 1.0), even)
 
 
-def best_of(values: Vector, chance: np.random.Generator) -> int:
-    """Return the place of the largest value, one at random of several."""
-    places = np.flatnonzero(values == values.max())
-    return int(places[0]) if len(places) == 1 else int(chance.choice(places))
+def _each(means: Matrix, spread: Matrix) -> Matrix:
+    at = means[:, :, None] + spread[:, :, None] * _NODES  # (rows, n, nodes)
+    z = (at[..., None] - means[:, None, None, :]) / spread[:, None, None, :]
+    below = _phi(z)  # (rows, n, nodes, n)
+    diagonal = np.arange(means.shape[1])
+    below[:, diagonal, :, diagonal] = 1.0
+    found: Matrix = below.prod(axis=3) @ _WEIGHTS
+    return found
+
+
+def _shared(means: Matrix, spread: Matrix) -> Matrix:
+    """Integrate by the trapezoidal rule over what the distributions of all have between nodes."""
+    found = np.empty_like(means)
+    for row, (mean, deviation) in enumerate(zip(means, spread, strict=True)):
+        first = np.argsort(-(mean + 3 * deviation), kind="stable")[:_FOREMOST]
+        at = np.sort((mean[first, None] + deviation[first, None] * _NODES).ravel())
+        below = np.maximum(_phi((at - mean[:, None]) / deviation[:, None]), 1e-300)  # (n, nodes)
+        others = np.exp(np.log(below).sum(axis=0) - np.log(below))
+        found[row] = (np.diff(below, axis=1) * (others[:, 1:] + others[:, :-1]) / 2).sum(axis=1)
+    return found
+
+
+def _phi(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the normal distribution function, to 1e-7 (Abramowitz and Stegun, 7.1.26)."""
+    x = np.abs(z) * np.sqrt(0.5)
+    t = 1 / (1 + 0.3275911 * x)
+    series = t * (
+        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
+    )
+    above: NDArray[np.float64] = 0.5 * series * np.exp(-x * x)
+    return np.where(z < 0, above, 1 - above)

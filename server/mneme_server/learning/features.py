@@ -11,7 +11,7 @@ seen, as long as there are any left; later ones share dimensions by their hash.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from mneme_server.common.canonical import Json
 from mneme_server.learning.spaces import (
@@ -38,9 +38,10 @@ def facts(space: Space, value: Json, path: str = "") -> Iterator[Fact]:
             yield from ((_is(_item(path, n), one), 1.0) for n, one in enumerate(value))
         case Box():
             assert isinstance(value, Sequence)
-            for n, (one, scaled) in enumerate(zip(value, _scales(space), strict=True)):
+            bounds = zip(value, space.low, space.high, strict=True)
+            for n, (one, low, high) in enumerate(bounds):
                 assert isinstance(one, int | float)
-                yield _item(path, n), scaled(float(one))
+                yield _item(path, n), _scaled(float(one), low, high)
         case Dict():
             assert isinstance(value, dict)
             for key, inner in space.spaces.items():
@@ -81,12 +82,10 @@ def _is_open(space: Space) -> bool:
     return isinstance(space, OpenLabels | OpenObject)
 
 
-def _scales(box: Box) -> Iterator[Callable[[float], float]]:
-    for low, high in zip(box.low, box.high, strict=True):
-        if math.isfinite(low) and math.isfinite(high) and low < high:
-            yield lambda x, low=low, high=high: 2 * (x - low) / (high - low) - 1
-        else:
-            yield squashed
+def _scaled(number: float, low: float, high: float) -> float:
+    if math.isfinite(low) and math.isfinite(high) and low < high:
+        return 2 * (number - low) / (high - low) - 1
+    return squashed(number)
 
 
 def _is(path: str, value: Json) -> str:

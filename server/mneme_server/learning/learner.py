@@ -17,6 +17,12 @@ Action: TypeAlias = int | tuple[float, ...]
 """The number of an action or, where actions are continuous, its coordinates."""
 
 
+def number_of(action: Action) -> int:
+    """Return the number of an action, for algorithms whose actions have one."""
+    assert isinstance(action, int)
+    return action
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A state in which an action is to be chosen.
@@ -44,8 +50,8 @@ class Choice:
             unit of rewards; empty if it has no such opinion.
         policy: the probability of each allowed action in the mode it was asked in, in their order;
             empty where actions are continuous.
-        probability: with which the policy chose this one; where actions are continuous, the density.
-            None if the policy cannot choose another one there (it is deterministic).
+        probability: with which the policy chose this one; where actions are continuous, the
+            density. None if the policy cannot choose another one there (it is deterministic).
         confidence: how sure it is that none of the others is better, from 0 to 1; among n actions
             of which nothing is known it is 1/n.
         explored: whether it is not the one that is best so far.

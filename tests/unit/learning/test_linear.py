@@ -8,7 +8,7 @@ from mneme_server.learning.algorithms.linear import Arm, LinearConfig
 from mneme_server.learning.algorithms.linucb import LinUcb
 from mneme_server.learning.algorithms.thompson import Thompson
 from mneme_server.learning.certainty import probability_best
-from mneme_server.learning.learner import Transition
+from mneme_server.learning.learner import Question, Transition, number_of
 from mneme_server.learning.spaces import OpenObject
 
 CONFIG = LinearConfig(exploration=1.0, epsilon=0.0, ridge=1.0, features=64)
@@ -33,14 +33,25 @@ def test_the_probability_of_being_the_best_is_what_sampling_finds() -> None:
     chance = np.random.default_rng(1)
     means, deviations = np.array([0.5, 0.6, 0.1]), np.array([0.2, 0.05, 0.4])
     drawn = chance.normal(means, deviations, size=(400_000, 3)).argmax(axis=1)
-    found = probability_best(means, deviations)
+    (found,) = probability_best(means[None], deviations[None])
     assert found == pytest.approx(np.bincount(drawn) / len(drawn), abs=0.01)
     assert found.sum() == pytest.approx(1.0)
 
 
+def test_it_is_so_for_many_values_too_of_which_some_are_known_well() -> None:
+    chance = np.random.default_rng(2)
+    means, deviations = chance.normal(size=60), np.full(60, 0.6)
+    means[:2], deviations[:2] = (2.0, 2.002), 0.001
+    drawn = chance.normal(means, deviations, size=(100_000, 60)).argmax(axis=1)
+    (found,) = probability_best(means[None], deviations[None])
+    assert found == pytest.approx(np.bincount(drawn, minlength=60) / len(drawn), abs=0.015)
+
+
 def test_among_actions_of_which_nothing_is_known_each_is_as_sure_as_the_others() -> None:
-    assert probability_best(np.zeros(4), np.ones(4)) == pytest.approx(np.full(4, 0.25))
-    assert probability_best(np.zeros(1), np.zeros(1)).tolist() == [1.0]
+    for count in (4, 200):
+        (found,) = probability_best(np.zeros((1, count)), np.ones((1, count)))
+        assert found == pytest.approx(np.full(count, 1 / count))
+    assert probability_best(np.zeros((1, 1)), np.zeros((1, 1))).tolist() == [[1.0]]
 
 
 @pytest.mark.parametrize("kind", [LinUcb, Thompson])
@@ -53,12 +64,12 @@ def test_tens_of_rewards_are_enough_to_choose_well_by_type(
     learner = kind(OpenObject(), CONFIG)
     for _ in range(120):
         state = {"task_type": str(chance.choice(list(right)))}
-        action = learner.choose(state, [0, 1, 2], explore=True, chance=chance).action
-        learner.learn(Transition(state, action, float(action == right[state["task_type"]])))
+        question = Question(state, [0, 1, 2])
+        action = number_of(learner.choose([question], explore=True, chance=chance)[0].action)
+        learner.learn([Transition(state, action, float(action == right[state["task_type"]]))])
     for kind_of_task, action in right.items():
-        chosen = learner.choose(
-            {"task_type": kind_of_task}, [0, 1, 2], explore=False, chance=chance
-        )
+        question = Question({"task_type": kind_of_task}, [0, 1, 2])
+        chosen = learner.choose([question], explore=False, chance=chance)[0]
         assert chosen.action == action
         assert chosen.confidence > 0.9
 
@@ -67,11 +78,12 @@ def test_tens_of_rewards_are_enough_to_choose_well_by_type(
 def test_what_was_learned_survives_being_stored(kind: type[LinUcb | Thompson]) -> None:
     learner, again = kind(OpenObject(), CONFIG), kind(OpenObject(), CONFIG)
     for n in range(20):
-        learner.learn(Transition({"size": n / 20, "of": "a" if n % 3 else "b"}, n % 2, n / 10))
+        state = {"size": n / 20, "of": "a" if n % 3 else "b"}
+        learner.learn([Transition(state, n % 2, n / 10)])
     again.load(learner.dump())
-    state = {"size": 0.4, "of": "b"}
+    questions = [Question({"size": 0.4, "of": "b"}, [0, 1, 2])]
     one, other = (
-        a.choose(state, [0, 1, 2], explore=True, chance=np.random.default_rng(7))
+        a.choose(questions, explore=True, chance=np.random.default_rng(7))[0]
         for a in (learner, again)
     )
     assert one.values.tolist() == other.values.tolist()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mneme_server.learning.algorithms.q_learning import QLearning
 from mneme_server.learning.algorithms.sarsa import Sarsa
-from mneme_server.learning.algorithms.tabular import TabularConfig
-from mneme_server.learning.learner import Transition
+from mneme_server.learning.algorithms.tabular import Table, TabularConfig
+from mneme_server.learning.learner import Choice, Learned, Question, Transition
 from mneme_server.learning.spaces import Discrete
 
 CONFIG = TabularConfig(
@@ -20,27 +20,37 @@ def step(state: int, action: int, reward: float, follows: int | None) -> Transit
     return Transition(state, action, reward, follows, terminated=follows is None)
 
 
+def learned(learner: Table, transition: Transition) -> Learned:
+    return learner.learn([transition])
+
+
+def chosen(
+    learner: Table, state: int, allowed: list[int], chance: np.random.Generator, explore: bool
+) -> Choice:
+    return learner.choose([Question(state, allowed)], explore=explore, chance=chance)[0]
+
+
 def test_one_step_moves_q_by_the_learning_rate_towards_reward_and_the_best_that_follows() -> None:
-    learner = QLearning(Discrete(3), CONFIG)
-    assert learner.learn(step(1, RIGHT, 1.0, None)) == 1.0
-    assert learner.learn(step(0, RIGHT, 0.0, 1)) == pytest.approx((0.9 * 0.5) ** 2)
-    chosen = learner.choose(0, [LEFT, RIGHT], explore=False, chance=np.random.default_rng(0))
-    assert chosen.action == RIGHT
-    assert chosen.values.tolist() == [0.0, pytest.approx(0.5 * 0.9 * 0.5)]
+    learner = QLearning(Discrete(3), 2, CONFIG)
+    assert learned(learner, step(1, RIGHT, 1.0, None)) == Learned(1, loss=1.0, value=0.5)
+    assert learned(learner, step(0, RIGHT, 0.0, 1)).loss == pytest.approx((0.9 * 0.5) ** 2)
+    found = chosen(learner, 0, [LEFT, RIGHT], np.random.default_rng(0), explore=False)
+    assert found.action == RIGHT
+    assert found.values.tolist() == [0.0, pytest.approx(0.5 * 0.9 * 0.5)]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_q_learning_finds_the_values_that_bellmans_equation_has(seed: int) -> None:
     """A corridor of five places: right costs 0.1 until the end pays 1, left costs 0.1."""
     chance = np.random.default_rng(seed)
-    learner = QLearning(Discrete(5), CONFIG)
+    learner = QLearning(Discrete(5), 2, CONFIG)
     for _ in range(20_000):
         place, action = int(chance.integers(5)), int(chance.integers(2))
-        learner.learn(_corridor(place, action))
+        learned(learner, _corridor(place, action))
     worth = _solved()
     for place in range(5):
-        chosen = learner.choose(place, [LEFT, RIGHT], explore=False, chance=chance)
-        assert chosen.values == pytest.approx(worth[place], abs=1e-6)
+        found = chosen(learner, place, [LEFT, RIGHT], chance, explore=False)
+        assert found.values == pytest.approx(worth[place], abs=1e-6)
 
 
 def _corridor(place: int, action: int) -> Transition:
@@ -62,50 +72,54 @@ def _solved() -> np.ndarray:
 
 
 def test_sarsa_learns_from_the_action_that_is_taken_next_not_from_the_best() -> None:
-    learner = Sarsa(Discrete(2), CONFIG)
-    learner.learn(step(1, RIGHT, 1.0, None))  # Q(1, right) = 0.5, Q(1, left) = 0.
-    assert learner.learn(step(0, RIGHT, 0.0, 1)) is None  # What follows is not known yet.
-    assert learner.learn(step(1, LEFT, 0.2, None)) is not None
-    chosen = learner.choose(0, [RIGHT], explore=False, chance=np.random.default_rng(0))
-    assert chosen.values.tolist() == [0.0]  # It was followed by left, worth 0 then.
+    learner = Sarsa(Discrete(2), 2, CONFIG)
+    learned(learner, step(1, RIGHT, 1.0, None))  # Q(1, right) = 0.5, Q(1, left) = 0.
+    assert learned(learner, step(0, RIGHT, 0.0, 1)).updates == 0  # What follows is not known yet.
+    assert learned(learner, step(1, LEFT, 0.2, None)).updates == 2
+    found = chosen(learner, 0, [RIGHT], np.random.default_rng(0), explore=False)
+    assert found.values.tolist() == [0.0]  # It was followed by left, worth 0 then.
 
 
 def test_sarsa_keeps_the_episodes_of_actors_apart() -> None:
-    learner = Sarsa(Discrete(2), CONFIG)
-    learner.learn(Transition(0, LEFT, 1.0, 1, terminated=False, actor="ann"))
-    assert learner.learn(Transition(0, LEFT, 0.0, 1, terminated=False, actor="bob")) is None
+    learner = Sarsa(Discrete(2), 2, CONFIG)
+    learned(learner, Transition(0, LEFT, 1.0, 1, terminated=False, actor="ann"))
+    other = Transition(0, LEFT, 0.0, 1, terminated=False, actor="bob")
+    assert learned(learner, other).updates == 0
 
 
 def test_it_explores_with_probability_epsilon_and_says_with_which_it_chose() -> None:
-    learner = QLearning(Discrete(1), CONFIG)
+    learner = QLearning(Discrete(1), 2, CONFIG)
     for action, reward in ((LEFT, 0.0), (RIGHT, 1.0)):
-        learner.learn(step(0, action, reward, None))
+        learned(learner, step(0, action, reward, None))
     chance = np.random.default_rng(1)
-    chosen = [learner.choose(0, [LEFT, RIGHT], explore=True, chance=chance) for _ in range(4000)]
-    lefts = [one for one in chosen if one.action == LEFT]
-    assert len(lefts) / len(chosen) == pytest.approx(0.05, abs=0.015)
+    several = [chosen(learner, 0, [LEFT, RIGHT], chance, explore=True) for _ in range(4000)]
+    lefts = [one for one in several if one.action == LEFT]
+    assert len(lefts) / len(several) == pytest.approx(0.05, abs=0.015)
     assert all(one.probability == pytest.approx(0.05) for one in lefts)
     assert all(one.explored for one in lefts)
-    greedy = learner.choose(0, [LEFT, RIGHT], explore=False, chance=chance)
+    greedy = chosen(learner, 0, [LEFT, RIGHT], chance, explore=False)
     assert (greedy.action, greedy.probability, greedy.explored) == (RIGHT, 1.0, False)
 
 
 def test_an_action_that_was_never_tried_in_a_state_is_tried_first() -> None:
-    learner = QLearning(Discrete(1), CONFIG)
-    learner.learn(step(0, LEFT, 1.0, None))
+    learner = QLearning(Discrete(1), 2, CONFIG)
+    learned(learner, step(0, LEFT, 1.0, None))
     chance = np.random.default_rng(2)
-    chosen = [learner.choose(0, [LEFT, RIGHT], explore=True, chance=chance) for _ in range(200)]
-    assert sum(one.action == RIGHT for one in chosen) > 150
+    several = [chosen(learner, 0, [LEFT, RIGHT], chance, explore=True) for _ in range(200)]
+    assert sum(one.action == RIGHT for one in several) > 150
 
 
 @pytest.mark.parametrize("kind", [QLearning, Sarsa])
 def test_what_was_learned_survives_being_stored(kind: type[QLearning | Sarsa]) -> None:
-    learner, again = kind(Discrete(5), CONFIG), kind(Discrete(5), CONFIG)
+    learner, again = kind(Discrete(5), 2, CONFIG), kind(Discrete(5), 2, CONFIG)
     chance = np.random.default_rng(3)
     moves = [_corridor(int(chance.integers(5)), int(chance.integers(2))) for _ in range(200)]
     for move in moves[:100]:
-        learner.learn(move)
+        learned(learner, move)
     again.load(learner.dump())
     for move in moves[100:]:
-        assert learner.learn(move) == again.learn(move)
-    assert learner.dump() == again.dump()
+        assert learned(learner, move) == learned(again, move)
+    one, other = learner.dump(), again.dump()
+    assert one.keys() == other.keys()
+    for name in one:
+        assert np.array_equal(one[name], other[name]), name

@@ -22,9 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.canonical import Json
-from mneme_server.learning.certainty import probability_best
+from mneme_server.learning.certainty import Matrix, probability_best
+from mneme_server.learning.choosing import by_count, drawn, greedy, mixed
 from mneme_server.learning.features import Fact, facts
-from mneme_server.learning.learner import Choice, Transition, Vector
+from mneme_server.learning.learner import (
+    Choice,
+    Learned,
+    Question,
+    Transition,
+    Vector,
+    number_of,
+)
 from mneme_server.learning.named import Dimensions
 from mneme_server.learning.spaces import Space
 
@@ -63,9 +71,10 @@ class Arm:
         """Return the expected reward."""
         return float(self.mean @ state)
 
-    def deviation(self, state: Vector) -> float:
-        """Return the standard deviation of the expected reward, for noise of variance 1."""
-        return math.sqrt(max(0.0, float(state @ self.covariance @ state)))
+    def deviations(self, states: Matrix) -> Vector:
+        """Return the standard deviations of the expected rewards, for noise of variance 1."""
+        found: Vector = np.sqrt(np.maximum(0.0, ((states @ self.covariance) * states).sum(axis=1)))
+        return found
 
     @property
     def noise(self) -> float:
@@ -99,44 +108,62 @@ class LinearBandit(ABC):
         self._arms: dict[int, Arm] = {}
 
     def choose(
-        self, state: Json, allowed: Sequence[int], *, explore: bool, chance: np.random.Generator
-    ) -> Choice:
+        self, questions: Sequence[Question], *, explore: bool, chance: np.random.Generator
+    ) -> list[Choice]:
         """See `Learner`."""
-        vector = self._dimensions.vector(self._facts(state))
-        arms = [self._arms.get(action) or self._new_arm() for action in allowed]
-        worth = np.array([arm.worth(vector) for arm in arms])
-        spread = np.array([arm.deviation(vector) for arm in arms])
-        noise = np.array([arm.noise for arm in arms])
-        best = probability_best(worth, spread * noise)
-        policy = self._policy(worth, spread, noise, best) if explore else _greedy(worth)
-        if explore:
-            policy = (1 - self.config.epsilon) * policy + self.config.epsilon / len(allowed)
-        place = int(chance.choice(len(allowed), p=policy))
-        return Choice(
-            action=allowed[place],
-            values=worth,
-            probability=float(policy[place]),
-            confidence=float(best[place]),
-            explored=bool(worth[place] < worth.max()),
-        )
+        chosen: dict[int, Choice] = {}
+        for places, group in by_count(questions):
+            worth, spread, noise = self._beliefs(group)
+            best = probability_best(worth, spread * noise)
+            policy = greedy(worth)
+            if explore:
+                policy = mixed(self._policy(worth, spread, noise, best), self.config.epsilon)
+            found = drawn(group, values=worth, policy=policy, best=best, chance=chance)
+            chosen.update(zip(places, found, strict=True))
+        return [chosen[place] for place in range(len(questions))]
+
+    def _beliefs(self, questions: Sequence[Question]) -> tuple[Matrix, Matrix, Matrix]:
+        """Return what `_policy` is told of questions with equally many allowed actions."""
+        states = np.array([self._dimensions.vector(self._facts(one.state)) for one in questions])
+        allowed = np.array([one.allowed for one in questions])
+        numbers, places = np.unique(allowed, return_inverse=True)
+        arms = [self._arms.get(number) for number in numbers.tolist()]
+        new = np.sqrt((states * states).sum(axis=1) / self.config.ridge)  # Of an arm's deviation.
+        zero, first = np.zeros(len(states)), math.sqrt(_RATE / _SHAPE)
+        worth = np.array([zero if arm is None else states @ arm.mean for arm in arms])
+        spread = np.array([new if arm is None else arm.deviations(states) for arm in arms])
+        noise = np.array([first if arm is None else arm.noise for arm in arms])
+        rows, places = np.arange(len(states))[:, None], places.reshape(allowed.shape)
+        return worth[places, rows], spread[places, rows], noise[places]
 
     @abstractmethod
-    def _policy(self, worth: Vector, spread: Vector, noise: Vector, best: Vector) -> Vector:
+    def _policy(self, worth: Matrix, spread: Matrix, noise: Matrix, best: Matrix) -> Matrix:
         """Return the probability of each action when it explores, apart from epsilon.
 
         Args:
-            worth: the expected reward of each.
-            spread: its standard deviation, for noise of variance 1.
-            noise: the standard deviation of its noise.
-            best: the probability that it is the best.
+            worth: the expected rewards, shape (questions, actions), as all of these.
+            spread: their standard deviations, for noise of variance 1.
+            noise: the standard deviations of the noise.
+            best: the probabilities that they are the best.
         """
 
-    def learn(self, transition: Transition) -> float | None:
-        """See `Learner`. What follows a reward is not looked at."""
+    def learn(self, transitions: Sequence[Transition]) -> Learned:
+        """See `Learner`. What follows a reward is not looked at. The loss is the mean squared error
+        of the rewards that were expected."""
+        if not transitions:
+            return Learned()
+        errors, values = zip(*map(self._learn, transitions), strict=True)
+        return Learned(len(errors), sum(errors) / len(errors), sum(values) / len(values))
+
+    def _learn(self, transition: Transition) -> tuple[float, float]:
         found = self._facts(transition.state)
         self._dimensions.notice(name for name, _ in found)
-        arm = self._arms.setdefault(transition.action, self._new_arm())
-        return arm.learn(self._dimensions.vector(found), transition.reward)
+        number = number_of(transition.action)
+        arm = self._arms.get(number)
+        if arm is None:
+            arm = self._arms[number] = self._new_arm()
+        state = self._dimensions.vector(found)
+        return arm.learn(state, transition.reward), arm.worth(state)
 
     def dump(self) -> Mapping[str, Any]:
         """See `Learner`."""
@@ -167,11 +194,6 @@ class LinearBandit(ABC):
 
     def _facts(self, state: Json) -> list[Fact]:
         return list(_crossed(list(_binned(facts(self._space, state)))))
-
-
-def _greedy(worth: Vector) -> Vector:
-    best = (worth == worth.max()).astype(float)
-    return best / best.sum()
 
 
 def _binned(found: Iterator[Fact]) -> Iterator[Fact]:

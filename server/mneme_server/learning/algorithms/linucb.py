@@ -8,13 +8,12 @@ The action with the largest upper bound of its expected reward is chosen: the me
 from __future__ import annotations
 
 from mneme_server.learning.algorithms.linear import LinearBandit
-from mneme_server.learning.learner import Vector
+from mneme_server.learning.certainty import Matrix
+from mneme_server.learning.choosing import greedy
 
 
 class LinUcb(LinearBandit):
     """See the module."""
 
-    def _policy(self, worth: Vector, spread: Vector, noise: Vector, best: Vector) -> Vector:
-        bound = worth + self.config.exploration * spread
-        largest = (bound == bound.max()).astype(float)
-        return largest / largest.sum()
+    def _policy(self, worth: Matrix, spread: Matrix, noise: Matrix, best: Matrix) -> Matrix:
+        return greedy(worth + self.config.exploration * spread)

@@ -7,14 +7,13 @@ the best policy is worth, also from transitions that others made.
 from __future__ import annotations
 
 from mneme_server.learning.algorithms.tabular import Table
-from mneme_server.learning.learner import Transition
+from mneme_server.learning.learner import Transition, number_of
 
 
 class QLearning(Table):
     """See the module."""
 
-    def learn(self, transition: Transition) -> float | None:
-        """See `Learner`."""
-        follows = 0.0 if transition.terminated else self._best_value(transition.next_state)
+    def _learn(self, transition: Transition) -> list[tuple[float, float]]:
+        follows = 0.0 if transition.terminated else self._best_value(transition)
         target = transition.reward + self.config.discount_factor * follows
-        return self._move(transition.state, transition.action, target)
+        return [self._move(transition.state, number_of(transition.action), target)]

@@ -12,31 +12,31 @@ from dataclasses import asdict
 from typing import Any
 
 from mneme_server.learning.algorithms.tabular import Table, TabularConfig
-from mneme_server.learning.learner import Transition
+from mneme_server.learning.learner import Transition, number_of
 from mneme_server.learning.spaces import Space
 
 
 class Sarsa(Table):
     """See the module."""
 
-    def __init__(self, space: Space, config: TabularConfig) -> None:
-        super().__init__(space, config)
+    def __init__(self, space: Space, actions: int | None, config: TabularConfig) -> None:
+        super().__init__(space, actions, config)
         self._last: dict[str, Transition] = {}  # Of each actor, while its episode goes on.
 
-    def learn(self, transition: Transition) -> float | None:
-        """See `Learner`."""
-        error = None
+    def _learn(self, transition: Transition) -> list[tuple[float, float]]:
+        moved = []
         before = self._last.pop(transition.actor, None)
         if before is not None:
-            error = self._learn(before, self._value(transition.state, transition.action))
+            follows = self._value(transition.state, number_of(transition.action))
+            moved.append(self._towards(before, follows))
         if transition.terminated:
-            error = self._learn(transition, 0.0)
+            moved.append(self._towards(transition, 0.0))
         elif transition.truncated:
             # Which action would have followed is not known; the best so far stands for it.
-            error = self._learn(transition, self._best_value(transition.next_state))
+            moved.append(self._towards(transition, self._best_value(transition)))
         else:
             self._last[transition.actor] = transition
-        return error
+        return moved
 
     def dump(self) -> Mapping[str, Any]:
         """See `Learner`."""
@@ -48,6 +48,6 @@ class Sarsa(Table):
         super().load(learned)
         self._last = {actor: Transition(**facts) for actor, facts in learned["last"].items()}
 
-    def _learn(self, transition: Transition, follows: float) -> float:
+    def _towards(self, transition: Transition, follows: float) -> tuple[float, float]:
         target = transition.reward + self.config.discount_factor * follows
-        return self._move(transition.state, transition.action, target)
+        return self._move(transition.state, number_of(transition.action), target)

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from mneme_server.common.canonical import Json
-from mneme_server.learning.certainty import probability_best
+from mneme_server.learning.certainty import Matrix, probability_best
+from mneme_server.learning.choosing import by_count, drawn, greedy, mixed
 from mneme_server.learning.keys import key_of
-from mneme_server.learning.learner import Choice, Transition, Vector
+from mneme_server.learning.learner import Choice, Learned, Question, Transition
 from mneme_server.learning.spaces import Space
 
 
@@ -66,78 +67,106 @@ class Table(ABC):
 
     Args:
         space: of states.
+        actions: how many actions there are; None if new ones may appear.
         config: see `TabularConfig`.
     """
 
-    def __init__(self, space: Space, config: TabularConfig) -> None:
+    def __init__(self, space: Space, actions: int | None, config: TabularConfig) -> None:
         self._space = space
+        self._actions = actions
         self.config = config
         self._rows: dict[str, dict[int, _Cell]] = {}
+        self._new = _Cell(config.initial_value)
 
     def choose(
-        self, state: Json, allowed: Sequence[int], *, explore: bool, chance: np.random.Generator
-    ) -> Choice:
+        self, questions: Sequence[Question], *, explore: bool, chance: np.random.Generator
+    ) -> list[Choice]:
         """See `Learner`."""
-        row = self._rows.get(self._key(state), {})
-        cells = [row.get(action) or _Cell(self.config.initial_value) for action in allowed]
-        values = np.array([cell.value for cell in cells])
-        tries = np.array([cell.tries for cell in cells])
-        policy = self._policy(values, tries, explore)
-        place = int(chance.choice(len(allowed), p=policy))
-        spread = np.array([cell.deviation() for cell in cells])
-        return Choice(
-            action=allowed[place],
-            values=values,
-            probability=float(policy[place]),
-            confidence=float(probability_best(values, spread)[place]),
-            explored=bool(values[place] < values.max()),
-        )
+        chosen: dict[int, Choice] = {}
+        for places, group in by_count(questions):
+            cells = [self._cells(question) for question in group]
+            values = np.array([[cell.value for cell in row] for row in cells])
+            spread = np.array([[cell.deviation() for cell in row] for row in cells])
+            policy = greedy(values)
+            if explore:
+                tries = np.array([[cell.tries for cell in row] for row in cells])
+                policy = mixed(_untried_first(policy, tries), self.config.epsilon)
+            best = probability_best(values, spread)
+            found = drawn(group, values=values, policy=policy, best=best, chance=chance)
+            chosen.update(zip(places, found, strict=True))
+        return [chosen[place] for place in range(len(questions))]
 
-    def _policy(self, values: Vector, tries: Vector, explore: bool) -> Vector:
-        """Return the probability of each action."""
-        best = (values == values.max()).astype(float)
-        if not explore:
-            return best / best.sum()
-        if (tries == 0).any() and (tries > 0).any():
-            best = (tries == 0).astype(float)
-        epsilon = self.config.epsilon
-        return (1 - epsilon) * best / best.sum() + epsilon / len(values)
+    def learn(self, transitions: Sequence[Transition]) -> Learned:
+        """See `Learner`. The loss is the mean squared error of the values that were corrected."""
+        moved = [moved for one in transitions for moved in self._learn(one)]
+        if not moved:
+            return Learned()
+        errors, values = zip(*moved, strict=True)
+        return Learned(len(moved), sum(errors) / len(errors), sum(values) / len(values))
 
     @abstractmethod
-    def learn(self, transition: Transition) -> float | None:
-        """See `Learner`."""
+    def _learn(self, transition: Transition) -> list[tuple[float, float]]:
+        """Learn from a transition; return the squared errors and the new values of the cells that
+        it corrected."""
 
     def dump(self) -> Mapping[str, Any]:
         """See `Learner`."""
+        cells = [
+            (number, action, cell)
+            for number, row in enumerate(self._rows.values())
+            for action, cell in row.items()
+        ]
         return {
-            "rows": {
-                key: {
-                    str(action): [cell.value, cell.tries, cell.mean, cell.squares]
-                    for action, cell in row.items()
-                }
-                for key, row in self._rows.items()
-            }
+            "states": list(self._rows),
+            "state": np.array([number for number, _, _ in cells], dtype=np.int64),
+            "action": np.array([action for _, action, _ in cells], dtype=np.int64),
+            "tries": np.array([cell.tries for _, _, cell in cells], dtype=np.int64),
+            "value": np.array([cell.value for _, _, cell in cells]),
+            "mean": np.array([cell.mean for _, _, cell in cells]),
+            "squares": np.array([cell.squares for _, _, cell in cells]),
         }
 
     def load(self, learned: Mapping[str, Any]) -> None:
         """See `Learner`."""
-        self._rows = {
-            key: {int(action): _Cell(*cell) for action, cell in row.items()}
-            for key, row in learned["rows"].items()
-        }
+        rows: list[dict[int, _Cell]] = [{} for _ in learned["states"]]
+        columns = (learned[name].tolist() for name in _COLUMNS)
+        for state, action, value, tries, mean, squares in zip(*columns, strict=True):
+            rows[state][action] = _Cell(value, tries, mean, squares)
+        self._rows = dict(zip(learned["states"], rows, strict=True))
+
+    def _cells(self, question: Question) -> list[_Cell]:
+        row = self._rows.get(self._key(question.state), {})
+        return [row.get(action, self._new) for action in question.allowed]
 
     def _key(self, state: Json) -> str:
         return key_of(self._space, state, self.config.bins)
 
-    def _move(self, state: Json, action: int, target: float) -> float:
+    def _move(self, state: Json, action: int, target: float) -> tuple[float, float]:
         row = self._rows.setdefault(self._key(state), {})
         cell = row.setdefault(action, _Cell(self.config.initial_value))
-        return cell.move(target, self.config.learning_rate)
+        return cell.move(target, self.config.learning_rate), cell.value
 
     def _value(self, state: Json, action: int) -> float:
-        cell = self._rows.get(self._key(state), {}).get(action)
-        return self.config.initial_value if cell is None else cell.value
+        return self._rows.get(self._key(state), {}).get(action, self._new).value
 
-    def _best_value(self, state: Json) -> float:
-        row = self._rows.get(self._key(state), {})
-        return max((cell.value for cell in row.values()), default=self.config.initial_value)
+    def _best_value(self, transition: Transition) -> float:
+        """Return what the best action is worth where a transition led. Where new actions may
+        appear, those that were tried are all there are."""
+        row = self._rows.get(self._key(transition.next_state), {})
+        if transition.allowed:
+            return max(row.get(action, self._new).value for action in transition.allowed)
+        values = [cell.value for cell in row.values()]
+        if not values or (self._actions is not None and len(values) < self._actions):
+            values.append(self.config.initial_value)
+        return max(values)
+
+
+_COLUMNS = ("state", "action", "value", "tries", "mean", "squares")
+
+
+def _untried_first(policy: Matrix, tries: Matrix) -> Matrix:
+    """Return policies that choose what was never tried where other actions were."""
+    new = tries == 0
+    some = (new.any(axis=1) & ~new.all(axis=1))[:, None]
+    evenly = new / np.maximum(new.sum(axis=1, keepdims=True), 1)
+    return np.where(some, evenly, policy)

@@ -8,14 +8,13 @@ so far. With `exploration` other than 1 the posterior's deviations are scaled by
 from __future__ import annotations
 
 from mneme_server.learning.algorithms.linear import LinearBandit
-from mneme_server.learning.certainty import probability_best
-from mneme_server.learning.learner import Vector
+from mneme_server.learning.certainty import Matrix, probability_best
 
 
 class Thompson(LinearBandit):
     """See the module."""
 
-    def _policy(self, worth: Vector, spread: Vector, noise: Vector, best: Vector) -> Vector:
+    def _policy(self, worth: Matrix, spread: Matrix, noise: Matrix, best: Matrix) -> Matrix:
         if self.config.exploration == 1:
             return best
         return probability_best(worth, self.config.exploration * spread * noise)
