@@ -12,13 +12,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from mneme_server.common.errors import (
     DataLoss,
@@ -28,8 +28,10 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from mneme_server.storage.guard import TRANSLATE
+from mneme_server.storage import driver
+from mneme_server.storage.driver import TRANSLATE
 from mneme_server.storage.reading import not_utf8
+from mneme_server.storage.readers import Readers
 
 BUSY_TIMEOUT_S = 10.0
 """How long a writer waits for the one before it, in seconds."""
@@ -74,14 +76,9 @@ class Database:
         self._closed = False
         # The pool of one is what makes writers of this process wait in line: SQLite's own busy
         # handler polls with growing pauses and is not fair.
-        self.writer = _engine(
-            path, begin="BEGIN IMMEDIATE", read_only=False, size=1, overflow=0,
-            busy_timeout_s=busy_timeout_s,
-        )  # fmt: skip
-        self.reader = _engine(
-            path, begin="BEGIN", read_only=True, size=readers, overflow=-1,
-            busy_timeout_s=busy_timeout_s,
-        )  # fmt: skip
+        self.writer = _engine(path, "BEGIN IMMEDIATE", busy_timeout_s)
+        self.reader = _engine(path, "BEGIN", busy_timeout_s, read_only=True)
+        self._readers = Readers(self.reader, readers)
         # The writer's first connection creates the file and turns WAL on, before anyone reads.
         try:
             with self.writer.connect():
@@ -97,16 +94,13 @@ class Database:
             each = min(_PAGE_CACHE_BYTES, self.path.stat().st_size)
         except OSError:  # It is just being removed.
             return 0
-        pools = (self.writer.pool, self.reader.pool)
-        return each * sum(
-            pool.checkedin() + pool.checkedout() for pool in pools if isinstance(pool, QueuePool)
-        )
+        return each * (1 + len(self._readers))  # One writes.
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a read transaction: one consistent snapshot. Writing in it fails."""
         self._check_open()
-        with self.reader.begin() as connection:
+        with self._readers.transaction() as connection:
             yield connection
 
     @contextmanager
@@ -130,7 +124,7 @@ class Database:
     def close(self) -> None:
         """Close all connections. The last one to close empties the write-ahead log."""
         self._closed = True
-        self.reader.dispose()
+        self._readers.close()
         self.writer.dispose()
 
     def _check_open(self) -> None:
@@ -142,14 +136,12 @@ class Database:
             )
 
 
-def _engine(
-    path: Path, *, begin: str, read_only: bool, size: int, overflow: int, busy_timeout_s: float
-) -> Engine:
+def _engine(path: Path, begin: str, busy_timeout_s: float, *, read_only: bool = False) -> Engine:
+    one = {"pool_size": 1, "max_overflow": 0, "pool_timeout": busy_timeout_s}
+    pool: dict[str, Any] = {"poolclass": NullPool} if read_only else one
     engine = create_engine(
         URL.create("sqlite", database=address_of(path), query={"uri": "true"}),
-        pool_size=size,
-        max_overflow=overflow,
-        pool_timeout=busy_timeout_s,
+        **pool,
         # sqlite3 must not begin transactions by itself: it would begin deferred ones.
         connect_args={"isolation_level": None, "check_same_thread": False},
     )
@@ -178,13 +170,7 @@ def _engine(
 
     @event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:
-        # Each call begins one or two: SQLAlchemy's work for a statement would cost more than this.
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        try:
-            driver.execute(begin)
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise meaning(error) or DBAPIError.instance(begin, (), error, sqlite3.Error) from error
+        driver.begin(connection, begin)
 
     @event.listens_for(engine, "handle_error")
     def translate(context: ExceptionContext) -> MnemeError | None:

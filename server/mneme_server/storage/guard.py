@@ -19,20 +19,16 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, Insert, Row, Select, event
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from mneme_server.storage.binding import TenantNotBound, tenant_parameters
+from mneme_server.storage.driver import FAILURES, driver_of, translated
 from mneme_server.storage.schema import metadata
 
 __all__ = ["Prepared", "TenantNotBound", "require_tenant"]
 
-_FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What the driver raises; the latter where SQLite quotes damage that is no UTF-8."""
-TRANSLATE = "mneme_translate"
-"""The option of an engine that tells what an error of the driver means; None where it says all."""
 _TENANT_OF = "mneme_tenant_of"
-"""And whose transaction a connection is in."""
+"""The option of an engine that tells whose transaction a connection is in."""
 _KEPT = 4096
 _read: dict[tuple[str, tuple[str, ...]], frozenset[str]] = {}
 """What was found in statements, by their SQL and its parameters: tenants opened later run the same
@@ -78,8 +74,8 @@ class Prepared:
         driver = self._driver(connection, values)
         try:
             driver.executemany(self._sql, values).close()
-        except _FAILURES as error:
-            raise _translated(connection, self._sql, values, error) from error
+        except FAILURES as error:
+            raise translated(connection, self._sql, values, error) from error
 
     def first(self, connection: Connection, given: Mapping[str, Any]) -> Row[Any] | None:
         """Run it and return the first row, if there is one."""
@@ -102,8 +98,8 @@ class Prepared:
                 names = [column[0] for column in cursor.description]
                 self._row = _named(names)
             cursor.close()  # Or it would go on reading behind the first row.
-        except _FAILURES as error:
-            raise _translated(connection, self._sql, values, error) from error
+        except FAILURES as error:
+            raise translated(connection, self._sql, values, error) from error
         if self._processed:
             found = [self._process(row) for row in found]
         return list(map(self._row, found))
@@ -122,10 +118,9 @@ class Prepared:
             for place in self._places:
                 if any(row[place] != tenant_id for row in rows):
                     raise TenantNotBound(f"another tenant is bound in: {self._sql}")
-        if not connection.in_transaction():
+        driver = driver_of(connection)
+        if not driver.in_transaction:
             connection.begin()  # As SQLAlchemy would. Each statement would be one of its own.
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
         return driver
 
 
@@ -149,16 +144,6 @@ def _processors(statement: Select[Any]) -> dict[int, Callable[[Any], Any]]:
         for column in statement.selected_columns
     )
     return {place: process for place, process in enumerate(made) if process is not None}
-
-
-def _translated(
-    connection: Connection, sql: str, values: Any, error: sqlite3.Error | UnicodeDecodeError
-) -> Exception:
-    """Return what SQLAlchemy would raise for an error of the driver."""
-    translate = connection.get_execution_options().get(TRANSLATE)
-    return (translate(error) if translate else None) or DBAPIError.instance(
-        sql, values, error, sqlite3.Error
-    )
 
 
 def require_tenant(

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Executable, Row
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import damaged
+from mneme_server.storage.driver import driver_of
 
 T = TypeVar("T")
 
@@ -150,8 +151,7 @@ def _require_utf8(row: Row[Any], kind: str, key: str) -> None:
 
 @contextmanager
 def _leniently(connection: Connection) -> Iterator[None]:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
+    driver = driver_of(connection)
     before = driver.text_factory
     driver.text_factory = lenient_text
     try:

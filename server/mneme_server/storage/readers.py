@@ -1,0 +1,83 @@
+"""Connections for reading, which stay open between transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from mneme_server.common.errors import MnemeError
+from mneme_server.storage.driver import FAILURES, begin, driver_of
+
+
+class Readers:
+    """Lends connections, each in a read transaction of its own. Thread-safe.
+
+    A few rest while nobody reads, ready for the next transaction: to take one from SQLAlchemy's
+    pool and to have its transaction begun and ended there costs more than most reads do.
+
+    Args:
+        engine: opens the connections; its pool must keep none.
+        kept: how many rest; more are opened under load and closed again.
+    """
+
+    def __init__(self, engine: Engine, kept: int) -> None:
+        self._engine = engine
+        self._kept = kept
+        self._closed = False
+        self._open: set[Connection] = set()
+        self._resting: list[Connection] = []  # To append and to pop is atomic.
+
+    def __len__(self) -> int:
+        """How many connections are open."""
+        return len(self._open)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open a read transaction: one consistent snapshot."""
+        connection = self._taken()
+        try:
+            begin(connection, "BEGIN")
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Close the connections, those in use as soon as they are given back."""
+        self._closed = True
+        while self._resting:
+            try:
+                resting = self._resting.pop()
+            except IndexError:  # Another thread was faster.
+                return
+            self._drop(resting)
+
+    def _taken(self) -> Connection:
+        try:
+            return self._resting.pop()
+        except IndexError:
+            connection = self._engine.connect()
+            self._open.add(connection)
+            return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        """End the transaction: SQLAlchemy's, where it ran a statement, and the database's."""
+        try:
+            if connection.in_transaction():
+                connection.rollback()
+            driver_of(connection).rollback()
+        except (*FAILURES, MnemeError, SQLAlchemyError):
+            self._drop(connection)
+            return
+        if len(self._resting) < self._kept:
+            self._resting.append(connection)
+            if self._closed:
+                self.close()
+        else:
+            self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        connection.close()
