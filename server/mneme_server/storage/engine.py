@@ -30,8 +30,8 @@ from mneme_server.common.errors import (
 )
 from mneme_server.storage import driver
 from mneme_server.storage.driver import TRANSLATE
-from mneme_server.storage.reading import not_utf8
 from mneme_server.storage.readers import Readers
+from mneme_server.storage.reading import not_utf8
 
 BUSY_TIMEOUT_S = 10.0
 """How long a writer waits for the one before it, in seconds."""

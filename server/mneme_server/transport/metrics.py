@@ -54,21 +54,13 @@ class Metrics:
         )
         # Looking a series up by its labels costs as much as counting in it.
         self._series: dict[tuple[str, grpc.StatusCode], tuple[Counter, Histogram]] = {}
-        self._in_flight = Gauge(
-            "mneme_grpc_calls_in_flight", "Calls being served.", registry=self.registry
-        )
 
     def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
         """Show `value()`, asked for at each scrape, as the gauge `name`."""
         Gauge(name, description, registry=self.registry).set_function(value)
 
-    def call_started(self) -> None:
-        """Count a call that begins."""
-        self._in_flight.inc()
-
     def call_ended(self, method: Method, code: grpc.StatusCode, seconds: float) -> None:
         """Count a call that has ended."""
-        self._in_flight.dec()
         series = self._series.get((method.path, code))
         if series is None:
             series = (

@@ -1,8 +1,8 @@
 """What every call passes on its way to a servicer.
 
 gRPC has four kinds of handlers (one message or a stream, in and out). Each is wrapped here once,
-so that a layer is written once too: a layer is a context manager around the whole call, until its
-last answer was taken; a check looks at every request message.
+so that a layer is written once too: a layer stands before the call and, where it returns a context
+manager, around all of it, until its last answer was taken; a check looks at every request message.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from mneme_server.transport.room import Room
 from mneme_server.transport.source import Source
 from mneme_server.transport.wire import Deserialize, parse
 
-Layer: TypeAlias = Callable[[Call], AbstractContextManager[None]]
-"""Code around a call. It raises to refuse it."""
+Layer: TypeAlias = Callable[[Call], AbstractContextManager[None] | None]
+"""Code before a call, which raises to refuse it, and returns what goes around it, if anything."""
 
 Check: TypeAlias = Callable[[Call, Message], None]
 """Code that looks at a request message. It raises to refuse it."""
@@ -189,7 +189,9 @@ class Pipeline(grpc.ServerInterceptor):
 
     def _enter_layers(self, entered: _Entered, call: Call) -> None:
         for layer in self._layers:
-            entered.enter(layer(call))
+            around = layer(call)
+            if around is not None:
+                entered.enter(around)
 
     def _room_for(self, raw: bytes) -> AbstractContextManager[None]:
         if self._room is None:

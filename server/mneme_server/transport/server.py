@@ -159,6 +159,9 @@ class GrpcServer:
         health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
         add_reflection([*names, health_name], self._server)
         metrics.gauge(
+            "mneme_grpc_calls_in_flight", "Calls being served.", lambda: len(self._running)
+        )
+        metrics.gauge(
             "mneme_grpc_streams", "Streams being served, of all kinds.",
             lambda: self.streams.open_streams,
         )  # fmt: skip

@@ -6,15 +6,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from mneme_server.common.fairness import FairQueue
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(NamedTuple):
     """Whose calls stand in one line. Streams have their own: their seats limit them already."""
 
     tenant_id: str
@@ -98,7 +97,7 @@ class Workers(Executor):
             return
         with self._state:
             self._forget(serving.lane)
-            serving.lane = replace(serving.lane, tenant_id=tenant_id)
+            serving.lane = serving.lane._replace(tenant_id=tenant_id)
             self._running[serving.lane] += 1
             if self._waiting and self._idle:
                 self._state.notify()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import cast
 
 import grpc
@@ -11,8 +9,7 @@ import grpc
 from mneme_server.transport.call import Call
 
 
-@contextmanager
-def skip_abandoned(call: Call) -> Iterator[None]:
+def skip_abandoned(call: Call) -> None:
     """Do not begin a call that was cancelled, or whose deadline passed, while it was queued.
 
     gRPC hands such calls to their handlers; after a jam, answering them would prolong it.
@@ -21,4 +18,3 @@ def skip_abandoned(call: Call) -> Iterator[None]:
         cast(grpc.ServicerContext, call.edge).abort(
             call.abandoned_code, "the caller left before the call began"
         )
-    yield

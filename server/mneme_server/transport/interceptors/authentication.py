@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from mneme_server.common import fairness
 from mneme_server.common.errors import PermissionDenied, Reason, Unauthenticated
@@ -26,33 +25,32 @@ def authentication(
     is told whose call it is.
     """
 
-    @contextmanager
-    def authenticate(call: Call) -> Iterator[None]:
+    def authenticate(call: Call) -> None:
         scope = call.method.scope
-        if scope is not None:
-            if call.authorization is not None:
-                secret = bearer(call.authorization)
-                if not secret:
-                    raise Unauthenticated(
-                        "the metadata authorization must be: Bearer mn_…",
-                        reason=Reason.API_KEY_MISSING,
-                    )
-                call.caller = authenticator.authenticate(secret)
-            elif not required:
-                call.caller = ANYONE
-            else:
+        if scope is None:
+            return
+        if call.authorization is not None:
+            secret = bearer(call.authorization)
+            if not secret:
                 raise Unauthenticated(
-                    "no API key; send the metadata authorization: Bearer mn_…",
+                    "the metadata authorization must be: Bearer mn_…",
                     reason=Reason.API_KEY_MISSING,
                 )
-            if scope not in call.caller.scopes:
-                raise PermissionDenied(
-                    f"{call.method.name} needs scope {scope.name.lower()}; the API key has "
-                    + ", ".join(s.name.lower() for s in sorted(call.caller.scopes)),
-                    metadata={"required_scope": scope.name.lower()},
-                )
-            fairness.enter(call.caller.tenant_id)
-            is_of(call.caller.tenant_id)
-        yield
+            call.caller = authenticator.authenticate(secret)
+        elif not required:
+            call.caller = ANYONE
+        else:
+            raise Unauthenticated(
+                "no API key; send the metadata authorization: Bearer mn_…",
+                reason=Reason.API_KEY_MISSING,
+            )
+        if scope not in call.caller.scopes:
+            raise PermissionDenied(
+                f"{call.method.name} needs scope {scope.name.lower()}; the API key has "
+                + ", ".join(s.name.lower() for s in sorted(call.caller.scopes)),
+                metadata={"required_scope": scope.name.lower()},
+            )
+        fairness.enter(call.caller.tenant_id)
+        is_of(call.caller.tenant_id)
 
     return authenticate

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.transport.call import Call
@@ -56,8 +55,7 @@ class TokenBuckets:
 def rate_limit(buckets: TokenBuckets) -> Layer:
     """Return the layer that refuses calls beyond the key's limit. A stream counts as one call."""
 
-    @contextmanager
-    def limit(call: Call) -> Iterator[None]:
+    def limit(call: Call) -> None:
         if call.method.scope is not None and call.caller.rate_limit:
             wait = buckets.take(call.caller.key_id, call.caller.rate_limit)
             if wait:
@@ -67,6 +65,5 @@ def rate_limit(buckets: TokenBuckets) -> Layer:
                     reason=Reason.RATE_LIMITED,
                     retry_after_s=wait,
                 )
-        yield
 
     return limit

@@ -16,6 +16,10 @@ class RunningCalls:
         self._state = threading.Condition()
         self._calls: set[Call] = set()
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._calls)
+
     @contextmanager
     def layer(self, call: Call) -> Iterator[None]:
         """Count the call as running. It must be the outermost layer."""

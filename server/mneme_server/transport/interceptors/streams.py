@@ -47,13 +47,12 @@ class StreamSlots:
         """Streams being served."""
         return sum(len(calls) for calls in self._open.values())
 
-    @contextmanager
-    def layer(self, call: Call) -> Iterator[None]:
+    def layer(self, call: Call) -> AbstractContextManager[None] | None:
         """Seat the call if it is a stream, or refuse it; say why when the server ended it."""
-        kind = call.method.stream
-        if kind is None:
-            yield
-            return
+        return None if call.method.stream is None else self._seated(call.method.stream, call)
+
+    @contextmanager
+    def _seated(self, kind: StreamKind, call: Call) -> Iterator[None]:
         self._sit(kind, call)
         try:
             with self._limit(kind, call):

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import grpc
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 from mneme_server.transport.call import Call
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Layer
 
-_log = structlog.get_logger()
-
 
 def telemetry(metrics: Metrics) -> Layer:
     """Return the layer that counts, times and logs calls. It must be outside those that refuse."""
+    log: FilteringBoundLogger = structlog.get_logger().bind()  # Once, not for each call.
 
     @contextmanager
     def observe(call: Call) -> Iterator[None]:
         started = time.perf_counter()
-        metrics.call_started()
         code = grpc.StatusCode.OK
         try:
             yield
@@ -35,12 +35,13 @@ def telemetry(metrics: Metrics) -> Layer:
         finally:
             seconds = time.perf_counter() - started
             metrics.call_ended(call.method, code, seconds)
-            _write(call, code, seconds)
+            if log.is_enabled_for(logging.INFO):
+                log.info("call", **_facts(call, code, seconds))
 
     return observe
 
 
-def _write(call: Call, code: grpc.StatusCode, seconds: float) -> None:
+def _facts(call: Call, code: grpc.StatusCode, seconds: float) -> dict[str, object]:
     facts: dict[str, object] = {
         "method": call.method.path,
         "tenant": call.tenant_id,
@@ -53,4 +54,4 @@ def _write(call: Call, code: grpc.StatusCode, seconds: float) -> None:
         facts["reason"] = call.reason
     if call.error_id:
         facts["error_id"] = call.error_id
-    _log.info("call", **facts)
+    return facts
