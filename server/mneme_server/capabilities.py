@@ -14,6 +14,7 @@ NAMES = (
     "recall",
     "learn",
     "context",
+    "skills",
     "reflect",
     "operations",
     "admin",

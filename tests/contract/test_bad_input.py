@@ -27,6 +27,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2, options_pb2
 from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
@@ -35,9 +36,10 @@ from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import METHODS, Api, Failure, grpc, refused
 from support.descriptors import Leaf, leaves, rules_of
-from support.making import event, lesson, record, struct
+from support.making import episode, event, lesson, record, struct
 from support.operations import ended
 from support.server import Keys, LocalServer
 
@@ -66,6 +68,7 @@ def world(server: LocalServer) -> World:
             session_id="session-0", task_description="a task", outcome=number + 1,
         )  # fmt: skip
         api.learn.StoreReflection(reflection)
+        episode(api, f"task {number}", episode_id=f"episode-{number}")
         server.keys.admin.admin.CreateTenant(
             admin_pb.CreateTenantRequest(tenant_id=f"input-page-{number}")
         )
@@ -174,6 +177,23 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.LearnService/QueryKnowledge": lambda _: knowledge_pb.QueryKnowledgeRequest(
         query="words"
     ),
+    "mneme.v1.SkillService/StoreEpisode": lambda _: episode_pb.StoreEpisodeRequest(
+        task="a task", success=True
+    ),
+    "mneme.v1.SkillService/GetEpisode": lambda _: episode_pb.GetEpisodeRequest(
+        episode_id="episode-0"
+    ),
+    "mneme.v1.SkillService/ListEpisodes": lambda _: episode_pb.ListEpisodesRequest(),
+    "mneme.v1.SkillService/RetrieveEpisodes": lambda _: episode_pb.RetrieveEpisodesRequest(
+        task="a task"
+    ),
+    "mneme.v1.SkillService/DeleteEpisode": lambda w: episode_pb.DeleteEpisodeRequest(
+        episode_id=episode(w.api, "to delete").id
+    ),
+    "mneme.v1.SkillService/ImportEpisodes": lambda _: skill_pb.ImportEpisodesRequest(
+        episodes=[episode_pb.Episode(task="a task")]
+    ),
+    "mneme.v1.SkillService/ExportEpisodes": lambda _: skill_pb.ExportEpisodesRequest(),
     "mneme.v1.ContextService/GetContext": lambda _: context_pb.GetContextRequest(topic="words"),
     "mneme.v1.ContextService/Sleep": lambda _: context_pb.SleepRequest(
         session_id=_new("asleep"),
@@ -269,6 +289,7 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     }
     required |= {f.name for f in METHODS[rpc].input_type.fields if _must_be_set(f)}
     required |= {"lesson.id"} if rpc.endswith("/UpdateLesson") else set()
+    required |= {"task"} if rpc.endswith("/StoreEpisode") else set()  # Or a session's record.
     required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.
     required |= {"analysis"} if rpc.endswith("/Reflect") else set()  # Or parameters.
     if not required:
@@ -395,7 +416,7 @@ def _enums(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Ite
 
 def _numbers_of(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Iterator[Case]:
     rules = leaf.rules
-    yield make("negative", -1, "OUT_OF_RANGE")
+    yield make("too small", min(rules.gte, 0) - 1, "OUT_OF_RANGE")
     if rules.HasField("lte"):
         yield make("too large", rules.lte + 1, "OUT_OF_RANGE")
     if leaf.kind == "double":
@@ -609,6 +630,7 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListApiKeys": {"include_revoked": True},
     "ListOperations": {"kind": "backup"},
     "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},
+    "ListEpisodes": {"filter": episode_pb.EpisodeFilter(session_id="session-0")},
     "GetTimeline": {"agent_id": "a"},
 }
 
@@ -640,6 +662,8 @@ UNKNOWN = {
     "mneme.v1.LearnService/UpdateLesson": ("lesson.id", "NOT_FOUND"),
     "mneme.v1.LearnService/DeleteLesson": ("lesson_id", "NOT_FOUND"),
     "mneme.v1.LearnService/UndeleteLesson": ("lesson_id", "NOT_FOUND"),
+    "mneme.v1.SkillService/GetEpisode": ("episode_id", "NOT_FOUND"),
+    "mneme.v1.SkillService/DeleteEpisode": ("episode_id", "NOT_FOUND"),
     "mneme.v1.AdminService/DeleteTenant": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/CreateApiKey": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/ListApiKeys": ("tenant_id", "NOT_FOUND"),
@@ -678,6 +702,11 @@ MAY_BE_UNKNOWN = {
     "mneme.v1.ContextService/WakeUp": "its ids are filters",
     "mneme.v1.ContextService/SearchSessions": "its ids are filters",
     "mneme.v1.ContextService/GetTimeline": "its ids are filters",
+    "mneme.v1.SkillService/StoreEpisode": "it makes the episode; its session need not be recorded",
+    "mneme.v1.SkillService/ImportEpisodes": "it makes the episodes",
+    "mneme.v1.SkillService/ListEpisodes": "its ids are filters",
+    "mneme.v1.SkillService/RetrieveEpisodes": "its ids are filters",
+    "mneme.v1.SkillService/ExportEpisodes": "its ids are filters",
     "mneme.v1.ReflectService/Reflect": "its ids are filters",
     "mneme.v1.AdminService/CreateTenant": "it makes the tenant",
     "mneme.v1.OperationService/ListOperations": "its id is a filter: deleted tenants have some",

@@ -73,7 +73,11 @@ def test_streams_that_the_server_keeps_open_are_marked_as_long_lived() -> None:
         rpc for rpc, m in METHODS.items() if m.GetOptions().Extensions[options_pb2.long_lived]
     }
     # What the caller sends ends the one, what there is to export the other.
-    finite = {"mneme.v1.EventService/StreamEvents", "mneme.v1.LearnService/ExportLessons"}
+    finite = {
+        "mneme.v1.EventService/StreamEvents",
+        "mneme.v1.LearnService/ExportLessons",
+        "mneme.v1.SkillService/ExportEpisodes",
+    }
     assert marked | finite == {rpc for rpc, method in METHODS.items() if method.server_streaming}
     assert not marked & finite
 

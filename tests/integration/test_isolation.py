@@ -18,6 +18,7 @@ from google.protobuf.message import Message
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
@@ -25,11 +26,13 @@ from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import METHODS, Api, failure_of, grpc, refused
 from support.contexts import get_context, sleep, wake_up
 from support.making import (
     TOOL_CALL,
     at,
+    episode,
     event,
     export_lessons,
     ids_of,
@@ -123,6 +126,7 @@ def theirs(server: LocalServer) -> Api:
     sleep(theirs, OTHER, "The payment was refused by the bank", files=[OTHER])
     theirs.learn.StoreReflection(_reflection(OTHER))
     theirs.learn.LogKnowledge(_entry(OTHER))
+    episode(theirs, _TOPIC, **_named(OTHER))
     return theirs
 
 
@@ -141,6 +145,12 @@ def _entry(name: str) -> knowledge_pb.LogKnowledgeRequest:
         entry_id=name, project=name, agent_id=name, tags=[name], context=_TOPIC, lesson=name,
         type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
     )  # fmt: skip
+
+
+def _named(name: str) -> dict[str, Any]:
+    """Return what an episode is whose every id and name is this one."""
+    ids = ("episode_id", "session_id", "agent_id", "user_id", "project")
+    return dict.fromkeys(ids, name) | {"tags": [name], "critique": "retried at once"}
 
 
 ALL_SCOPES = (
@@ -184,7 +194,14 @@ def _everything(api: Api) -> list[Any]:
     lessons = export_lessons(api, include_archived=True)
     sessions = api.events.ListSessions(events_pb.ListSessionsRequest())
     agents = api.events.ListAgents(events_pb.ListAgentsRequest())
-    return [lessons, list(sessions.sessions), list(agents.agents), list_events(api)]
+    episodes = api.skill.ListEpisodes(episode_pb.ListEpisodesRequest())
+    return [
+        lessons,
+        list(sessions.sessions),
+        list(agents.agents),
+        list_events(api),
+        list(episodes.episodes),
+    ]
 
 
 def answered_as_absent(api: Api, rpc: str, request: Callable[[str], Message]) -> Any:
@@ -555,6 +572,102 @@ def _(world: World) -> None:
             lambda asked, field=field: reflection_pb.SummarizeReflectionsRequest(**{field: asked}),
         )
         assert "total_reflections" not in found[0]
+
+
+@isolates("mneme.v1.SkillService/StoreEpisode")
+def _(world: World) -> None:
+    # The id is free here, and the other's session has no record to take anything from.
+    with refused() as failure:
+        episode(world.ours, "", session_id=OTHER)
+    assert failure.reason == "MISSING_REQUIRED_FIELD"
+    stored = episode(world.ours, "mine", session_id=OTHER, episode_id=OTHER)
+    assert (stored.agent_id, list(stored.filled_fields)) == ("", [])
+
+
+@isolates("mneme.v1.SkillService/GetEpisode")
+def _(world: World) -> None:
+    assert not_found(
+        answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/GetEpisode",
+            lambda asked: episode_pb.GetEpisodeRequest(episode_id=asked),
+        )
+    )
+
+
+@isolates("mneme.v1.SkillService/DeleteEpisode")
+def _(world: World) -> None:
+    assert not_found(
+        answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/DeleteEpisode",
+            lambda asked: episode_pb.DeleteEpisodeRequest(episode_id=asked),
+        )
+    )
+
+
+def _episode_filters() -> dict[str, Callable[[str], episode_pb.EpisodeFilter]]:
+    fields = ("session_id", "project", "agent_id", "user_id", "tags")
+    return {
+        field: lambda asked, field=field: episode_pb.EpisodeFilter(  # type: ignore[misc]
+            **{field: [asked] if field == "tags" else asked}
+        )
+        for field in fields
+    }
+
+
+@isolates("mneme.v1.SkillService/ListEpisodes")
+def _(world: World) -> None:
+    episode(world.ours, _TOPIC, episode_id="mine")
+    answer = world.ours.skill.ListEpisodes(episode_pb.ListEpisodesRequest())
+    assert ([found.id for found in answer.episodes], answer.total_size) == (["mine"], 1)
+    for filter_ in _episode_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/ListEpisodes",
+            lambda asked, f=filter_: episode_pb.ListEpisodesRequest(filter=f(asked)),
+        )
+        assert found == [""]
+
+
+@isolates("mneme.v1.SkillService/RetrieveEpisodes")
+def _(world: World) -> None:
+    episode(world.ours, _TOPIC, episode_id="mine")
+    request = episode_pb.RetrieveEpisodesRequest(task=_TOPIC)
+    answer = world.ours.skill.RetrieveEpisodes(request)
+    assert [found.episode.id for found in answer.results] == ["mine"]
+    assert (answer.searched_count, answer.critiques.with_critique) == (1, 0)
+    for filter_ in _episode_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/RetrieveEpisodes",
+            lambda asked, f=filter_: episode_pb.RetrieveEpisodesRequest(
+                task=_TOPIC, filter=f(asked)
+            ),
+        )
+        assert found == ["critiques {\n}\n"]
+
+
+@isolates("mneme.v1.SkillService/ImportEpisodes")
+def _(world: World) -> None:
+    brought = [episode_pb.Episode(id=OTHER, task="mine")]
+    answer = world.ours.skill.ImportEpisodes(
+        skill_pb.ImportEpisodesRequest(
+            episodes=brought, on_conflict=skill_pb.EPISODE_CONFLICT_REPLACE
+        )
+    )
+    assert (answer.created_count, answer.replaced_count) == (1, 0)
+
+
+@isolates("mneme.v1.SkillService/ExportEpisodes")
+def _(world: World) -> None:
+    for filter_ in _episode_filters().values():
+        answer = answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/ExportEpisodes",
+            lambda asked, f=filter_: skill_pb.ExportEpisodesRequest(filter=f(asked)),
+        )
+        assert answer == []
 
 
 @isolates("mneme.v1.LearnService/LogKnowledge")

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
+from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
@@ -91,6 +92,12 @@ def lesson(api: Api, title: str, content: str = "", **fields: Any) -> learn_pb.L
         fields["context"] = struct(**fields["context"])
     request = learn_pb.CreateLessonRequest(title=title, content=content or title, **fields)
     return api.learn.CreateLesson(request).lesson
+
+
+def episode(api: Api, task: str, *, success: bool = True, **fields: Any) -> episode_pb.Episode:
+    """Store an episode and return it."""
+    request = episode_pb.StoreEpisodeRequest(task=task, success=success, **fields)
+    return api.skill.StoreEpisode(request).episode
 
 
 def list_lessons(api: Api, **filter_: Any) -> list[learn_pb.Lesson]:

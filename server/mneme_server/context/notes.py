@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.context.model import SessionError, TouchedFile
-from mneme_server.context.ports import ContextUnit
+from mneme_server.context.ports import ActivityUnit
 from mneme_server.context.words import cut, own_words, telling, words_of
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.activity import EventDigest
@@ -39,7 +39,7 @@ _PAGE = 2_000
 
 
 def event_pages(
-    memory: OpenTenant[ContextUnit], session_id: str
+    memory: OpenTenant[ActivityUnit], session_id: str
 ) -> Iterator[Sequence[EventDigest]]:
     """Yield a session's events in the order of their sequence, page by page.
 

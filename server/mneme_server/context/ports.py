@@ -10,6 +10,7 @@ from mneme_server.context.model import (
     QueuedSummary,
     SessionSummary,
 )
+from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.activity import ActivityReader
 from mneme_server.events.ports import EventsUnit
 from mneme_server.learn.ports import LessonRepository
@@ -83,6 +84,15 @@ class SummaryQueue(Protocol):
 
     def defer(self, session_ids: Collection[str], *, until_us: int, error: str = "") -> None:
         """Put sessions off; with an `error` that counts as an attempt."""
+        ...
+
+
+class ActivityUnit(CorpusUnit, Protocol):
+    """One transaction, as far as the events of sessions are read one after another."""
+
+    @property
+    def activity(self) -> ActivityReader:
+        """What the tenant's sessions held, and when they were active."""
         ...
 
 

@@ -28,6 +28,7 @@ class Document:
     speaks, in lower case: "user", "assistant" or another; "" when nobody said. `severity` is 1
     (debug) to 5 (critical); 0 for what has none. `shape` (64 bits) is the same for texts that
     differ in amounts, dates and ids only; 0 for what is said or learned, where those matter.
+    `value` is a number that its kind is filtered by, an episode's reward; 0 where a kind has none.
     `commitment` is what its source says of its content without telling it, when it is written;
     empty when it is read, and where a source has none.
     """
@@ -50,6 +51,7 @@ class Document:
     role: str = ""
     severity: int = 0
     shape: int = 0
+    value: float = 0.0
     tags: tuple[str, ...] = ()
     context: str = ""
     commitment: bytes = b""
@@ -80,7 +82,7 @@ class DocumentFilter:
     `types` name those that may be. `author` is a role, an agent's id, or the label that a spoken
     text begins with, in any case. With `shared`, what belongs to no project passes a filter on
     projects, and what is of no agent one on agents. `session_ids` name the sessions of which it may
-    be; None for any.
+    be; None for any. `min_value` is the least `value`; None for any.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -100,3 +102,4 @@ class DocumentFilter:
     author: str = ""
     shared: bool = False
     session_ids: frozenset[str] | None = None
+    min_value: float | None = None

@@ -46,6 +46,7 @@ _DTYPES: dict[str, type] = {
     "role": np.int32,
     "severity": np.uint8,
     "shape": np.int64,
+    "value": np.float64,
     "archived": np.bool_,
     "live": np.bool_,
     "fingerprint": np.int64,
@@ -95,6 +96,7 @@ class DocumentTable:
     role: NDArray[np.int32]
     severity: NDArray[np.uint8]
     shape: NDArray[np.int64]
+    value: NDArray[np.float64]
     archived: NDArray[np.bool_]
     live: NDArray[np.bool_]
     fingerprint: NDArray[np.int64]
@@ -370,6 +372,7 @@ class DocumentTable:
         self.role[rows] = [self._roles[d.role] for d in documents]
         self.severity[rows] = [d.severity for d in documents]
         self.shape[rows] = [d.shape for d in documents]
+        self.value[rows] = [d.value for d in documents]
         self.archived[rows] = [d.archived for d in documents]
         self.fingerprint[rows] = [fingerprint(d.text) for d in documents]
         self.tags[rows] = [self._tags[d.tags] for d in documents]

@@ -32,20 +32,23 @@ class Ordering:
         """Bytes of the arrays."""
         return self._values.nbytes + self._rows.nbytes
 
-    def between(self, least: int | None, end: int | None) -> Int32s:
+    def between(self, least: float | None, end: float | None) -> Int32s:
         """Return the rows whose value was at least `least` and less than `end`, where given."""
         first = 0 if least is None else self._place(least)
         last = self._values.size if end is None else self._place(end)
         return self._rows[first : max(first, last)]
 
-    def _place(self, value: int) -> int:
+    def _place(self, value: float) -> int:
         """Return how many values are less."""
-        limits = np.iinfo(self._values.dtype)
+        dtype = self._values.dtype
+        if dtype.kind == "f":
+            return int(np.searchsorted(self._values, dtype.type(value)))
+        limits = np.iinfo(dtype)
         if value > limits.max:
             return self._values.size
         # As the column's own type: of another one the whole column would be copied.
-        value = self._values.dtype.type(max(value, limits.min))
-        return int(np.searchsorted(self._values, value))
+        least = dtype.type(max(value, limits.min))
+        return int(np.searchsorted(self._values, least))
 
     def unordered(self) -> list[Int32s]:
         """Return the rows that came or changed since, in parts."""

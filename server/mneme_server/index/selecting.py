@@ -62,7 +62,7 @@ class _Between:
     """The column holds at least `least` and less than `end`, where they are given."""
 
     column: str
-    least: int | None
+    least: float | None
     end: int | None = None
 
     def holds(self, table: DocumentTable, rows: Rows | slice) -> Mask:
@@ -226,6 +226,8 @@ class Selections:
             found.append(_Among("importance", [wanted.importance]))
         if wanted.min_severity:
             found.append(_Between("severity", wanted.min_severity))
+        if wanted.min_value is not None:
+            found.append(_Between("value", wanted.min_value))
         if wanted.start_us is not None or wanted.end_us is not None:
             found.append(_Between("timestamp_us", wanted.start_us, wanted.end_us))
         if not wanted.include_archived:

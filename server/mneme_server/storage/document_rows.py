@@ -33,12 +33,13 @@ COLUMNS: tuple[Any, ...] = (
     documents.c.role,
     documents.c.severity,
     documents.c.shape,
+    documents.c.value,
     documents.c.tags,
 )
 """What `document_reader` reads, in its order."""
 _STORED_TYPES = (
     *(int, str, str, str, int, str, int, str, str, str, str, int, bool),
-    *(str, str, str, int, int, str),
+    *(str, str, str, int, int, float, str),
 )
 _SMALL = range(256)
 """What an index keeps in a byte."""
@@ -95,5 +96,6 @@ def document_row(document: Document, tenant_id: str) -> dict[str, Any]:
         "role": document.role,
         "severity": document.severity,
         "shape": document.shape,
+        "value": document.value,
         "tags": encode_tags(document.tags),
     }

@@ -6,6 +6,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     Index,
     Integer,
     LargeBinary,
@@ -51,6 +52,8 @@ documents = Table(
     *(Column(name, Text, nullable=False, server_default="") for name in ("type", "name", "role")),
     Column("severity", SmallInteger, nullable=False, server_default="0"),
     Column("shape", BigInteger, nullable=False, server_default="0"),
+    # What documents of a kind are filtered by; 0 where a kind has no such number.
+    Column("value", Float, nullable=False, server_default="0"),
     UniqueConstraint("tenant_id", "kind", "source_id", name="documents_source"),
     Index("documents_by_session", "tenant_id", "session_id", "position"),
     sqlite_autoincrement=True,

@@ -27,6 +27,7 @@ from mneme.errors import MnemeError
 from mneme.v1 import (
     admin_service_pb2,
     context_service_pb2,
+    episode_pb2,
     event_service_pb2,
     knowledge_pb2,
     learn_service_pb2,
@@ -35,6 +36,7 @@ from mneme.v1 import (
     recall_service_pb2,
     reflect_service_pb2,
     reflection_pb2,
+    skill_service_pb2,
 )
 
 
@@ -387,6 +389,47 @@ class CreateTenantResponse(
     """The tenant."""
 
 
+class CritiquePoint(Answer[episode_pb2.CritiquePoint], of=episode_pb2.CritiquePoint):
+    """CritiquePoint is something that critiques of the episodes found say."""
+
+    text: str
+    """A sentence of one of them, word for word."""
+
+    episode_ids: list[str]
+    """The episodes whose critiques say it in these words, or in nearly the same:
+    at least six in ten of the words that tell something are shared.
+    """
+
+    failure_count: int
+    """How many of them failed."""
+
+    success_count: int
+    """How many of them succeeded."""
+
+
+class CritiqueSummary(Answer[episode_pb2.CritiqueSummary], of=episode_pb2.CritiqueSummary):
+    """CritiqueSummary is what the critiques of the episodes found say. It quotes;
+    nothing in it is made up, and no language model takes part.
+    """
+
+    points: list[CritiquePoint]
+    """What most episodes say comes first; of what equally many say, what failures
+    say, then in the order of the results.
+    """
+
+    more_count: int
+    """Points that were left out, beyond the first twenty."""
+
+    with_critique: int
+    """Episodes found that have a critique."""
+
+    without_critique: int
+    """Episodes found that have none."""
+
+    text: str
+    """The same as text for a prompt; empty without any critique."""
+
+
 class Decision(Answer[context_service_pb2.Decision], of=context_service_pb2.Decision):
     """Decision is something that was decided, and why."""
 
@@ -399,6 +442,15 @@ class Decision(Answer[context_service_pb2.Decision], of=context_service_pb2.Deci
     """Why.
     Up to 2,000 characters.
     """
+
+
+class DeleteEpisodeResponse(
+    Answer[episode_pb2.DeleteEpisodeResponse], of=episode_pb2.DeleteEpisodeResponse
+):
+    """The deleted episode."""
+
+    episode: Episode
+    """The episode as it was."""
 
 
 class DeleteLessonResponse(
@@ -423,6 +475,105 @@ class EndSessionResponse(
 
     session: Session
     """The session as it now is."""
+
+
+class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
+    """Episode is one attempt at a task: what was to be done, what came of it, and
+    what the agent thinks of it.
+    """
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+
+    session_id: str
+    """The session in which it happened; may be empty.
+    Up to 200 characters, on one line.
+    """
+
+    agent_id: str
+    """The agent; may be empty.
+    Up to 200 characters, on one line.
+    """
+
+    user_id: str
+    """The user it was done for; may be empty.
+    Up to 200 characters, on one line.
+    """
+
+    project: str
+    """The project; may be empty.
+    Up to 200 characters, on one line.
+    """
+
+    task: str
+    """What was to be done.
+    Required; up to 8,192 characters.
+    """
+
+    input: str
+    """What the agent was given; may be empty.
+    Up to 65,536 characters.
+    """
+
+    output: str
+    """What it produced; may be empty.
+    Up to 65,536 characters.
+    """
+
+    critique: str
+    """What it thinks of it: what went well, what did not, what to do next time;
+    may be empty.
+    Up to 8,192 characters.
+    """
+
+    reward: float
+    """How good the result was, by custom from 0 (worthless) to 1 (perfect).
+    -1,000,000,000 to 10^9.
+    """
+
+    success: bool
+    """Whether it succeeded."""
+
+    latency_ms: int | None
+    """How long it took, in milliseconds; unset if not known.
+    0 to 2^53 - 1.
+    """
+
+    tokens_used: int | None
+    """Tokens it took, read and written; unset if not known.
+    0 to 2^53 - 1.
+    """
+
+    tools: list[str]
+    """The tools it called, in order, repeats included.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+
+    tags: list[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+
+    metadata: dict[str, Any]
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+
+    occurred_at: datetime | None
+    """When it ended.
+    From 1970 to 9999.
+    """
+
+    created_at: datetime | None
+    """When it was stored."""
+
+    filled_fields: list[str]
+    """Which of these fields were taken from the session's record when it was
+    stored, because the request left them out, e.g. "task".
+    Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
+    """
 
 
 class ErrorChange(Answer[reflect_service_pb2.ErrorChange], of=reflect_service_pb2.ErrorChange):
@@ -626,6 +777,15 @@ class EventReceipt(Answer[event_service_pb2.EventReceipt], of=event_service_pb2.
     """True when it had been recorded before."""
 
 
+class ExportEpisodesResponse(
+    Answer[skill_service_pb2.ExportEpisodesResponse], of=skill_service_pb2.ExportEpisodesResponse
+):
+    """One exported episode."""
+
+    episode: Episode
+    """The episode."""
+
+
 class ExportLessonsResponse(
     Answer[learn_service_pb2.ExportLessonsResponse], of=learn_service_pb2.ExportLessonsResponse
 ):
@@ -633,6 +793,19 @@ class ExportLessonsResponse(
 
     lesson: Lesson
     """The lesson."""
+
+
+class FoundEpisode(Answer[episode_pb2.FoundEpisode], of=episode_pb2.FoundEpisode):
+    """FoundEpisode is an episode and how well it fits."""
+
+    episode: Episode
+    """The episode."""
+
+    score: float
+    """What it is ranked by, 0 to 1, as in RecallResult."""
+
+    similarity: float | None
+    """Cosine of the task's and the episode's embeddings, -1 to 1."""
 
 
 class FoundKnowledge(Answer[knowledge_pb2.FoundKnowledge], of=knowledge_pb2.FoundKnowledge):
@@ -723,6 +896,13 @@ class GetContextResponse(
     """True when the embedding backend was too slow to answer: only the topic's
     words counted.
     """
+
+
+class GetEpisodeResponse(Answer[episode_pb2.GetEpisodeResponse], of=episode_pb2.GetEpisodeResponse):
+    """The episode."""
+
+    episode: Episode
+    """The episode."""
 
 
 class GetLessonResponse(
@@ -830,6 +1010,27 @@ class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Hand
 
     collected: list[CollectedEntry]
     """The entries that the caller did not give."""
+
+
+class ImportEpisodesResponse(
+    Answer[skill_service_pb2.ImportEpisodesResponse], of=skill_service_pb2.ImportEpisodesResponse
+):
+    """What became of the episodes."""
+
+    created_count: int
+    """Newly created."""
+
+    replaced_count: int
+    """Replaced (on_conflict REPLACE)."""
+
+    unchanged_count: int
+    """Already there with the same content."""
+
+    skipped_count: int
+    """Left as they were (on_conflict SKIP)."""
+
+    episode_ids: list[str]
+    """The id of each episode in the request, in the same order."""
 
 
 class ImportLessonsResponse(
@@ -1050,6 +1251,23 @@ class ListApiKeysResponse(
 
     next_page_token: str
     """The next page's token; empty on the last page."""
+
+
+class ListEpisodesResponse(
+    Answer[episode_pb2.ListEpisodesResponse], of=episode_pb2.ListEpisodesResponse
+):
+    """A page of episodes."""
+
+    episodes: list[Episode]
+    """Latest first, by when they ended. Fewer than `page_size` if more would not
+    fit in 3 MiB.
+    """
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Episodes that match, over all pages, as of this page."""
 
 
 class ListEventsResponse(
@@ -1820,6 +2038,26 @@ class RestoreResponse(
     """Its SHA-256, hex."""
 
 
+class RetrieveEpisodesResponse(
+    Answer[episode_pb2.RetrieveEpisodesResponse], of=episode_pb2.RetrieveEpisodesResponse
+):
+    """The episodes found."""
+
+    results: list[FoundEpisode]
+    """Best first. Fewer than `limit` if more would not fit in 3 MiB."""
+
+    critiques: CritiqueSummary
+    """What their critiques say."""
+
+    searched_count: int
+    """Episodes that pass the filter; all of them were searched."""
+
+    words_only: bool
+    """True when the embedding backend was too slow to answer: only the task's
+    words counted.
+    """
+
+
 class RevokeApiKeyResponse(
     Answer[admin_service_pb2.RevokeApiKeyResponse], of=admin_service_pb2.RevokeApiKeyResponse
 ):
@@ -2196,6 +2434,15 @@ class StartSessionResponse(
 
     session: Session
     """The session as it now is."""
+
+
+class StoreEpisodeResponse(
+    Answer[episode_pb2.StoreEpisodeResponse], of=episode_pb2.StoreEpisodeResponse
+):
+    """The stored episode."""
+
+    episode: Episode
+    """The episode."""
 
 
 class StoreReflectionResponse(
@@ -2633,28 +2880,36 @@ __all__ = [
     "CreateApiKeyResponse",
     "CreateLessonResponse",
     "CreateTenantResponse",
+    "CritiquePoint",
+    "CritiqueSummary",
     "Decision",
+    "DeleteEpisodeResponse",
     "DeleteLessonResponse",
     "DeleteTenantResponse",
     "EndSessionResponse",
+    "Episode",
     "ErrorChange",
     "ErrorExample",
     "ErrorPattern",
     "ErrorPatterns",
     "Event",
     "EventReceipt",
+    "ExportEpisodesResponse",
     "ExportLessonsResponse",
+    "FoundEpisode",
     "FoundKnowledge",
     "FoundLesson",
     "FoundReflection",
     "FoundSession",
     "GetContextResponse",
+    "GetEpisodeResponse",
     "GetLessonResponse",
     "GetOperationResponse",
     "GetSessionResponse",
     "GetStatsResponse",
     "GetTimelineResponse",
     "Handover",
+    "ImportEpisodesResponse",
     "ImportLessonsResponse",
     "Insight",
     "Interval",
@@ -2663,6 +2918,7 @@ __all__ = [
     "Lesson",
     "ListAgentsResponse",
     "ListApiKeysResponse",
+    "ListEpisodesResponse",
     "ListEventsResponse",
     "ListLessonsResponse",
     "ListOperationsResponse",
@@ -2692,6 +2948,7 @@ __all__ = [
     "ReindexResponse",
     "RelatedSession",
     "RestoreResponse",
+    "RetrieveEpisodesResponse",
     "RevokeApiKeyResponse",
     "ScoreTerm",
     "SearchLessonsResponse",
@@ -2710,6 +2967,7 @@ __all__ = [
     "StartReindexResponse",
     "StartRestoreResponse",
     "StartSessionResponse",
+    "StoreEpisodeResponse",
     "StoreReflectionResponse",
     "StreamEventsResponse",
     "SuccessRate",

@@ -22,6 +22,12 @@ BucketChoice = Literal[
     "week",
 ]
 
+EpisodeConflictChoice = Literal[
+    "fail",
+    "skip",
+    "replace",
+]
+
 ErrorReasonChoice = Literal[
     "invalid_parameter",
     "missing_required_field",
@@ -98,6 +104,7 @@ MemoryKindChoice = Literal[
     "reflection",
     "knowledge",
     "session",
+    "episode",
 ]
 
 OperationStateChoice = Literal[
@@ -181,6 +188,7 @@ __all__ = [
     "AnalysisChoice",
     "BaselineChoice",
     "BucketChoice",
+    "EpisodeConflictChoice",
     "ErrorReasonChoice",
     "EventTypeName",
     "HandoverListChoice",

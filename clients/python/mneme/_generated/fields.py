@@ -43,6 +43,126 @@ class DecisionFields(TypedDict, total=False):
     """
 
 
+class EpisodeFields(TypedDict, total=False):
+    """Episode is one attempt at a task: what was to be done, what came of it, and
+    what the agent thinks of it.
+    """
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+    session_id: str
+    """The session in which it happened; may be empty.
+    Up to 200 characters, on one line.
+    """
+    agent_id: str
+    """The agent; may be empty.
+    Up to 200 characters, on one line.
+    """
+    user_id: str
+    """The user it was done for; may be empty.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """The project; may be empty.
+    Up to 200 characters, on one line.
+    """
+    task: Required[str]
+    """What was to be done.
+    Required; up to 8,192 characters.
+    """
+    input: str
+    """What the agent was given; may be empty.
+    Up to 65,536 characters.
+    """
+    output: str
+    """What it produced; may be empty.
+    Up to 65,536 characters.
+    """
+    critique: str
+    """What it thinks of it: what went well, what did not, what to do next time;
+    may be empty.
+    Up to 8,192 characters.
+    """
+    reward: float
+    """How good the result was, by custom from 0 (worthless) to 1 (perfect).
+    -1,000,000,000 to 10^9.
+    """
+    success: bool
+    """Whether it succeeded."""
+    latency_ms: int
+    """How long it took, in milliseconds; unset if not known.
+    0 to 2^53 - 1.
+    """
+    tokens_used: int
+    """Tokens it took, read and written; unset if not known.
+    0 to 2^53 - 1.
+    """
+    tools: Iterable[str]
+    """The tools it called, in order, repeats included.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    metadata: Mapping[str, Any]
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+    occurred_at: datetime
+    """When it ended.
+    From 1970 to 9999.
+    """
+    created_at: datetime
+    """When it was stored."""
+    filled_fields: Iterable[str]
+    """Which of these fields were taken from the session's record when it was
+    stored, because the request left them out, e.g. "task".
+    Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
+    """
+
+
+class EpisodeFilterFields(TypedDict, total=False):
+    """EpisodeFilter picks episodes. Empty fields do not filter; given ones must all
+    match.
+    """
+
+    session_id: str
+    """Of this session.
+    Up to 200 characters, on one line.
+    """
+    agent_id: str
+    """Of this agent.
+    Up to 200 characters, on one line.
+    """
+    user_id: str
+    """For this user.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """On this project.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    only_failures: bool
+    """Only those that failed."""
+    only_successes: bool
+    """Only those that succeeded."""
+    min_reward: float
+    """Only those whose reward is at least this; unset: any.
+    -1,000,000,000 to 10^9.
+    """
+    start_time: datetime
+    """Ended at or after."""
+    end_time: datetime
+    """Ended before."""
+
+
 class ErrorPatternsParamsFields(TypedDict, total=False):
     """Parameters of ERROR_PATTERNS."""
 
@@ -400,6 +520,8 @@ class ToolSequencesParamsFields(TypedDict, total=False):
 __all__ = [
     "CostAnalysisParamsFields",
     "DecisionFields",
+    "EpisodeFields",
+    "EpisodeFilterFields",
     "ErrorPatternsParamsFields",
     "LessonFields",
     "LessonFilterFields",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, context, event, learn, operation, recall, reflect
+from mneme._generated import admin, context, event, learn, operation, recall, reflect, skill
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
 from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
@@ -13,6 +13,7 @@ from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
 from mneme.v1.operation_service_pb2_grpc import OperationServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
 from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
+from mneme.v1.skill_service_pb2_grpc import SkillServiceStub
 
 if TYPE_CHECKING:
     import grpc
@@ -26,6 +27,7 @@ RPCS = (
     *operation.RPCS,
     *recall.RPCS,
     *reflect.RPCS,
+    *skill.RPCS,
 )
 
 
@@ -37,6 +39,7 @@ class SyncServices(
     operation.OperationMethods,
     recall.RecallMethods,
     reflect.ReflectMethods,
+    skill.SkillMethods,
 ):
     """The methods of all services."""
 
@@ -49,6 +52,7 @@ class AsyncServices(
     operation.AsyncOperationMethods,
     recall.AsyncRecallMethods,
     reflect.AsyncReflectMethods,
+    skill.AsyncSkillMethods,
 ):
     """The methods of all services."""
 
@@ -64,6 +68,7 @@ class Stubs:
         self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
+        self.skill = SkillServiceStub(channel)
 
 
 class AsyncStubs:
@@ -77,3 +82,4 @@ class AsyncStubs:
         self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
+        self.skill = SkillServiceStub(channel)

@@ -7,6 +7,7 @@ import { ContextService } from "./mneme/v1/context_service_pb.js";
 import { OperationService } from "./mneme/v1/operation_service_pb.js";
 import { RecallService } from "./mneme/v1/recall_service_pb.js";
 import { ReflectService } from "./mneme/v1/reflect_service_pb.js";
+import { SkillService } from "./mneme/v1/skill_service_pb.js";
 
 /** Every RPC under the name of its method, and what the schema says of it. */
 export const calls = {
@@ -766,6 +767,102 @@ export const calls = {
     required: [],
     madeIds: [],
   },
+  /**
+   * Stores an attempt at a task, with what came of it. From a session id alone
+   * it takes the rest from what was recorded.
+   *
+   * Scope: write. Repeatable: with `episode_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
+   * task or the outcome is left out, and no recorded session says it;
+   * ALREADY_EXISTS when the id is taken by an episode with different content;
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+   * texts are already waiting (nothing is stored).
+   */
+  storeEpisode: {
+    method: SkillService.method.storeEpisode,
+    repeatable: true,
+    required: [],
+    madeIds: [["episodeId"]],
+  },
+  /**
+   * Returns one episode.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   */
+  getEpisode: {
+    method: SkillService.method.getEpisode,
+    repeatable: true,
+    required: ["episodeId"],
+    madeIds: [],
+  },
+  /**
+   * Lists episodes, latest first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  listEpisodes: {
+    method: SkillService.method.listEpisodes,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
+   * Finds past attempts at similar tasks, by meaning and words, with a summary
+   * of their critiques.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   */
+  retrieveEpisodes: {
+    method: SkillService.method.retrieveEpisodes,
+    repeatable: true,
+    required: ["task"],
+    madeIds: [],
+  },
+  /**
+   * Deletes an episode. Deleting it again is NOT_FOUND.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   */
+  deleteEpisode: {
+    method: SkillService.method.deleteEpisode,
+    repeatable: true,
+    required: ["episodeId"],
+    madeIds: [],
+  },
+  /**
+   * Imports episodes as ExportEpisodes returns them, all or none. Those that
+   * already exist with the same content are left alone.
+   *
+   * Scope: write. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
+   * content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
+   * cannot be embedded soon and too many texts are already waiting (nothing is
+   * imported).
+   */
+  importEpisodes: {
+    method: SkillService.method.importEpisodes,
+    repeatable: false,
+    required: ["episodes"],
+    madeIds: [],
+  },
+  /**
+   * Streams the tenant's episodes, by id, for a backup or another tenant.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
+   * streams are open on the server or for the tenant.
+   */
+  exportEpisodes: {
+    method: SkillService.method.exportEpisodes,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
 } as const;
 
 /** Walks over all pages: whose pages, and the field that holds the items. */
@@ -846,4 +943,12 @@ export const walks = {
    * (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
    */
   iterOperations: { call: "listOperations", items: "operations" },
+  /**
+   * Lists episodes, latest first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  iterEpisodes: { call: "listEpisodes", items: "episodes" },
 } as const;

@@ -11,6 +11,7 @@ import type { OperationState } from "./mneme/v1/operation_pb.js";
 import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
 import type { Analysis, Baseline, Bucket, Trend } from "./mneme/v1/reflect_service_pb.js";
 import type { Outcome } from "./mneme/v1/reflection_pb.js";
+import type { EpisodeConflict } from "./mneme/v1/skill_service_pb.js";
 
 /** Every enum, with the names that a caller may use for its values. */
 export interface EnumNames {
@@ -157,6 +158,12 @@ export interface EnumNames {
     | "day"
     | "week"
   ];
+  EpisodeConflict: [
+    EpisodeConflict,
+    | "fail"
+    | "skip"
+    | "replace"
+  ];
 }
 
 /** What is known of EventType; any other name may be given, too. */
@@ -184,7 +191,7 @@ export type EventTypeName =
   | (string & {});
 
 /** A kind of memory. */
-export type MemoryKind = "event" | "lesson" | "reflection" | "knowledge" | "session";
+export type MemoryKind = "event" | "lesson" | "reflection" | "knowledge" | "session" | "episode";
 
 /** The fields that take known names, by their messages. */
 export interface KnownNames {

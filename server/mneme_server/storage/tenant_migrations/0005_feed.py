@@ -74,6 +74,7 @@ def _add_facets() -> None:
     op.add_column(
         "documents", sa.Column("shape", sa.BigInteger(), nullable=False, server_default="0")
     )
+    op.add_column("documents", sa.Column("value", sa.Float(), nullable=False, server_default="0"))
     # What is damaged in an event stays out of its document, which can be found all the same.
     op.execute(
         """

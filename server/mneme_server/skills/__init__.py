@@ -1,0 +1,1 @@
+"""Episodes and skills: what was attempted, and what works."""

@@ -1,0 +1,39 @@
+"""Episodes and skills: what was attempted, and what works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import skill_service_pb2
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.recall.search import Recall
+from mneme_server.skills.episodes import Episodes
+from mneme_server.skills.kinds import EPISODE
+from mneme_server.skills.service import SkillServicer
+from mneme_server.skills.store.details import EPISODE_DETAILS
+from mneme_server.skills.store.episodes import SqlEpisodes
+from mneme_server.transport.service import Service
+
+
+def _build(host: Host) -> Parts:
+    runtime, recall = host.runtime, host.get(Recall)
+    episodes = Episodes(host.tenants, runtime.writing, recall, runtime.foreground)
+    return Parts(
+        services=[
+            Service(
+                skill_service_pb2.DESCRIPTOR.services_by_name["SkillService"],
+                SkillServicer(episodes, runtime.foreground),
+            )
+        ],
+        offers=[episodes],
+    )
+
+
+CAPABILITY = Capability(
+    name="skills",
+    build=_build,
+    kinds={EPISODE: EPISODE_DETAILS},
+    repositories={"episodes": SqlEpisodes},
+    migrations=Path(__file__).parent / "migrations",
+)

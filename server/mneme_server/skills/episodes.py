@@ -1,0 +1,309 @@
+"""Storing episodes, and finding those that bear on a task."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from mneme_server.common import deadline
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists, NotFound
+from mneme_server.common.ids import new_id
+from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.ports import Matrix, TextEmbedder
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.recall.search import Answer, Recall, RecallQuery
+from mneme_server.runtime.foreground import Foreground
+from mneme_server.skills.episode_model import (
+    Episode,
+    EpisodeFilter,
+    FoundEpisode,
+    ImportReport,
+    NewEpisode,
+    OnConflict,
+)
+from mneme_server.skills.kinds import EPISODE
+from mneme_server.skills.ports import SkillsUnit
+from mneme_server.skills.session_record import completed, read_record
+
+_EXPORT_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Episodes:
+    """The use cases of episodes."""
+
+    tenants: OpenTenants[SkillsUnit]
+    embedder: TextEmbedder
+    recall: Recall
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def store(self, tenant_id: str, given: NewEpisode) -> Episode:
+        """Store the attempt; what was left out is taken from its session's record.
+
+        An empty id is made. The same content again under the same id changes nothing.
+
+        Raises:
+            InvalidArgument: neither the caller nor a record says the task, or how it ended.
+            AlreadyExists: the id is taken by an episode with other content.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
+        """
+        with self.tenants.open(tenant_id) as memory:
+            known = _known(memory, given.id)
+            if known is not None:
+                return _unchanged(known, given)
+            record = read_record(memory, given.session_id) if given.session_id else None
+            episode = completed(replace(given, id=given.id or new_id()), record, now_us())
+            vectors = self.embedder.embed([episode.text])  # Before the lock: it may take long.
+            with memory.write() as unit:
+                deadline.check()
+                known = unit.episodes.get_many([episode.id]).get(episode.id)
+                if known is not None:
+                    return _unchanged(known, given)
+                if vectors is None:
+                    memory.require_room(1)
+                unit.episodes.save([episode])
+                unit.documents.add([_document(episode)], vectors)
+        return episode
+
+    def get(self, tenant_id: str, episode_id: str) -> Episode:
+        """Return the episode.
+
+        Raises:
+            NotFound: there is no such episode.
+        """
+        with self.tenants.open(tenant_id) as memory:
+            episode = _known(memory, episode_id)
+        if episode is None:
+            raise _missing(episode_id)
+        return episode
+
+    def page(
+        self, tenant_id: str, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[Episode], int]:
+        """Return episodes, latest first, after (occurred_us, id); and how many match."""
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            page = self.foreground.read_page(
+                partial(unit.episodes.page, filter_),
+                after,
+                limit,
+                lambda one: (one.occurred_us, one.id),
+            )
+            return page, unit.episodes.count(filter_)
+
+    def retrieve(
+        self, tenant_id: str, task: str, filter_: EpisodeFilter, *, limit: int, min_score: float
+    ) -> tuple[Sequence[FoundEpisode], Answer]:
+        """Return the episodes that bear on a task, and what recall said.
+
+        The filter goes into the search: every episode that passes it is searched.
+        """
+        answer = self.recall(
+            tenant_id,
+            RecallQuery(
+                text=task, filter=_document_filter(filter_), limit=limit, min_score=min_score
+            ),
+        )
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            stored = unit.episodes.get_many([r.document.source_id for r in answer.results])
+        found = [
+            FoundEpisode(stored[result.document.source_id], result.score, result.similarity)
+            for result in answer.results
+            if result.document.source_id in stored
+        ]
+        return found, answer
+
+    def delete(self, tenant_id: str, episode_id: str) -> Episode:
+        """Delete the episode, and return it as it was.
+
+        Raises:
+            NotFound: there is no such episode.
+        """
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            episode = unit.episodes.get_many([episode_id]).get(episode_id)
+            if episode is None:
+                raise _missing(episode_id)
+            unit.episodes.remove(episode_id)
+            unit.documents.remove(EPISODE, [episode_id])
+        return episode
+
+    def import_(
+        self, tenant_id: str, episodes: Sequence[Episode], on_conflict: OnConflict
+    ) -> ImportReport:
+        """Bring in episodes, all or none.
+
+        Raises:
+            AlreadyExists: an id is taken by other content, and `on_conflict` is FAIL.
+            ResourceExhausted: they cannot be embedded soon, and too much waits; nothing is brought
+                in.
+        """
+        now = now_us()
+        given = [_imported(episode, now) for episode in episodes]
+        vectors = self.embedder.embed([episode.text for episode in given])
+        report = ImportReport([episode.id for episode in given])
+        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+            deadline.check()  # It may have waited for the tenant's other writes.
+            if vectors is None:
+                memory.require_room(len(given))
+            rows, replaced = _to_write(unit, given, on_conflict, report)
+            _write(unit, given, vectors, rows, replaced)
+        return report
+
+    def export(self, tenant_id: str, filter_: EpisodeFilter) -> Iterator[Episode]:
+        """Yield episodes by id."""
+        after = ""
+        with self.tenants.open(tenant_id) as memory:
+            while True:
+                with memory.read() as unit:
+                    page = unit.episodes.by_id(filter_, after, _EXPORT_PAGE)
+                if not page:
+                    return
+                yield from page
+                after = page[-1].id
+
+
+def _known(memory: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
+    if not episode_id:
+        return None
+    with memory.read() as unit:
+        return unit.episodes.get_many([episode_id]).get(episode_id)
+
+
+def _missing(episode_id: str) -> NotFound:
+    return NotFound(f"there is no episode {episode_id!r}", field="id")
+
+
+_GIVEN = (
+    "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique",
+    "latency_ms", "tokens_used", "tools", "tags",
+)  # fmt: skip
+
+
+def _unchanged(known: Episode, given: NewEpisode) -> Episode:
+    """Return the stored episode, which must hold what is given again.
+
+    What was taken from the session's record need not be the record's of now: it goes on.
+
+    Raises:
+        AlreadyExists: it holds something else.
+    """
+    nothing = NewEpisode()
+    differing = []
+    for name in _GIVEN:
+        value = getattr(given, name)
+        was_filled = name in known.filled and value == getattr(nothing, name)
+        if name == "tags":
+            value = tuple(sorted(set(value)))
+        if not was_filled and value != getattr(known, name):
+            differing.append(name)
+    if given.metadata_json != known.metadata_json:
+        differing.append("metadata")
+    differing += [
+        name
+        for name, value, stored in (
+            ("reward", given.reward, known.reward),
+            ("success", given.success, known.success),
+            ("occurred_at", given.occurred_us, known.occurred_us),
+        )
+        if value is not None and value != stored
+    ]
+    if differing:
+        raise AlreadyExists(
+            f"episode {known.id!r} exists with another {', '.join(differing)}", field="id"
+        )
+    return known
+
+
+def _imported(episode: Episode, now: int) -> Episode:
+    return replace(
+        episode,
+        id=episode.id or new_id(),
+        occurred_us=episode.occurred_us or episode.created_us or now,
+        created_us=episode.created_us or now,
+    )
+
+
+def _to_write(
+    unit: SkillsUnit, given: Sequence[Episode], on_conflict: OnConflict, report: ImportReport
+) -> tuple[list[int], set[str]]:
+    """Return the places of those to write, and the ids of those that they replace."""
+    stored = unit.episodes.get_many(report.ids)
+    rows: dict[str, int] = {}
+    replaced: set[str] = set()
+    for row, episode in enumerate(given):
+        before = stored.get(episode.id)
+        if before is None:
+            report.created += 1
+        elif not before.differing(episode):
+            report.unchanged += 1
+            continue
+        elif on_conflict == OnConflict.SKIP:
+            report.skipped += 1
+            continue
+        elif on_conflict == OnConflict.FAIL:
+            raise AlreadyExists(
+                f"episode {episode.id!r} already exists with different content",
+                field="id",
+                item=row,
+            )
+        else:
+            report.replaced += 1
+            replaced.add(episode.id)
+        stored[episode.id] = episode
+        rows[episode.id] = row
+    return list(rows.values()), replaced
+
+
+def _write(
+    unit: SkillsUnit,
+    given: Sequence[Episode],
+    vectors: Matrix | None,
+    rows: list[int],
+    replaced: Collection[str],
+) -> None:
+    if not rows:
+        return
+    unit.episodes.save([given[row] for row in rows])
+    if replaced:
+        unit.documents.remove(EPISODE, list(replaced))
+    unit.documents.add(
+        [_document(given[row]) for row in rows], None if vectors is None else vectors[rows]
+    )
+
+
+def _document(episode: Episode) -> Document:
+    return Document(
+        doc_id=0,
+        kind=EPISODE,
+        source_id=episode.id,
+        text=episode.text,
+        timestamp_us=episode.occurred_us,
+        session_id=episode.session_id,
+        agent_id=episode.agent_id,
+        user_id=episode.user_id,
+        project=episode.project,
+        category=episode.outcome,
+        value=episode.reward,
+        tags=episode.tags,
+    )
+
+
+_OUTCOMES: dict[bool | None, frozenset[str]] = {
+    None: frozenset(), True: frozenset({"success"}), False: frozenset({"failure"})
+}  # fmt: skip
+
+
+def _document_filter(filter_: EpisodeFilter) -> DocumentFilter:
+    return DocumentFilter(
+        kinds=frozenset({EPISODE}),
+        session_id=filter_.session_id,
+        agent_id=filter_.agent_id,
+        user_id=filter_.user_id,
+        project=filter_.project,
+        categories=_OUTCOMES[filter_.success],
+        tags=frozenset(filter_.tags),
+        min_value=filter_.min_reward,
+        start_us=filter_.start_us,
+        end_us=filter_.end_us,
+    )

@@ -1,0 +1,6 @@
+"""The kinds of memory that episodes and skills are."""
+
+from mneme_server.corpus.kinds import MemoryKind
+
+EPISODE = MemoryKind("episode", failed=frozenset({"failure"}))
+"""Attempts at tasks. The category of one is how it ended, its value the reward."""

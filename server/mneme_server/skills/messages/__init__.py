@@ -1,0 +1,1 @@
+"""Between the messages of SkillService and the domain."""

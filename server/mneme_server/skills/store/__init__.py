@@ -1,0 +1,1 @@
+"""Episodes and skills in a tenant's database."""

@@ -1,0 +1,163 @@
+"""Episodes in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
+from sqlalchemy.dialects.sqlite import insert
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.skills.episode_model import Episode, EpisodeFilter
+from mneme_server.skills.store.tables import episode_tags, episodes
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    read_with,
+    upsert,
+)
+from mneme_server.storage.totals import add_to_total, known, total
+
+
+class SqlEpisodes:
+    """Implements `EpisodeRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get_many(self, episode_ids: Collection[str]) -> dict[str, Episode]:
+        found = read_with(
+            self._connection, episodes, _episode, self._tenant_id, episode_ids, kind="episode"
+        )
+        return {episode.id: episode for episode in found}
+
+    def save(self, saved: Collection[Episode]) -> None:
+        ids = {episode.id for episode in saved}
+        before = known(self._connection, self._tenant_id, episodes.c.id, ids)
+        rows = [_episode_row(episode, self._tenant_id) for episode in saved]
+        self._connection.execute(upsert(episodes), rows)
+        add_to_total(self._connection, self._tenant_id, "episodes", len(ids) - before)
+        if before:
+            self._forget_tags(ids)
+        tags = [
+            {"tenant_id": self._tenant_id, "episode_id": episode.id, "tag": tag}
+            for episode in saved
+            for tag in episode.tags
+        ]
+        if tags:
+            self._connection.execute(insert(episode_tags), tags)
+
+    def _forget_tags(self, episode_ids: Collection[str]) -> None:
+        for some in chunks(episode_ids):
+            self._connection.execute(
+                delete(episode_tags).where(
+                    episode_tags.c.tenant_id == self._tenant_id,
+                    episode_tags.c.episode_id.in_(some),
+                )
+            )
+
+    def remove(self, episode_id: str) -> None:
+        gone = self._connection.execute(
+            delete(episodes).where(
+                episodes.c.tenant_id == self._tenant_id, episodes.c.id == episode_id
+            )
+        )
+        add_to_total(self._connection, self._tenant_id, "episodes", -gone.rowcount)
+
+    def page(
+        self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Episode]:
+        query = self._filtered(select(episodes), filter_)
+        if after is not None:
+            query = query.where(tuple_(episodes.c.occurred_at, episodes.c.id) < tuple_(*after))
+        query = query.order_by(episodes.c.occurred_at.desc(), episodes.c.id.desc())
+        return read_rows(self._connection, query.limit(limit), _episode, kind="episode")
+
+    def by_id(self, filter_: EpisodeFilter, after: str, limit: int) -> Sequence[Episode]:
+        query = self._filtered(select(episodes), filter_).where(episodes.c.id > after)
+        query = query.order_by(episodes.c.id).limit(limit)
+        return read_rows(self._connection, query, _episode, kind="episode")
+
+    def count(self, filter_: EpisodeFilter) -> int:
+        if filter_ == EpisodeFilter():
+            return total(self._connection, self._tenant_id, "episodes")
+        query = self._filtered(select(func.count()).select_from(episodes), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _filtered(self, query: Select[Any], filter_: EpisodeFilter) -> Select[Any]:
+        columns = episodes.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(
+            columns, filter_, ("session_id", "agent_id", "user_id", "project")
+        )
+        if filter_.success is not None:
+            conditions.append(columns.success == filter_.success)
+        if filter_.min_reward is not None:
+            conditions.append(columns.reward >= filter_.min_reward)
+        if filter_.start_us is not None:
+            conditions.append(columns.occurred_at >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(columns.occurred_at < filter_.end_us)
+        for tag in filter_.tags:
+            tagged = select(episode_tags.c.episode_id).where(
+                episode_tags.c.tenant_id == self._tenant_id, episode_tags.c.tag == tag
+            )
+            conditions.append(columns.id.in_(tagged))
+        return query.where(*conditions)
+
+
+@reads("episode")
+def _episode(row: Row[Any]) -> Episode:
+    require_times(row.occurred_at, row.created_at)
+    return Episode(
+        id=row.id,
+        session_id=row.session_id,
+        agent_id=row.agent_id,
+        user_id=row.user_id,
+        project=row.project,
+        task=row.task,
+        input=row.input,
+        output=row.output,
+        critique=row.critique,
+        reward=float(row.reward),
+        success=row.success,
+        latency_ms=row.latency_ms,
+        tokens_used=row.tokens_used,
+        tools=tuple(json.loads(row.tools)),
+        tags=decode_tags(row.tags),
+        metadata_json=row.metadata,
+        occurred_us=row.occurred_at,
+        created_us=row.created_at,
+        filled=tuple(json.loads(row.filled)),
+    )
+
+
+def _episode_row(episode: Episode, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": episode.id,
+        "session_id": episode.session_id,
+        "agent_id": episode.agent_id,
+        "user_id": episode.user_id,
+        "project": episode.project,
+        "task": episode.task,
+        "input": episode.input,
+        "output": episode.output,
+        "critique": episode.critique,
+        "reward": episode.reward,
+        "success": episode.success,
+        "latency_ms": episode.latency_ms,
+        "tokens_used": episode.tokens_used,
+        "tools": json.dumps(episode.tools, ensure_ascii=False),
+        "tags": encode_tags(episode.tags),
+        "metadata": episode.metadata_json,
+        "occurred_at": episode.occurred_us,
+        "created_at": episode.created_us,
+        "filled": json.dumps(episode.filled),
+    }
