@@ -81,6 +81,7 @@ class Transition:
         probability: with which its behaviour chose the action (a density where actions are
             continuous); None if that is not known.
         allowed: the numbers of the actions to choose from in `next_state`; empty: all.
+        available: the numbers of the actions that it was chosen from; empty: all.
     """
 
     state: Json
@@ -92,6 +93,7 @@ class Transition:
     actor: str = ""
     probability: float | None = None
     allowed: Sequence[int] = ()
+    available: Sequence[int] = ()
 
     @property
     def ends(self) -> bool:

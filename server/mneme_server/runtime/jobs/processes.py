@@ -26,7 +26,16 @@ from mneme_server.runtime.jobs.worker import ONE_THREAD
 
 _LOOK_EVERY_S = 0.05
 """How often a worker's memory is looked at."""
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
+KEPT_ENVIRONMENT = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+)
 """What a worker sees of the environment: no key and no secret is among it."""
 _LAST_WORDS = 2000
 
@@ -110,7 +119,7 @@ class WorkerProcess:
             "path": [str(Path(folder).resolve()) for folder in sys.path],
         }
         line = json.dumps(asked).encode() + b"\n"  # Before there is a process that waits for it.
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment = {name: os.environ[name] for name in KEPT_ENVIRONMENT if name in os.environ}
         process = subprocess.Popen(
             [sys.executable, "-m", "mneme_server.runtime.jobs.worker", str(os.getpid()), str(pipe)],
             stdin=subprocess.PIPE,
@@ -143,7 +152,7 @@ class WorkerProcess:
             while selector.get_map():
                 if is_cancelled():
                     return False
-                if _resident_bytes(process.pid) > self._memory_bytes:
+                if resident_bytes(process.pid) > self._memory_bytes:
                     return True
                 for key, _ in selector.select(_LOOK_EVERY_S):
                     said = os.read(key.fd, 65_536)
@@ -187,7 +196,7 @@ class WorkerProcess:
         return self._last_words.decode(errors="replace")
 
 
-def _resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """What a process has in memory; 0 where nobody says."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:

@@ -55,8 +55,8 @@ class _Step:
 def main() -> int:
     """Do the work that comes in on standard input; `argv` is the parent's pid and the pipe."""
     parent, pipe = map(int, sys.argv[1:3])
-    _end_with(parent)
-    _step_back()
+    end_with(parent)
+    step_back()
     asked = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_input, name="parent", daemon=True).start()
     sys.path += [folder for folder in asked["path"] if folder not in sys.path]
@@ -67,17 +67,17 @@ def main() -> int:
             answers.flush()
 
         try:
-            _limit_memory(asked["memory_bytes"])
+            limit_memory(asked["memory_bytes"])
             tell({"result": _Step(tell).apart(asked["function"], **asked["arguments"])})
         except BrokenPipeError:  # Nobody listens any more.
             return 1
         except BaseException as error:
-            tell({"error": _described(error)})
+            tell({"error": described(error)})
             raise
     return 0
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Have the kernel end this process when the one that started it is gone."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # The server blocks those that it waits for.
     if sys.platform == "linux":
@@ -99,7 +99,7 @@ def _leave() -> NoReturn:
     os._exit(1)
 
 
-def _step_back() -> None:
+def step_back() -> None:
     """Leave the processor and the disk to others, and be the first to go without memory.
 
     Not SCHED_IDLE: beside two busy threads that leaves it three thousandths of a processor, and
@@ -108,11 +108,16 @@ def _step_back() -> None:
     os.nice(19)
     with suppress(OSError, AttributeError):  # Where there is no such class, nice is all there is.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    go_first()
+
+
+def go_first() -> None:
+    """Be the first to go when there is no memory left."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(_FIRST_TO_GO)
 
 
-def _limit_memory(resident_bytes: int) -> None:
+def limit_memory(resident_bytes: int) -> None:
     """Have allocations fail that the parent, which looks every moment, would notice too late."""
     with suppress(ImportError, ValueError, OSError):
         import resource
@@ -121,7 +126,7 @@ def _limit_memory(resident_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _described(error: BaseException) -> Mapping[str, Any]:
+def described(error: BaseException) -> Mapping[str, Any]:
     """An error as the parent makes it again: one of the domain's as it is, others by name."""
     errors = sys.modules.get("mneme_server.common.errors")
     if errors is not None and isinstance(error, errors.MnemeError):
