@@ -15,6 +15,7 @@ from mneme_server.learning.algorithms.q_learning import QLearning
 from mneme_server.learning.algorithms.sarsa import Sarsa
 from mneme_server.learning.algorithms.tabular import Table, TabularConfig
 from mneme_server.learning.algorithms.thompson import Thompson
+from mneme_server.learning.deep.entries import DEEP_ALGORITHMS
 from mneme_server.learning.learner import Learner
 
 
@@ -154,6 +155,7 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         keys=_TABULAR,
         make=_table(Sarsa),
     ),
+    *DEEP_ALGORITHMS,
 )
 """All of them, in the order in which they are described."""
 

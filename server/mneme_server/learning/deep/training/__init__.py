@@ -1,0 +1,1 @@
+"""What learns, with torch. Only worker processes import what is in here."""

@@ -1,0 +1,59 @@
+"""A2C, the advantage actor-critic: Mnih et al., "Asynchronous methods for deep reinforcement
+learning", 2016, without the asynchrony; Sutton and Barto, section 13.5.
+
+The policy goes up log pi(a | s) times the advantage of a, once for each rollout. Where another
+policy behaved than that which learns, an action counts by the ratio of their probabilities, at most
+1 (Espeholt et al., "IMPALA", 2018).
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from mneme_server.learning.deep.setup import Setup
+from mneme_server.learning.deep.training.actor_and_critic import ActorAndCritic
+from mneme_server.learning.deep.training.networks import adam, step
+from mneme_server.learning.deep.training.on_policy import Experience, OnPolicy
+from mneme_server.learning.deep.training.trainer import Update
+
+MOST_NORM = 0.5
+
+
+class ActorCritic(OnPolicy):
+    """See the module."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        rate = setup.number("learning_rate")
+        self.optimiser = adam(list(self.networks.parameters()), rate, epsilon=1e-5)
+        self.optimisers = {"networks": self.optimiser}
+
+    def updates(self, experience: Experience) -> list[Update]:
+        """See `OnPolicy`."""
+        return [self.update(experience)]
+
+    def update(self, experience: Experience) -> Update:
+        """See `OnPolicy`."""
+        loss = self.loss(experience, self.networks)
+        norm = step(self.optimiser, loss, list(self.networks.parameters()), MOST_NORM)
+        return self.done(experience, loss, norm)
+
+    def done(self, experience: Experience, loss: Tensor, norm: float) -> Update:
+        """Return what a step did."""
+        return Update(loss.item(), float(experience.worth.mean()) * self.returns.deviation, norm)
+
+    def loss(self, experience: Experience, networks: ActorAndCritic) -> Tensor:
+        """Return the loss of the policy, the critic and the entropy together."""
+        likely, entropy = networks.likelihood(
+            experience.states, experience.actions, experience.available
+        )
+        advantage = experience.advantage
+        if len(advantage) > 1:
+            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        counts = (likely.detach() - experience.log_probability).exp().clamp(max=1.0)
+        critic = (networks.value(experience.states) - experience.worth) ** 2
+        return (
+            -(counts * advantage * likely).mean()
+            + self.setup.number("value_weight") * critic.mean()
+            - self.setup.number("entropy_weight") * entropy.mean()
+        )

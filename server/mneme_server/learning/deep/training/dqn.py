@@ -1,0 +1,80 @@
+"""DQN: Mnih et al., "Human-level control through deep reinforcement learning", 2015.
+
+Q(s, a) moves towards r + gamma * Q'(s', b), where Q' is a network that follows slowly. The best
+action b is chosen by the network itself (van Hasselt et al., "Deep reinforcement learning with
+double Q-learning", 2015). The policy asks the slow network, which forgets less.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import mse_loss
+
+from mneme_server.learning.deep.setup import Setup
+from mneme_server.learning.deep.training.networks import (
+    Arrays,
+    Network,
+    adam,
+    arrays_of,
+    follow,
+    step,
+)
+from mneme_server.learning.deep.training.off_policy import OffPolicy
+from mneme_server.learning.deep.training.replay import Sample
+from mneme_server.learning.deep.training.trainer import Update
+
+
+class Dqn(OffPolicy):
+    """See the module."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        hidden = [setup.whole("hidden_size")] * setup.whole("hidden_layers")
+        sizes = [setup.inputs, *hidden, setup.actions]
+        self.values = Network(sizes, self.chance, last=0.01)
+        self.target = Network(sizes, self.chance, last=0.01)
+        self.target.load_state_dict(self.values.state_dict())
+        self.optimiser = adam(list(self.values.parameters()), setup.number("learning_rate"))
+        self.modules = {"values": self.values, "target": self.target}
+        self.optimisers = {"values": self.optimiser}
+
+    def update(self, sample: Sample) -> Update:
+        """See `OffPolicy`."""
+        worth, targets = self.errors(sample)
+        loss = mse_loss(worth, targets)
+        norm = step(self.optimiser, loss, list(self.values.parameters()), 10.0)
+        follow(self.target, self.values, self.setup.number("target_rate"))
+        error = float(((worth.detach() - targets) ** 2).mean())
+        self.certainty.note(error, float(targets.var(correction=0)))
+        return Update(loss.item(), worth.mean().item(), norm)
+
+    def errors(self, sample: Sample) -> tuple[Tensor, Tensor]:
+        """Return what the actions are thought to be worth, and what they are to be, shape (n,)."""
+        states, following = self.scaling(sample.states), self.scaling(sample.next_states)
+        with torch.no_grad():
+            choosing = self.values(following)
+            if sample.allowed is not None:
+                choosing = choosing.masked_fill(~_wide(sample.allowed, self.actions), -torch.inf)
+            best = choosing.argmax(1, keepdim=True)
+            follows = self.target(following).gather(1, best).squeeze(1)
+            discount = self.setup.number("discount_factor")
+            targets = sample.rewards + discount * sample.goes_on * follows
+        worth = self.values(states).gather(1, sample.actions[:, None]).squeeze(1)
+        return worth, targets
+
+    def weights(self) -> Arrays:
+        """See `Trainer`."""
+        error = torch.tensor(self.certainty.error).sqrt().numpy()
+        return {**arrays_of(self.target, "values."), **self.scaling.weights(), "error": error}
+
+    def grow(self, actions: int) -> None:
+        """See `Trainer`."""
+        self.values.grow(actions, self.optimiser)
+        self.target.grow(actions, None)
+        self.actions = max(self.actions, actions)
+
+
+def _wide(flags: Tensor, width: int) -> Tensor:
+    missing = width - flags.shape[1]
+    return torch.nn.functional.pad(flags, (0, missing)) if missing > 0 else flags

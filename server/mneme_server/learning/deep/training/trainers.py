@@ -1,0 +1,28 @@
+"""The trainers, by the name of their algorithm."""
+
+from __future__ import annotations
+
+from mneme_server.learning.deep.setup import Setup
+from mneme_server.learning.deep.training.a3c import A3c
+from mneme_server.learning.deep.training.actor_critic import ActorCritic
+from mneme_server.learning.deep.training.ddpg import Ddpg
+from mneme_server.learning.deep.training.dqn import Dqn
+from mneme_server.learning.deep.training.ppo import Ppo
+from mneme_server.learning.deep.training.sac import Sac
+from mneme_server.learning.deep.training.td3 import Td3
+from mneme_server.learning.deep.training.trainer import Trainer
+
+TRAINERS: dict[str, type[Trainer]] = {
+    "dqn": Dqn,
+    "actor_critic": ActorCritic,
+    "ppo": Ppo,
+    "a3c": A3c,
+    "ddpg": Ddpg,
+    "sac": Sac,
+    "td3": Td3,
+}
+
+
+def trainer_for(setup: Setup) -> Trainer:
+    """Return a new trainer."""
+    return TRAINERS[setup.algorithm](setup)

@@ -1,0 +1,106 @@
+"""A worker process: holds one trainer, and does what it is asked, one thing after the other.
+
+It has no socket and no more memory than it was given, leaves the processor to calls, and ends with
+the process that started it, however that one ends. `process.py` is the other side.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from mneme_server.learning.deep import frames
+from mneme_server.learning.deep.setup import Batch, Setup
+from mneme_server.runtime.jobs.worker import described, end_with, go_first, limit_memory
+
+if TYPE_CHECKING:
+    from mneme_server.learning.deep.training.trainer import Trainer
+    from mneme_server.learning.learner import Learned
+
+Answer = Mapping[str, Any]
+
+_NICE = 10
+"""Calls go first; but somebody may wait for what is learned, so it is not the very last."""
+
+
+class Desk:
+    """Answers what is asked of a trainer."""
+
+    def __init__(self) -> None:
+        self._trainer: Trainer | None = None
+
+    def answer(self, asked: Mapping[str, Any]) -> Answer:
+        """Do what is asked ("setup" first, "learn", "train", "dump")."""
+        if asked["do"] == "setup":
+            return self._setup(asked)
+        trainer = self._trainer
+        assert trainer is not None
+        match asked["do"]:
+            case "learn":
+                trainer.grow(asked["actions"])
+                return self._learned(trainer, trainer.learn(Batch(**asked["batch"])))
+            case "train":
+                return self._learned(trainer, trainer.train(asked["steps"]))
+            case "dump":
+                return {"dump": trainer.dump()}
+        raise ValueError(f"nobody knows how to {asked['do']!r}")
+
+    def _setup(self, asked: Mapping[str, Any]) -> Answer:
+        import torch
+
+        from mneme_server.learning.deep.training.trainers import trainer_for
+
+        torch.set_num_threads(1)
+        trainer = self._trainer = trainer_for(Setup(**asked["setup"]))
+        if asked["dump"] is not None:
+            trainer.load(asked["dump"])
+        return {"wants": trainer.wants()}
+
+    def _learned(self, trainer: Trainer, learned: Learned) -> Answer:
+        weights = trainer.weights() if learned.updates else None
+        return {"learned": asdict(learned), "weights": weights, "wants": trainer.wants()}
+
+
+def main() -> int:
+    """Answer frames that come in on standard input; `argv` is the parent's pid, the pipe to answer
+    through, and how many bytes may be resident."""
+    parent, pipe, memory_bytes = map(int, sys.argv[1:4])
+    end_with(parent)
+    os.nice(_NICE)
+    go_first()
+    asked: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(asked,), name="parent", daemon=True).start()
+    desk = Desk()
+    limit_memory(memory_bytes)
+    with os.fdopen(pipe, "wb") as answers:
+        while True:
+            try:
+                answer = desk.answer(asked.get())
+            except Exception as error:
+                answer = {"error": described(error)}
+                if "bug" in answer["error"]:
+                    answers.write(frames.pack(answer))
+                    answers.flush()
+                    raise
+            try:
+                answers.write(frames.pack(answer))
+                answers.flush()
+            except BrokenPipeError:
+                return 1
+
+
+def _read(asked: queue.SimpleQueue[Mapping[str, Any]]) -> None:
+    """Take frames in as they come, so that nobody waits to hand one over; end when they do."""
+    with os.fdopen(sys.stdin.fileno(), "rb", closefd=False) as questions:
+        while (frame := frames.read(questions.read)) is not None:
+            asked.put(frame)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

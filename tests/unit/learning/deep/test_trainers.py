@@ -1,0 +1,222 @@
+"""What every deep algorithm must do: learn, go on from a dump exactly, give the same for a seed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the extra `rl` is not installed")
+
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument
+from mneme_server.learning.deep import frames
+from mneme_server.learning.learner import Question, Transition
+from mneme_server.learning.spaces import Box, Discrete, OpenLabels, OpenObject
+from support.deep import NAMED, config_of, learner_of, practise, reward, score, tried
+
+ONLINE = [name for name in NAMED if name != "decision_transformer"]
+DISCRETE = [name for name in ONLINE if NAMED[name].discrete]
+ON_POLICY = [name for name in ONLINE if NAMED[name].on_policy]
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_it_beats_chance_after_a_few_hundred_tries(name: str) -> None:
+    learner = learner_of(name)
+    by_chance = score(learner)
+
+    practise(learner, 700, np.random.default_rng(1))
+
+    best = 1.0 if NAMED[name].discrete else 0.0
+    assert score(learner) > by_chance + 0.5 * (best - by_chance)
+
+
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_those_that_learn_from_their_own_behaviour_do_so_in_a_box_too(name: str) -> None:
+    learner = learner_of(name, Box((-2.0,), (2.0,)))
+    by_chance = score(learner)
+
+    practise(learner, 2_000, np.random.default_rng(1))
+
+    assert score(learner) > 0.6 * by_chance
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_what_was_dumped_goes_on_exactly_as_what_goes_on(name: str) -> None:
+    first = learner_of(name)
+    practise(first, 150, np.random.default_rng(1))
+    kept = frames.unpack(frames.pack(first.dump()))
+    second = learner_of(name, seed=2)
+    second.load(kept)
+
+    practise(first, 120, np.random.default_rng(3))
+    practise(second, 120, np.random.default_rng(3))
+
+    assert _same(first.dump(), second.dump())
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_the_same_seed_learns_the_same_and_another_does_not(name: str) -> None:
+    dumps = []
+    for seed in (5, 5, 6):
+        learner = learner_of(name, seed=seed)
+        practise(learner, 150, np.random.default_rng(1))
+        dumps.append(learner.dump())
+
+    assert _same(dumps[0], dumps[1])
+    assert not _same(dumps[0], dumps[2])
+
+
+@pytest.mark.parametrize("name", ONLINE)
+def test_training_on_what_is_kept_learns_and_tells_about_it(name: str) -> None:
+    learner = learner_of(name)
+    with pytest.raises(FailedPrecondition, match="no transitions"):
+        learner.train(1)
+    learner.learn([tried(learner, np.random.default_rng(1)) for _ in range(20)])
+
+    learned = learner.train(5)
+
+    assert learned.updates == 5
+    assert learned.loss is not None
+    assert math.isfinite(learned.loss)
+    assert learned.gradient_norm > 0
+    assert learner.is_trained
+
+
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_a_transition_of_unknown_behaviour_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="whose probability is known"):
+        learner_of(name).learn([Transition([0.1], 0, 1.0)])
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_a_new_action_that_is_better_is_found(name: str) -> None:
+    learner = learner_of(name, OpenLabels(), epsilon=0.1)
+    chance = np.random.default_rng(1)
+
+    def go(steps: int, known: int) -> None:
+        for _ in range(steps):
+            state = [float(chance.uniform(-1, 1))]
+            question = Question(state, range(known))
+            choice = learner.choose([question], explore=True, chance=chance)[0]
+            gained = 1.0 if choice.action == 2 else 0.5 * reward(state[0], choice.action)
+            learner.learn(
+                [Transition(state, choice.action, gained, probability=choice.probability)]
+            )
+
+    go(300, 2)
+    go(900, 3)
+
+    questions = [Question([float(x)], range(3)) for x in np.linspace(-0.9, 0.9, 20)]
+    found = learner.choose(questions, explore=False, chance=chance)
+    assert sum(choice.action == 2 for choice in found) >= 16
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_only_what_is_allowed_is_chosen_trained_or_not(name: str) -> None:
+    learner = learner_of(name, Discrete(4))
+    chance = np.random.default_rng(1)
+    for _ in range(100):
+        questions = [Question([0.2], [1, 3]), Question([0.3], [2]), Question([0.1], [0, 2, 3])]
+        choices = learner.choose(questions, explore=True, chance=chance)
+        for question, choice in zip(questions, choices, strict=True):
+            assert choice.action in question.allowed
+            assert choice.policy.sum() == pytest.approx(1)
+            place = list(question.allowed).index(choice.action)
+            assert choice.probability == pytest.approx(choice.policy[place])
+            learner.learn(
+                [
+                    Transition(
+                        [0.2],
+                        choice.action,
+                        1.0,
+                        [0.1],
+                        terminated=False,
+                        probability=choice.probability,
+                        allowed=[0, 1],
+                        available=question.allowed,
+                    )
+                ]
+            )
+    assert learner.is_trained
+
+
+@pytest.mark.parametrize("name", ["dqn", "ppo"])
+def test_states_of_any_json_are_learned_from(name: str) -> None:
+    learner = learner_of(name, Discrete(2), states=OpenObject(), features=16)
+    chance = np.random.default_rng(1)
+    states = [{"task": "auth"}, {"task": "parse", "size": 3}]
+    for _ in range(500):
+        which = int(chance.integers(2))
+        question = Question(states[which], [0, 1])
+        choice = learner.choose([question], explore=True, chance=chance)[0]
+        gained = float(choice.action == which)
+        learner.learn(
+            [Transition(states[which], choice.action, gained, probability=choice.probability)]
+        )
+
+    questions = [Question(state, [0, 1]) for state in states]
+    found = learner.choose(questions, explore=False, chance=chance)
+    assert [choice.action for choice in found] == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["ddpg", "sac", "td3"])
+def test_a_box_without_bounds_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="needs bounds"):
+        learner_of(name, Box((-math.inf,), (math.inf,)))
+
+
+def test_in_the_background_learning_is_handed_over_and_taken_over_later() -> None:
+    learner = learner_of("dqn", update="background")
+    practise(learner, 400, np.random.default_rng(1))
+
+    assert learner.is_trained
+    assert score(learner) > 0.7
+
+
+def test_a3c_with_one_actor_learns_just_as_actor_critic_does() -> None:
+    weights = []
+    for name in ("actor_critic", "a3c"):
+        learner = learner_of(name)
+        practise(learner, 200, np.random.default_rng(1))
+        weights.append(learner.dump()["weights"])
+
+    assert _same(weights[0], weights[1])
+
+
+def test_a3c_steps_from_where_others_are_with_gradients_from_where_an_actor_began() -> None:
+    def transition(actor: str, action: int) -> Transition:
+        return Transition([0.5], action, float(action), actor=actor, probability=0.5)
+
+    learner = learner_of("a3c", rollout_steps=4)
+    learner.learn([transition("slow", n % 2) for n in range(3)])
+    learner.learn([transition("quick", n % 2) for n in range(4)])
+    begun = learner.dump()["trainer"]["actors"]
+    assert [actor["name"] for actor in begun] == ["slow", "quick"]
+    assert not _same(begun[0]["networks"], begun[1]["networks"])
+
+    learned = learner.learn([transition("slow", 1)])
+
+    assert learned.updates == 1
+    ended = learner.dump()["trainer"]
+    slow = next(actor for actor in ended["actors"] if actor["name"] == "slow")
+    assert _same(slow["networks"], ended["modules"]["networks"])
+
+
+def test_every_key_has_a_default_in_its_range() -> None:
+    for name, algorithm in NAMED.items():
+        for key in algorithm.keys:
+            value = config_of(name)[key.name]
+            valid = value in key.choices if key.choices else key.low <= value <= key.high
+            assert valid, f"{name}.{key.name}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
