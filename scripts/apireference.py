@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from clientgen.description import PACKAGE, Rpc, Service, comments_of, describe
 from clientgen.options import known_set
-from clientgen.telling import repeats, starts, tell
+from clientgen.telling import also_called, repeats, starts, tell
 from generate import build
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
@@ -147,8 +147,11 @@ class Reference:
         yield f"### {service.name}.{method.name}"
         yield _prose(rpc.comment)
         label, _, words = repeats(rpc).partition(": ")
+        called = "".join(
+            f" {text.replace('Also called:', '**Also called:**')}" for text in also_called(rpc)
+        )
         started = "".join(f" {text.replace('Starts:', '**Starts:**')}" for text in starts(rpc))
-        yield f"**Scope:** `{rpc.scope}`. **{label}:** {words}{started}"
+        yield f"**Scope:** `{rpc.scope}`. **{label}:** {words}{called}{started}"
         yield "**Errors:**\n\n" + "\n".join(f"- {error}" for error in rpc.errors)
         for title, message, streamed in (
             ("Request", method.input_type, method.client_streaming),

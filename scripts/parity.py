@@ -92,7 +92,7 @@ def _known() -> list[tuple[str, str]]:
 def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
     snake = _HUMP.sub("_", method).lower()
     walks = [f"iter_{snake.removeprefix('list_')}", f"iter_{snake}"]
-    methods = [snake, *(name for name in walks if hasattr(MnemeClient, name))]
+    methods = [snake, *_others(snake), *(name for name in walks if hasattr(MnemeClient, name))]
     python = tuple(methods)
     return Row(
         service,
@@ -101,6 +101,16 @@ def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
         tuple(map(camel_case, python)),
         _commands(service, method, python),
         _mcp(said),
+    )
+
+
+def _others(method: str) -> Iterator[str]:
+    """The other names of a method."""
+    called = getattr(MnemeClient, method, None)
+    return (
+        name
+        for name in dir(MnemeClient)
+        if name != method and called is not None and getattr(MnemeClient, name) is called
     )
 
 

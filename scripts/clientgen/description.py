@@ -111,7 +111,7 @@ class Rpc:
 
     `scope` is the name of the scope that it needs, in lower case; `level` its idempotency level;
     `resumed_by` the fields of answer and request by which a stream goes on; `made_ids` the paths of
-    ids that the client makes where the caller gives none.
+    ids that the client makes where the caller gives none; `also_called` its method's second name.
     """
 
     descriptor: MethodDescriptor
@@ -128,6 +128,7 @@ class Rpc:
     paging: Paging | None
     update: Update | None
     starts: Started | None
+    also_called: str = ""
 
     @property
     def repeatable(self) -> bool:
@@ -282,7 +283,14 @@ class _Reader:
             paging=self._paging(method, name),
             update=self._update(method, fields),
             starts=self._starts(method),
+            also_called=self._also_called(method),
         )
+
+    def _also_called(self, method: MethodDescriptor) -> str:
+        name = str(self._option(method, "also_called") or "")
+        if name and not re.fullmatch("[a-z]+(_[a-z]+)*", name):
+            raise GenerationError(f"{method.full_name}: {name!r} cannot name a method")
+        return name
 
     def _resumed_by(self, method: MethodDescriptor, qualified: str) -> tuple[str, str] | None:
         resumption = self._option(method, "resumed_by")
@@ -460,7 +468,7 @@ def _refuse_clashes(services: tuple[Service, ...]) -> None:
         for rpc in service.rpcs:
             owner = f"{service.name}.{rpc.descriptor.name}"
             names = [rpc.method_name, *([rpc.paging.method_name] if rpc.paging else [])]
-            for name in names:
+            for name in filter(None, [*names, rpc.also_called]):
                 if name in owners:
                     raise GenerationError(
                         f"{owner} and {owners[name]} would both be `{name}`: "

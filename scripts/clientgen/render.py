@@ -59,6 +59,8 @@ def _module(service: Service) -> str:
             lines += ["", *_method(rpc, shape, is_async=is_async)]
             if rpc.paging:
                 lines += ["", *_pager(rpc, shape, is_async=is_async)]
+            if rpc.also_called:
+                lines += ["", f"{INDENT}{rpc.also_called} = {rpc.method_name}"]
     return "\n".join(lines) + "\n"
 
 

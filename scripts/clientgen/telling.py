@@ -23,7 +23,9 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
     for rpc in (rpc for service in api.services for rpc in service.rpcs):
         if rpcs:
             scope = f"Scope: {rpc.scope}. {repeats(rpc)}"
-            said[rpc.descriptor.full_name] = ["", scope, *starts(rpc), errors(rpc)]
+            said[rpc.descriptor.full_name] = [
+                "", *also_called(rpc), scope, *starts(rpc), errors(rpc)
+            ]  # fmt: skip
         if rpc.update:
             names = ", ".join(field.name for field in rpc.update.fields)
             mask = f"{rpc.descriptor.input_type.full_name}.update_mask"
@@ -66,6 +68,11 @@ def _status(reason: EnumValueDescriptor) -> str:
 def errors(rpc: Rpc) -> str:
     """How an RPC fails, in one sentence."""
     return f"Errors: {'; '.join(map(str, rpc.errors))}."
+
+
+def also_called(rpc: Rpc) -> list[str]:
+    """The clients' other name of an RPC's method, in a sentence, if it has one."""
+    return [f"Also called: `{rpc.also_called}`, in the clients."] if rpc.also_called else []
 
 
 def starts(rpc: Rpc) -> list[str]:

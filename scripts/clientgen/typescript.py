@@ -44,10 +44,11 @@ def _calls(api: Api) -> str:
     ]
     for service in api.services:
         for rpc in service.rpcs:
-            lines += _comment(rpc.comment)
-            lines.append(f"  {camel_case(rpc.method_name)}: {{")
-            lines += [f"    {line}," for line in _properties(service.name, rpc)]
-            lines.append("  },")
+            for name in filter(None, [rpc.method_name, rpc.also_called]):
+                lines += _comment(rpc.comment)
+                lines.append(f"  {camel_case(name)}: {{")
+                lines += [f"    {line}," for line in _properties(service.name, rpc)]
+                lines.append("  },")
     lines += [
         "} as const;",
         "",

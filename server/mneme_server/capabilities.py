@@ -13,6 +13,7 @@ NAMES = (
     "events",
     "recall",
     "learn",
+    "memory",
     "context",
     "skills",
     "reflect",

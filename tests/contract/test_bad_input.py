@@ -31,6 +31,7 @@ from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import operation_pb2 as operation_pb
 from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
@@ -45,6 +46,7 @@ from support.server import Keys, LocalServer
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 MARKER = "HERE-IS-THE-TEXT"
+_UPDATES = ("/UpdateLesson", "/UpdateMemory")
 _numbers = itertools.count(1)
 
 
@@ -64,6 +66,11 @@ def world(server: LocalServer) -> World:
         record(api, event("some words", f"session-{number}", id=f"event-{number}", agent_id="a"))
         record(api, event("more words", "session-0", agent_id=f"agent-{number}"))
         lesson(api, "A title", f"content {number}", lesson_id=f"lesson-{number}")
+        api.memory.InsertMemory(
+            memory_pb.InsertMemoryRequest(
+                memory_id=f"memory-{number}", text=f"content {number}", metadata=struct(set=1)
+            )
+        )
         reflection = reflection_pb.StoreReflectionRequest(
             session_id="session-0", task_description="a task", outcome=number + 1,
         )  # fmt: skip
@@ -114,6 +121,8 @@ def _new_session(world: World) -> str:
     return record(world.api, event("words", _new("ended")))[0].id and f"ended-{next(_numbers) - 1}"
 
 
+_ALL_MEMORIES = memory_pb.MemoryFilter(where=[memory_pb.MetadataCondition(key="set", number=1)])
+
 VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.EventService/StartSession": lambda _: events_pb.StartSessionRequest(
         session_id=_new("started")
@@ -138,6 +147,24 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.RecallService/Recall": lambda _: recall_pb.RecallRequest(query="words"),
     "mneme.v1.LearnService/CreateLesson": lambda _: learn_pb.CreateLessonRequest(
         title="A title", content="some content"
+    ),
+    "mneme.v1.MemoryService/InsertMemory": lambda _: memory_pb.InsertMemoryRequest(text="words"),
+    "mneme.v1.MemoryService/InsertMemories": lambda _: memory_pb.InsertMemoriesRequest(
+        memory=memory_pb.NewMemory(text="words")
+    ),
+    "mneme.v1.MemoryService/GetMemory": lambda _: memory_pb.GetMemoryRequest(memory_id="memory-0"),
+    "mneme.v1.MemoryService/UpdateMemory": lambda _: memory_pb.UpdateMemoryRequest(
+        memory=memory_pb.Memory(id="memory-0", text="other words"),
+        update_mask=FieldMask(paths=["text"]),
+    ),
+    "mneme.v1.MemoryService/ListMemories": lambda _: memory_pb.ListMemoriesRequest(
+        filter=_ALL_MEMORIES
+    ),
+    "mneme.v1.MemoryService/SearchMemories": lambda _: memory_pb.SearchMemoriesRequest(
+        query="words", filter=_ALL_MEMORIES
+    ),
+    "mneme.v1.MemoryService/DeleteMemories": lambda _: memory_pb.DeleteMemoriesRequest(
+        filter=_ALL_MEMORIES, dry_run=True
     ),
     "mneme.v1.LearnService/GetLesson": lambda _: learn_pb.GetLessonRequest(lesson_id="lesson-0"),
     "mneme.v1.LearnService/ListLessons": lambda _: learn_pb.ListLessonsRequest(),
@@ -290,6 +317,8 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     required |= {f.name for f in METHODS[rpc].input_type.fields if _must_be_set(f)}
     required |= {"lesson.id"} if rpc.endswith("/UpdateLesson") else set()
     required |= {"task"} if rpc.endswith("/StoreEpisode") else set()  # Or a session's record.
+    required |= {"memory.id"} if rpc.endswith("/UpdateMemory") else set()
+    required |= {"memory_ids"} if rpc.endswith("/DeleteMemories") else set()  # Or a filter.
     required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.
     required |= {"analysis"} if rpc.endswith("/Reflect") else set()  # Or parameters.
     if not required:
@@ -339,7 +368,7 @@ _FIELDS = [
 
 @pytest.mark.parametrize(("rpc", "leaf"), _FIELDS)
 def test_what_a_field_may_not_hold_is_refused(rpc: str, leaf: Leaf, world: World) -> None:
-    if rpc.endswith("/UpdateLesson") and leaf.field.name in _NOT_UPDATED:
+    if rpc.endswith(_UPDATES) and leaf.field.name in _NOT_UPDATED:
         pytest.skip("the mask cannot name it, so it is not read")
     tried = 0
     for case in _cases(rpc, leaf, world):
@@ -356,6 +385,7 @@ def test_what_a_field_may_not_hold_is_refused(rpc: str, leaf: Leaf, world: World
 
 _NOT_UPDATED = {
     "access_count", "last_accessed_at", "created_at", "updated_at", "archived_at",
+    "superseded_by", "until",
 }  # fmt: skip
 
 
@@ -364,7 +394,7 @@ def _request(rpc: str, leaf: Leaf, world: World, value: Any) -> Message:
     if rpc.endswith("/Reflect") and len(leaf.steps) > 1:
         request.ClearField("analysis")  # The parameters say which it is.
     leaf.put(request, value)
-    if rpc.endswith("/UpdateLesson") and leaf.field.name not in ("id", "etag"):
+    if rpc.endswith(_UPDATES) and leaf.field.name not in ("id", "etag"):
         request.update_mask.paths[:] = [leaf.field.name]
     return request
 
@@ -384,7 +414,7 @@ def _too_many(rpc: str, leaf: Leaf, world: World) -> Iterator[Case]:
     request = valid(rpc, world)
     value: Any = "x" if leaf.kind == "string" else 1
     getattr(leaf.holder(request), leaf.field.name).extend([value] * (limit + 1))
-    if rpc.endswith("/UpdateLesson"):
+    if rpc.endswith(_UPDATES):
         request.update_mask.paths[:] = [leaf.field.name]
     yield Case("too many", request, ("OUT_OF_RANGE",), (leaf.list_path,))
 
@@ -416,7 +446,8 @@ def _enums(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Ite
 
 def _numbers_of(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Iterator[Case]:
     rules = leaf.rules
-    yield make("too small", min(rules.gte, 0) - 1, "OUT_OF_RANGE")
+    if leaf.kind != "double" or not rules.finite:  # Which lets any number through.
+        yield make("too small", min(rules.gte, 0) - 1, "OUT_OF_RANGE")
     if rules.HasField("lte"):
         yield make("too large", rules.lte + 1, "OUT_OF_RANGE")
     if leaf.kind == "double":
@@ -627,6 +658,7 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListSessions": {"agent_id": "a"},
     "ListEvents": {"session_id": "session-0"},
     "ListLessons": {"filter": learn_pb.LessonFilter(category="general")},
+    "ListMemories": {"filter": _ALL_MEMORIES, "include_superseded": True},
     "ListApiKeys": {"include_revoked": True},
     "ListOperations": {"kind": "backup"},
     "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},
@@ -664,6 +696,8 @@ UNKNOWN = {
     "mneme.v1.LearnService/UndeleteLesson": ("lesson_id", "NOT_FOUND"),
     "mneme.v1.SkillService/GetEpisode": ("episode_id", "NOT_FOUND"),
     "mneme.v1.SkillService/DeleteEpisode": ("episode_id", "NOT_FOUND"),
+    "mneme.v1.MemoryService/GetMemory": ("memory_id", "NOT_FOUND"),
+    "mneme.v1.MemoryService/UpdateMemory": ("memory.id", "NOT_FOUND"),
     "mneme.v1.AdminService/DeleteTenant": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/CreateApiKey": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/ListApiKeys": ("tenant_id", "NOT_FOUND"),
@@ -697,6 +731,11 @@ MAY_BE_UNKNOWN = {
     "mneme.v1.LearnService/SearchReflections": "its ids are filters",
     "mneme.v1.LearnService/SummarizeReflections": "its ids are filters",
     "mneme.v1.LearnService/LogKnowledge": "it makes the entry, and agents need no declaration",
+    "mneme.v1.MemoryService/InsertMemory": "it makes the memory; users need no declaration",
+    "mneme.v1.MemoryService/InsertMemories": "it makes the memory; users need no declaration",
+    "mneme.v1.MemoryService/ListMemories": "its ids are filters",
+    "mneme.v1.MemoryService/SearchMemories": "its ids are filters",
+    "mneme.v1.MemoryService/DeleteMemories": "what does not exist is deleted",
     "mneme.v1.ContextService/GetContext": "its ids are filters",
     "mneme.v1.ContextService/Sleep": "it opens the session",
     "mneme.v1.ContextService/WakeUp": "its ids are filters",
@@ -741,7 +780,7 @@ def test_an_unknown_id_is_not_found(rpc: str, unknown: str, world: World) -> Non
     with refused() as failure:
         world.api.call(rpc, request)
     assert (failure.code, failure.reason) == (grpc.StatusCode.NOT_FOUND, reason)
-    assert failure.field.rpartition(".")[2] == path.rpartition(".")[2] or path == "lesson.id"
+    assert failure.field.rpartition(".")[2] == path.rpartition(".")[2] or path.endswith(".id")
     assert unknown in failure.message
     _reads_well(failure)
 

@@ -195,7 +195,8 @@ def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
     fill(api)
     server.close_tenant(api.tenant_id)
     database = folder_of(server, api) / "mneme.db"
-    execute(database, "UPDATE alembic_version SET version_num = '9999'")
+    newest = sorted(file.name[:4] for file in CORE_MIGRATIONS.glob("[0-9]*.py"))[-1]
+    execute(database, _trunk_is("9999", was=newest))
     for failure in _every_call_is_refused(api):
         assert (failure.code, failure.reason) == (
             grpc.StatusCode.FAILED_PRECONDITION, "SCHEMA_ERROR",
@@ -203,8 +204,7 @@ def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
         assert "newer version" in failure.message
         assert failure.metadata["schema"] == "9999"
     fill(other)
-    newest = sorted(file.name[:4] for file in CORE_MIGRATIONS.glob("[0-9]*.py"))[-1]
-    execute(database, f"UPDATE alembic_version SET version_num = '{newest}'")
+    execute(database, _trunk_is(newest, was="9999"))
     assert_everything_is_found(api)
 
 

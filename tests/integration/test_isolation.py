@@ -22,6 +22,7 @@ from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
@@ -127,6 +128,7 @@ def theirs(server: LocalServer) -> Api:
     theirs.learn.StoreReflection(_reflection(OTHER))
     theirs.learn.LogKnowledge(_entry(OTHER))
     episode(theirs, _TOPIC, **_named(OTHER))
+    theirs.memory.InsertMemory(_memory(OTHER))
     return theirs
 
 
@@ -157,6 +159,15 @@ ALL_SCOPES = (
     auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_LEARN,
     auth_pb2.KEY_SCOPE_ADMIN,
 )  # fmt: skip
+
+
+def _memory(name: str) -> memory_pb.InsertMemoryRequest:
+    """Return a memory whose every id and name is this one."""
+    return memory_pb.InsertMemoryRequest(
+        memory_id=name, user_id=name, agent_id=name, project=name, tags=[name], text=_TOPIC,
+        metadata=struct(name=name),
+    )  # fmt: skip
+
 
 Check = Callable[[World], None]
 CHECKS: dict[str, Check] = {}
@@ -192,11 +203,13 @@ def test_another_tenants_data_is_out_of_reach_of(rpc: str, world: World) -> None
 def _everything(api: Api) -> list[Any]:
     """Return all that a tenant holds, but for accesses of its own."""
     lessons = export_lessons(api, include_archived=True)
+    memories = api.memory.ListMemories(memory_pb.ListMemoriesRequest(include_superseded=True))
     sessions = api.events.ListSessions(events_pb.ListSessionsRequest())
     agents = api.events.ListAgents(events_pb.ListAgentsRequest())
     episodes = api.skill.ListEpisodes(episode_pb.ListEpisodesRequest())
     return [
         lessons,
+        list(memories.memories),
         list(sessions.sessions),
         list(agents.agents),
         list_events(api),
@@ -693,6 +706,106 @@ def _(world: World) -> None:
             ),
         )
         assert "entries" not in found[0]
+
+
+_MEMORY = "mneme.v1.MemoryService"
+
+
+def _memory_filters() -> dict[str, Callable[[str], memory_pb.MemoryFilter]]:
+    made = {
+        field: lambda asked, field=field: memory_pb.MemoryFilter(  # type: ignore[misc]
+            **{field: [asked] if field in ("tags", "any_tags") else asked}
+        )
+        for field in ("user_id", "agent_id", "project", "tags", "any_tags")
+    }
+    return made | {"metadata": lambda asked: memory_pb.MemoryFilter(metadata=struct(name=asked))}
+
+
+@isolates(f"{_MEMORY}/InsertMemory")
+def _(world: World) -> None:
+    found = answered_as_absent(
+        world.ours,
+        f"{_MEMORY}/InsertMemory",
+        lambda asked: memory_pb.InsertMemoryRequest(text="new words", supersedes=[asked]),
+    )
+    assert not_found(found)
+    # The other tenant has the same text of the same user, under this id; here all is free.
+    request = _memory(OTHER)
+    request.text = "mine"
+    assert not world.ours.memory.InsertMemory(request).already_known
+    request = _memory("mine")
+    request.user_id = OTHER
+    answer = world.ours.memory.InsertMemory(request)
+    assert (answer.already_known, list(answer.similar)) == (False, [])
+
+
+@isolates(f"{_MEMORY}/InsertMemories")
+def _(world: World) -> None:
+    new = memory_pb.NewMemory(id=OTHER, text=_TOPIC, user_id=OTHER)
+    (answer,) = world.ours.memory.InsertMemories(
+        iter([memory_pb.InsertMemoriesRequest(memory=new)])
+    )
+    assert (answer.inserted_count, answer.known_count) == (1, 0)
+
+
+@isolates(f"{_MEMORY}/GetMemory")
+def _(world: World) -> None:
+    found = answered_as_absent(
+        world.ours,
+        f"{_MEMORY}/GetMemory",
+        lambda asked: memory_pb.GetMemoryRequest(memory_id=asked),
+    )
+    assert not_found(found)
+
+
+@isolates(f"{_MEMORY}/UpdateMemory")
+def _(world: World) -> None:
+    found = answered_as_absent(
+        world.ours,
+        f"{_MEMORY}/UpdateMemory",
+        lambda asked: memory_pb.UpdateMemoryRequest(
+            memory=memory_pb.Memory(id=asked, text="taken over"),
+            update_mask=FieldMask(paths=["text"]),
+        ),
+    )
+    assert not_found(found)
+
+
+@isolates(f"{_MEMORY}/ListMemories")
+def _(world: World) -> None:
+    world.ours.memory.InsertMemory(_memory("mine"))
+    mine = world.ours.memory.ListMemories(memory_pb.ListMemoriesRequest())
+    assert ([one.id for one in mine.memories], mine.total_size) == (["mine"], 1)
+    for field, filter_ in _memory_filters().items():
+        found = answered_as_absent(
+            world.ours,
+            f"{_MEMORY}/ListMemories",
+            lambda asked, f=filter_: memory_pb.ListMemoriesRequest(filter=f(asked)),
+        )
+        assert found == [""], field
+
+
+@isolates(f"{_MEMORY}/SearchMemories")
+def _(world: World) -> None:
+    world.ours.memory.InsertMemory(_memory("mine"))
+    request = memory_pb.SearchMemoriesRequest(query=_TOPIC)
+    answer = world.ours.memory.SearchMemories(request)
+    assert [found.memory.id for found in answer.results] == ["mine"]
+    assert (answer.searched_count, answer.total_matches) == (1, 1)
+    for field, filter_ in _memory_filters().items():
+        request = memory_pb.SearchMemoriesRequest(query=_TOPIC, filter=filter_(OTHER))
+        answer = world.ours.memory.SearchMemories(request)
+        assert (list(answer.results), answer.searched_count) == ([], 0), field
+
+
+@isolates(f"{_MEMORY}/DeleteMemories")
+def _(world: World) -> None:
+    world.ours.memory.InsertMemory(_memory("mine"))
+    for filter_ in _memory_filters().values():
+        request = memory_pb.DeleteMemoriesRequest(filter=filter_(OTHER), memory_ids=[OTHER])
+        assert world.ours.memory.DeleteMemories(request).deleted_count == 0
+    request = memory_pb.DeleteMemoriesRequest(filter=_memory_filters()["project"]("mine"))
+    assert list(world.ours.memory.DeleteMemories(request).memory_ids) == ["mine"]
 
 
 _CONTEXT = "mneme.v1.ContextService"

@@ -273,7 +273,7 @@ def test_a_kind_that_nobody_brings_is_refused_with_those_there_are(
     assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
     assert list(failure.fields) == [f"scopes[{len(scopes) - 1}]"]
     assert (
-        "is not a kind of memory; known kinds: event, lesson, reflection, knowledge, session"
+        "is not a kind of memory; known kinds: event, lesson, reflection, knowledge, memory,"
         in (failure.message)
     )
 

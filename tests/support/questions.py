@@ -11,6 +11,7 @@ from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2, reflection_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 
@@ -38,6 +39,9 @@ def questions() -> Iterator[tuple[str, Message]]:
     yield "mneme.v1.LearnService/ListLessons", learn_pb.ListLessonsRequest()
     yield "mneme.v1.LearnService/SearchLessons", learn_pb.SearchLessonsRequest(query="ferries")
     yield "mneme.v1.LearnService/ExportLessons", learn_pb.ExportLessonsRequest()
+    yield "mneme.v1.MemoryService/GetMemory", memory_pb.GetMemoryRequest(memory_id="sea-1")
+    yield "mneme.v1.MemoryService/ListMemories", memory_pb.ListMemoriesRequest()
+    yield "mneme.v1.MemoryService/SearchMemories", memory_pb.SearchMemoriesRequest(query="ferries")
     yield "mneme.v1.LearnService/ListReflections", reflection_pb2.ListReflectionsRequest()
     yield (
         "mneme.v1.LearnService/SearchReflections",
@@ -59,6 +63,10 @@ def questions() -> Iterator[tuple[str, Message]]:
     yield (
         "mneme.v1.LearnService/CreateLesson",
         learn_pb.CreateLessonRequest(title="After", content="the damage"),
+    )
+    yield (
+        "mneme.v1.MemoryService/InsertMemory",
+        memory_pb.InsertMemoryRequest(text="Ann takes the late ferry", user_id="ann"),
     )
     yield "mneme.v1.ContextService/Sleep", context_pb.SleepRequest(session_id="s1", progress=["x"])
 
@@ -96,6 +104,11 @@ def fill(api: Api) -> None:
         api.learn.LogKnowledge(
             knowledge_pb2.LogKnowledgeRequest(
                 project="harbour", type=1, context="the deck was full", lesson="come early"
+            )
+        )
+        api.memory.InsertMemory(
+            memory_pb.InsertMemoryRequest(
+                memory_id=f"sea-{n}", text=f"Bo takes ferry {n}", user_id="bo", tags=["sea"]
             )
         )
     api.context.Sleep(context_pb.SleepRequest(session_id="s1", progress=["booked"]))

@@ -78,11 +78,12 @@ class Memory(NamedTuple):
 class DocumentFilter:
     """Which documents may be found. Empty fields do not filter; given ones must all match.
 
-    `start_us` is inclusive, `end_us` exclusive. `tags` must all be present; `categories` and
-    `types` name those that may be. `author` is a role, an agent's id, or the label that a spoken
-    text begins with, in any case. With `shared`, what belongs to no project passes a filter on
-    projects, and what is of no agent one on agents. `session_ids` name the sessions of which it may
-    be; None for any. `min_value` is the least `value`; None for any.
+    `start_us` is inclusive, `end_us` exclusive. `tags` must all be present, and one of `any_tags`;
+    `categories` and `types` name those that may be. `author` is a role, an agent's id, or the label
+    that a spoken text begins with, in any case. With `shared`, what belongs to no project passes a
+    filter on projects, and what is of no agent one on agents. With `of_no_user` only what is of no
+    user passes. `session_ids` name the sessions of which it may be; None for any.
+    `min_value` is the least `value`; None for any.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -95,11 +96,13 @@ class DocumentFilter:
     start_us: int | None = None
     end_us: int | None = None
     tags: frozenset[str] = field(default_factory=frozenset)
+    any_tags: frozenset[str] = field(default_factory=frozenset)
     include_archived: bool = True
     types: frozenset[str] = frozenset()
     min_severity: int = 0
     name: str = ""
     author: str = ""
     shared: bool = False
+    of_no_user: bool = False
     session_ids: frozenset[str] | None = None
     min_value: float | None = None

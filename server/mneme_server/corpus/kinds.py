@@ -21,6 +21,8 @@ class MemoryKind:
         failed: the categories of its memories that report a failure.
         lasting: whether its memories are never removed, so that the feed need not say by name what
             their documents' numbers tell at any time.
+        successor: what, of a memory's details, names the id of the one that replaced it; "" where
+            none is ever replaced. Recall puts that one before it.
         parts: the kinds of memory that its memories sum up, one a session: searched for alone, they
             are ranked by these, too.
 
@@ -32,6 +34,7 @@ class MemoryKind:
     spoken: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
     lasting: bool = False
+    successor: str = ""
     parts: frozenset[MemoryKind] = frozenset()
 
     def __post_init__(self) -> None:

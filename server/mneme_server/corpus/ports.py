@@ -150,6 +150,10 @@ class CorpusColumns(Protocol):
     role: NDArray[np.int32]
     shape: NDArray[np.int64]
 
+    def rows_of(self, doc_ids: NDArray[np.int64]) -> Rows:
+        """Return the row of each document; -1 for ids that are unknown or removed."""
+        ...
+
     def role_number(self, role: str) -> int:
         """Return the number of a role in `role`; one that no row has when nobody has it."""
         ...

@@ -80,6 +80,11 @@ class VectorCache:
                 self._slots[key] = slot
                 self._vectors[slot] = vector
 
+    def holding(self, keys: Sequence[bytes]) -> list[bool]:
+        """Return for each key whether its vector is there; no key counts as hit or miss."""
+        with self._lock:
+            return [key in self._slots for key in keys]
+
     def clear(self) -> None:
         """Forget every vector and give the memory back. The counts go on."""
         with self._lock:
@@ -164,6 +169,10 @@ class CachedEmbedder:
             return np.stack([found[key] for key in keys])
 
         return result
+
+    def holds(self, texts: Sequence[str]) -> list[bool]:
+        """Return for each text whether the cache holds its vector."""
+        return self._cache.holding([self._key(text) for text in texts])
 
     def cached(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Return the vectors when the cache holds all of them."""

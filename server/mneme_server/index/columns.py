@@ -306,6 +306,10 @@ class DocumentTable:
         """Return the numbers of the sets of tags that hold all of these."""
         return self._tags.holding(tags)
 
+    def tag_sets_with(self, tags: Collection[str]) -> list[int]:
+        """Return the numbers of the sets of tags that hold one of these."""
+        return sorted({number for tag in tags for number in self._tags.holding([tag])})
+
     def session_words(self, sessions: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return how many words each of the numbered sessions holds; 0 for -1, no session."""
         return self._session_words[sessions]

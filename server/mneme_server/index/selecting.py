@@ -212,6 +212,7 @@ class Selections:
             ("category", wanted.categories or None),
             ("type", wanted.types or None),
             ("session", wanted.session_ids),
+            ("user", [""] if wanted.of_no_user else None),
         ):
             if values is not None:
                 among(column, sorted(values))
@@ -232,6 +233,12 @@ class Selections:
             found.append(_Between("timestamp_us", wanted.start_us, wanted.end_us))
         if not wanted.include_archived:
             found.append(_NOT_ARCHIVED)
-        if wanted.tags:
-            found.append(_Among("tags", self._table.tag_sets_holding(wanted.tags)))
+        found += self._tagged(wanted)
         return found
+
+    def _tagged(self, wanted: DocumentFilter) -> list[_Condition]:
+        asked = (
+            (wanted.tags, self._table.tag_sets_holding),
+            (wanted.any_tags, self._table.tag_sets_with),
+        )
+        return [_Among("tags", sets(tags)) for tags, sets in asked if tags]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
-from mneme_server.corpus.document import DocumentFilter, Memory
+from mneme_server.corpus.document import Document, DocumentFilter, Memory
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Selection
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.recall.copies import best_of_each, copies_of, keys_of
@@ -18,6 +19,12 @@ from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, Rec
 from mneme_server.recall.ports import RecallUnit
 from mneme_server.recall.ranking import TERMS, Ints, Weights
 from mneme_server.recall.reranker.soon import Reranking
+from mneme_server.recall.succession import (
+    ReadSources,
+    by_contribution,
+    in_place_of,
+    successors_first,
+)
 from mneme_server.recall.turns import Turns
 from mneme_server.recall.versions import newest_first, versions
 
@@ -27,7 +34,6 @@ Rerank: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[int] | None, Rerank
 Groups: TypeAlias = Sequence[Sequence[int]]
 """Places of results that say almost the same, as `versions` tells them."""
 
-NEWER = "newer"
 RERANKED = 50
 """So many of the first candidates a reranker puts in its order."""
 _LOOKED_BEHIND = 5
@@ -65,6 +71,14 @@ def answer_of(
     results, groups, reranking = _in_order(results, query, rerank)
     shown = _linked(results[: query.limit], groups)
     row_of = dict(zip(doc_ids, candidates.rows[places].tolist(), strict=True))
+
+    def passes(document: Document) -> bool:
+        row = int(index.columns.rows_of(np.array([document.doc_id]))[0])
+        row_of[document.doc_id] = row
+        return 0 <= row < len(selection.mask) and bool(selection.mask[row])
+
+    own_scores = reranking is Reranking.DONE
+    shown = successors_first(shown, results, _reading(memory), passes, own_scores=own_scores)
     rows = [row_of[result.document.doc_id] for result in shown]
     shown = [
         replace(result, copies=copies_of(index, row, selection)) if row in copied else result
@@ -83,6 +97,14 @@ def answer_of(
         partial=lost > 0 or index.partial,
         reranking=reranking,
     )
+
+
+def _reading(memory: OpenTenant[RecallUnit]) -> ReadSources:
+    def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+        with memory.read() as unit:
+            return unit.memories.of_sources(kind, source_ids)
+
+    return read
 
 
 def _best(
@@ -145,16 +167,8 @@ def _newest_first(
         for place, taken in zip(group, newest_first(group, documents), strict=True):
             if place != taken:
                 moved = results[taken]
-                ordered[place] = moved if own_scores else _in_place_of(results[place], moved)
+                ordered[place] = moved if own_scores else in_place_of(results[place], moved)
     return ordered
-
-
-def _in_place_of(there: Recalled, result: Recalled) -> Recalled:
-    terms = result.terms
-    if terms:
-        gained = sum(t.contribution for t in there.terms) - sum(t.contribution for t in terms)
-        terms = _sorted([*terms, Term(NEWER, 1.0 if gained > 0 else -1.0, gained)])
-    return replace(result, score=there.score, terms=terms)
 
 
 def _linked(results: Sequence[Recalled], groups: Groups) -> list[Recalled]:
@@ -197,13 +211,9 @@ def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:
         return []
     values = candidates.terms[:, place]
     added = weights.array() * values
-    return _sorted(
+    return by_contribution(
         [Term(name, float(values[i]), float(added[i])) for i, name in enumerate(TERMS) if added[i]]
     )
-
-
-def _sorted(terms: Sequence[Term]) -> list[Term]:
-    return sorted(terms, key=lambda term: -abs(term.contribution))
 
 
 def _known(cosine: float) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.corpus.document import Memory
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant_store import CorpusUnit
 
@@ -23,6 +24,10 @@ class MemoryReader(Protocol):
 
         Those that are gone are left out.
         """
+        ...
+
+    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+        """Return memories of a kind by the ids of their sources, likewise."""
         ...
 
 

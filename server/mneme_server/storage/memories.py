@@ -58,6 +58,15 @@ class SqlMemories:
                 found[document.doc_id] = Memory(document, details.get(source_id, {}))
         return found
 
+    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+        query = select(documents.c.doc_id).where(
+            documents.c.tenant_id == self._tenant_id,
+            documents.c.kind == kind.name,
+            documents.c.source_id.in_(source_ids),
+        )
+        found = self.get_many(self._connection.execute(query).scalars().all())
+        return {memory.document.source_id: memory for memory in found.values()}
+
     def _details(self, kind: MemoryKind, source_ids: Sequence[str]) -> dict[str, JsonObject]:
         """Return the details by id; those that are damaged are left out."""
         details = self._kinds.details(kind)

@@ -54,7 +54,7 @@ def _unary() -> Iterator[tuple[str, str]]:
         method = (
             descriptor_pool.Default().FindServiceByName(rpc.service).methods_by_name[rpc.method]
         )
-        if not method.client_streaming and rpc.method != "UpdateLesson":
+        if not method.client_streaming and rpc.method not in ("UpdateLesson", "UpdateMemory"):
             yield rpc.path, rpc.method
 
 

@@ -22,6 +22,7 @@ from mneme._generated.choices import (
     SessionStatusChoice,
     SeverityChoice,
     TrendChoice,
+    VectorIndexKindChoice,
 )
 from mneme.errors import MnemeError
 from mneme.v1 import (
@@ -31,6 +32,7 @@ from mneme.v1 import (
     event_service_pb2,
     knowledge_pb2,
     learn_service_pb2,
+    memory_service_pb2,
     operation_pb2,
     operation_service_pb2,
     recall_service_pb2,
@@ -462,6 +464,32 @@ class DeleteLessonResponse(
     """The lesson, with archived_at."""
 
 
+class DeleteMemoriesResponse(
+    Answer[memory_service_pb2.DeleteMemoriesResponse], of=memory_service_pb2.DeleteMemoriesResponse
+):
+    """What was deleted, or with `dry_run` would be."""
+
+    deleted_count: int
+    """Memories."""
+
+    vector_count: int
+    """Their vectors; fewer than memories when some were waiting to be embedded."""
+
+    memory_ids: list[str]
+    """The memories' ids, sorted, the first 10,000 of them."""
+
+    restored_ids: list[str]
+    """Ids of the memories that a deleted one superseded and that hold again, sorted,
+    the first 10,000 of them.
+    """
+
+    took_ms: float
+    """Milliseconds that it took."""
+
+    dry_run: bool
+    """Whether it was a dry run."""
+
+
 class DeleteTenantResponse(
     Answer[admin_service_pb2.DeleteTenantResponse], of=admin_service_pb2.DeleteTenantResponse
 ):
@@ -841,6 +869,16 @@ class FoundLesson(Answer[learn_service_pb2.FoundLesson], of=learn_service_pb2.Fo
     """Cosine of the query's and the lesson's embeddings, -1 to 1."""
 
 
+class FoundMemory(Answer[memory_service_pb2.FoundMemory], of=memory_service_pb2.FoundMemory):
+    """FoundMemory is a memory and how close it is."""
+
+    memory: Memory
+    """The memory."""
+
+    similarity: float
+    """Cosine of the two embeddings, -1 to 1."""
+
+
 class FoundReflection(Answer[reflection_pb2.FoundReflection], of=reflection_pb2.FoundReflection):
     """FoundReflection is a reflection and how well it fits."""
 
@@ -912,6 +950,15 @@ class GetLessonResponse(
 
     lesson: Lesson
     """The lesson, including this access."""
+
+
+class GetMemoryResponse(
+    Answer[memory_service_pb2.GetMemoryResponse], of=memory_service_pb2.GetMemoryResponse
+):
+    """The memory."""
+
+    memory: Memory
+    """The memory."""
 
 
 class GetOperationResponse(
@@ -1052,6 +1099,102 @@ class ImportLessonsResponse(
 
     lesson_ids: list[str]
     """The id of each lesson in the request, in the same order."""
+
+
+class InsertMemoriesResponse(
+    Answer[memory_service_pb2.InsertMemoriesResponse], of=memory_service_pb2.InsertMemoriesResponse
+):
+    """An acknowledgement. Its counts and figures are of the whole stream so far, so
+    the last one tells what became of the stream. A stream without memories gets
+    one, too.
+    """
+
+    inserted_count: int
+    """Of the acknowledged memories, those newly stored."""
+
+    known_count: int
+    """Of the acknowledged memories, those that had been stored before."""
+
+    acknowledged_count: int
+    """Memories that are durable, from the stream's beginning: resume after the
+    first so many messages.
+    """
+
+    receipts: list[MemoryReceipt]
+    """One for each memory that this message is the first to acknowledge, in their
+    order.
+    """
+
+    figures: InsertionFigures
+    """What it took so far."""
+
+
+class InsertMemoryResponse(
+    Answer[memory_service_pb2.InsertMemoryResponse], of=memory_service_pb2.InsertMemoryResponse
+):
+    """The memory, and what there is beside it."""
+
+    memory: Memory
+    """The memory, or the one that says the same already."""
+
+    already_known: bool
+    """True when nothing was stored, because the same is stored already: under
+    another id, or under this one, as when a call is retried whose first attempt
+    did arrive.
+    """
+
+    differing: list[str]
+    """With `already_known`: the fields that the request gives and in which the
+    stored memory differs, among "tags", "metadata", "importance" and "since".
+    They were not changed; UpdateMemory changes them.
+    """
+
+    similar: list[FoundMemory]
+    """The closest memories of the same user that were stored before and hold, best
+    first. Those that are not similar at all are left out.
+    """
+
+    similar_unknown: bool
+    """True when similar ones were not looked for, although some were asked for: the
+    text could not be embedded at once.
+    """
+
+    superseded: list[Memory]
+    """The memories that this call marked as superseded, as they are now."""
+
+    figures: InsertionFigures
+    """What it took."""
+
+
+class InsertionFigures(
+    Answer[memory_service_pb2.InsertionFigures], of=memory_service_pb2.InsertionFigures
+):
+    """InsertionFigures tell what storing took, as measured."""
+
+    cache_hits: int
+    """Texts whose vectors were known: embedded lately by the server, or stored by
+    the tenant.
+    """
+
+    cache_misses: int
+    """Texts that the embedding model was asked for."""
+
+    queued_count: int
+    """Texts that could not be embedded at once and wait in the queue."""
+
+    embedding_ms: float
+    """Milliseconds until the vectors were there."""
+
+    writing_ms: float
+    """Milliseconds until everything was durable and could be found."""
+
+    vectors_per_second: float
+    """Memories stored with their vectors, by the seconds that embedding and writing
+    took; 0 when none was.
+    """
+
+    embedding_dimension: int
+    """Length of a vector."""
 
 
 class Insight(Answer[reflect_service_pb2.Insight], of=reflect_service_pb2.Insight):
@@ -1297,6 +1440,21 @@ class ListLessonsResponse(
     """Lessons that match, over all pages, as of this page."""
 
 
+class ListMemoriesResponse(
+    Answer[memory_service_pb2.ListMemoriesResponse], of=memory_service_pb2.ListMemoriesResponse
+):
+    """A page of memories."""
+
+    memories: list[Memory]
+    """Those that hold since the latest time first."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Memories that match, over all pages, as of this page."""
+
+
 class ListOperationsResponse(
     Answer[operation_service_pb2.ListOperationsResponse],
     of=operation_service_pb2.ListOperationsResponse,
@@ -1381,6 +1539,96 @@ class LogKnowledgeResponse(
 
     duplicate: bool
     """True when it had been logged before."""
+
+
+class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
+    """Memory is something remembered."""
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+
+    text: str
+    """What is remembered.
+    Required; up to 65,536 characters.
+    """
+
+    tags: list[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+
+    metadata: dict[str, Any]
+    """Free JSON, to filter by.
+    Up to 16 KiB encoded and 32 levels deep.
+    """
+
+    user_id: str
+    """The user whom it is about; may be empty.
+    Up to 200 characters, on one line.
+    """
+
+    agent_id: str
+    """The agent that remembers it; if empty, every agent of the tenant.
+    Up to 200 characters, on one line.
+    """
+
+    project: str
+    """The project it is about; may be empty.
+    Up to 200 characters, on one line.
+    """
+
+    importance: ImportanceChoice | None
+    """How much it matters.
+    Default: NORMAL.
+    """
+
+    since: datetime | None
+    """Since when it holds: as given, else when it was stored.
+    From 1970 to 9999.
+    """
+
+    supersedes: list[str]
+    """Ids of the memories that it supersedes itself, sorted; not those that these
+    superseded.
+    Up to 100 entries, each up to 200 characters, on one line.
+    """
+
+    superseded_by: str
+    """The memory that supersedes it; empty while it holds."""
+
+    until: datetime | None
+    """Until when it held, which is since when the one that supersedes it holds;
+    unset while it holds.
+    """
+
+    created_at: datetime | None
+    """When it was stored."""
+
+    updated_at: datetime | None
+    """When one of the fields that can be changed last was."""
+
+    etag: str
+    """Identifies this state of the memory: it changes when the memory does, also
+    when another comes to supersede it. The server returns it with every memory.
+    Pass it to an update, and the call is refused (ABORTED) if the memory has
+    changed since; if empty, the call goes ahead in any case. Clients retry a
+    call whose answer was lost. If the first attempt did arrive, the second is
+    refused, so read the memory before you conclude that someone else changed
+    it. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
+
+
+class MemoryReceipt(Answer[memory_service_pb2.MemoryReceipt], of=memory_service_pb2.MemoryReceipt):
+    """MemoryReceipt says what became of one memory of a stream."""
+
+    memory_id: str
+    """The id of the memory that holds the text."""
+
+    already_known: bool
+    """True when it had been stored before."""
 
 
 class Operation(Answer[operation_pb2.Operation], of=operation_pb2.Operation):
@@ -1753,12 +2001,16 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
 
     older: RecallVersion
     """A result further down that says almost the same and is older, such as what
-    this one corrects. The newer one comes first: it has the place and the score
-    of the better of the two (term "newer").
+    this one corrects; or a memory that this one supersedes. The newer one comes
+    first: it has the place and the score of the better of the two (term
+    "newer").
     """
 
     newer: RecallVersion
-    """A result further up that says almost the same and is newer."""
+    """A result further up that says almost the same and is newer; or the memory
+    that supersedes this one. It is there whenever the filters let it through,
+    whether or not the query would have found it.
+    """
 
 
 class RecallTurn(Answer[recall_service_pb2.RecallTurn], of=recall_service_pb2.RecallTurn):
@@ -2099,6 +2351,47 @@ class SearchLessonsResponse(
     words_only: bool
     """True when the embedding backend was too slow to answer: only the query's
     words counted.
+    """
+
+
+class SearchMemoriesResponse(
+    Answer[memory_service_pb2.SearchMemoriesResponse], of=memory_service_pb2.SearchMemoriesResponse
+):
+    """The memories found."""
+
+    results: list[FoundMemory]
+    """Closest first; equally close ones, the newest first. Fewer than `limit` if
+    more would not fit in 3 MiB.
+    """
+
+    total_matches: int
+    """Memories that reach `min_similarity`, before `limit` is applied, among the
+    closest 100: the search gathers no more.
+    """
+
+    matches_capped: bool
+    """True when there may be more that reach it."""
+
+    searched_count: int
+    """Memories that pass the filter; all of them were searched, but for those that
+    wait to be embedded.
+    """
+
+    pending_count: int
+    """Memories of all kinds that are still waiting to be embedded."""
+
+    index_kind: VectorIndexKindChoice | None
+    """How the tenant's vectors are searched."""
+
+    embedding_ms: float
+    """Milliseconds until the query's vector was there."""
+
+    search_ms: float
+    """Milliseconds that the filter, the search and reading the results took."""
+
+    partial: bool
+    """True when something that fits may be missing: the index failed and is being
+    rebuilt.
     """
 
 
@@ -2759,6 +3052,15 @@ class UpdateLessonResponse(
     """The lesson as it is now."""
 
 
+class UpdateMemoryResponse(
+    Answer[memory_service_pb2.UpdateMemoryResponse], of=memory_service_pb2.UpdateMemoryResponse
+):
+    """The changed memory."""
+
+    memory: Memory
+    """The memory as it is now."""
+
+
 class VerifyEventsResponse(
     Answer[event_service_pb2.VerifyEventsResponse], of=event_service_pb2.VerifyEventsResponse
 ):
@@ -2885,6 +3187,7 @@ __all__ = [
     "Decision",
     "DeleteEpisodeResponse",
     "DeleteLessonResponse",
+    "DeleteMemoriesResponse",
     "DeleteTenantResponse",
     "EndSessionResponse",
     "Episode",
@@ -2899,11 +3202,13 @@ __all__ = [
     "FoundEpisode",
     "FoundKnowledge",
     "FoundLesson",
+    "FoundMemory",
     "FoundReflection",
     "FoundSession",
     "GetContextResponse",
     "GetEpisodeResponse",
     "GetLessonResponse",
+    "GetMemoryResponse",
     "GetOperationResponse",
     "GetSessionResponse",
     "GetStatsResponse",
@@ -2911,6 +3216,9 @@ __all__ = [
     "Handover",
     "ImportEpisodesResponse",
     "ImportLessonsResponse",
+    "InsertMemoriesResponse",
+    "InsertMemoryResponse",
+    "InsertionFigures",
     "Insight",
     "Interval",
     "KeyEvent",
@@ -2921,12 +3229,15 @@ __all__ = [
     "ListEpisodesResponse",
     "ListEventsResponse",
     "ListLessonsResponse",
+    "ListMemoriesResponse",
     "ListOperationsResponse",
     "ListReflectionsResponse",
     "ListSessionsResponse",
     "ListTenantsResponse",
     "LockedContext",
     "LogKnowledgeResponse",
+    "Memory",
+    "MemoryReceipt",
     "Operation",
     "OperationProgress",
     "OutcomeBy",
@@ -2952,6 +3263,7 @@ __all__ = [
     "RevokeApiKeyResponse",
     "ScoreTerm",
     "SearchLessonsResponse",
+    "SearchMemoriesResponse",
     "SearchReflectionsResponse",
     "SearchSessionsResponse",
     "SequenceCount",
@@ -2984,6 +3296,7 @@ __all__ = [
     "TrendTest",
     "UndeleteLessonResponse",
     "UpdateLessonResponse",
+    "UpdateMemoryResponse",
     "VerifyEventsResponse",
     "WaitOperationResponse",
     "WakeUpResponse",

@@ -104,7 +104,16 @@ MemoryKindChoice = Literal[
     "reflection",
     "knowledge",
     "session",
+    "memory",
     "episode",
+]
+
+MetadataComparisonChoice = Literal[
+    "equal",
+    "less",
+    "at_most",
+    "more",
+    "at_least",
 ]
 
 OperationStateChoice = Literal[
@@ -161,6 +170,11 @@ TrendChoice = Literal[
     "degrading",
 ]
 
+VectorIndexKindChoice = Literal[
+    "exact",
+    "hnsw",
+]
+
 EventTypeName = Literal[
     "session_started",
     "session_ended",
@@ -197,6 +211,7 @@ __all__ = [
     "KeyScopeChoice",
     "KnowledgeTypeChoice",
     "MemoryKindChoice",
+    "MetadataComparisonChoice",
     "OperationStateChoice",
     "OutcomeChoice",
     "RecallModeChoice",
@@ -205,4 +220,5 @@ __all__ = [
     "SessionStatusChoice",
     "SeverityChoice",
     "TrendChoice",
+    "VectorIndexKindChoice",
 ]

@@ -12,8 +12,12 @@ from mneme._generated.choices import (
     BucketChoice,
     EventTypeName,
     ImportanceChoice,
+    MetadataComparisonChoice,
     OutcomeChoice,
     SeverityChoice,
+)
+from mneme.v1 import (
+    memory_service_pb2,
 )
 
 
@@ -300,6 +304,142 @@ class LockedContextFields(TypedDict, total=False):
     """
 
 
+class MemoryFields(TypedDict, total=False):
+    """Memory is something remembered."""
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+    text: Required[str]
+    """What is remembered.
+    Required; up to 65,536 characters.
+    """
+    tags: Iterable[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    metadata: Mapping[str, Any]
+    """Free JSON, to filter by.
+    Up to 16 KiB encoded and 32 levels deep.
+    """
+    user_id: str
+    """The user whom it is about; may be empty.
+    Up to 200 characters, on one line.
+    """
+    agent_id: str
+    """The agent that remembers it; if empty, every agent of the tenant.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """The project it is about; may be empty.
+    Up to 200 characters, on one line.
+    """
+    importance: ImportanceChoice
+    """How much it matters.
+    Default: NORMAL.
+    """
+    since: datetime
+    """Since when it holds: as given, else when it was stored.
+    From 1970 to 9999.
+    """
+    supersedes: Iterable[str]
+    """Ids of the memories that it supersedes itself, sorted; not those that these
+    superseded.
+    Up to 100 entries, each up to 200 characters, on one line.
+    """
+    superseded_by: str
+    """The memory that supersedes it; empty while it holds."""
+    until: datetime
+    """Until when it held, which is since when the one that supersedes it holds;
+    unset while it holds.
+    """
+    created_at: datetime
+    """When it was stored."""
+    updated_at: datetime
+    """When one of the fields that can be changed last was."""
+    etag: str
+    """Identifies this state of the memory: it changes when the memory does, also
+    when another comes to supersede it. The server returns it with every memory.
+    Pass it to an update, and the call is refused (ABORTED) if the memory has
+    changed since; if empty, the call goes ahead in any case. Clients retry a
+    call whose answer was lost. If the first attempt did arrive, the second is
+    refused, so read the memory before you conclude that someone else changed
+    it. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
+
+
+class MemoryFilterFields(TypedDict, total=False):
+    """MemoryFilter picks memories. Empty fields do not filter; given ones must all
+    match.
+    """
+
+    user_id: str
+    """About this user.
+    Up to 200 characters, on one line.
+    """
+    agent_id: str
+    """Remembered by this agent.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """About this project.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    any_tags: Iterable[str]
+    """With at least one of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    metadata: Mapping[str, Any]
+    """With all of these values in their metadata: each text, number, truth value,
+    null or list must be the same; of a nested object, what it names. At most 64
+    values.
+    Up to 16 KiB encoded and 32 levels deep.
+    """
+    where: Iterable[MetadataConditionFields | memory_service_pb2.MetadataCondition]
+    """And with all of these conditions met by their metadata.
+    Up to 64 entries.
+    """
+    start_time: datetime
+    """That hold since this time or later."""
+    end_time: datetime
+    """That hold since before this time."""
+    min_age_days: float
+    """That hold since at least so many days ago.
+    0 to 3,650,000.
+    """
+
+
+class MetadataConditionFields(TypedDict, total=False):
+    """MetadataCondition compares one value of a memory's metadata. Give exactly one
+    of `text`, `number` and `truth`. Numbers are compared with numbers and texts
+    with texts, by code points, so that dates such as "2026-11-22" are in order. A
+    memory without the value, or with one of another type, does not match.
+    """
+
+    key: Required[str]
+    """The value's key; dots lead into nested objects: "source.page".
+    Required; up to 500 characters, on one line.
+    """
+    comparison: MetadataComparisonChoice
+    """How to compare. Truth values can only be EQUAL.
+    Default: EQUAL.
+    """
+    text: str
+    """The text to compare with.
+    Up to 8,192 characters.
+    """
+    number: float
+    """The number to compare with."""
+    truth: bool
+    """The truth value to compare with."""
+
+
 class NewEventFields(TypedDict, total=False):
     """NewEvent is an event to record."""
 
@@ -388,6 +528,57 @@ class NewEventFields(TypedDict, total=False):
     """Whether it can be recalled; if unset, its type and text decide (see
     event_type; messages whose payload has role "system" are not recalled).
     False keeps it out of the indexes.
+    """
+
+
+class NewMemoryFields(TypedDict, total=False):
+    """NewMemory is a memory to store with many others."""
+
+    text: Required[str]
+    """What is remembered.
+    Required; up to 65,536 characters.
+    """
+    user_id: str
+    """The user whom it is about.
+    Up to 200 characters, on one line.
+    """
+    agent_id: str
+    """The agent that remembers it; if empty, every agent of the tenant.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """The project it is about.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """Labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    metadata: Mapping[str, Any]
+    """Free JSON, to filter by.
+    Up to 16 KiB encoded and 32 levels deep.
+    """
+    importance: ImportanceChoice
+    """How much it matters.
+    Default: NORMAL.
+    """
+    since: datetime
+    """Since when it holds; unset: since now.
+    From 1970 to 9999.
+    """
+    supersedes: Iterable[str]
+    """Ids of the memories that it replaces, which may be earlier ones of the
+    stream.
+    Up to 100 entries, each up to 200 characters, on one line.
+    """
+    id: str
+    """Choose the id to make retries harmless; a ULID is made when it is empty.
+    Up to 200 characters, on one line.
+    """
+    keep_copy: bool
+    """Store it even if another memory says the same, as for rows of a data set
+    that differ in their metadata. An id that is known is still answered as
+    known.
     """
 
 
@@ -526,7 +717,11 @@ __all__ = [
     "LessonFields",
     "LessonFilterFields",
     "LockedContextFields",
+    "MemoryFields",
+    "MemoryFilterFields",
+    "MetadataConditionFields",
     "NewEventFields",
+    "NewMemoryFields",
     "PerformanceTrendsParamsFields",
     "RankingWeightsFields",
     "ReflectionFilterFields",

@@ -83,16 +83,17 @@ class RecallMethods(SyncCaller):
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
                 are ranked by their summaries and by their best events. Kinds: "event",
-                "lesson", "reflection", "knowledge", "session", "episode". Up to 16 entries,
-                each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
+                "lesson", "reflection", "knowledge", "session", "memory", "episode". Up to 16
+                entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
-            user_id: Of sessions serving this user. Up to 200 characters, on one line.
+            user_id: Of this user: of sessions serving them, and memories about them. Up to 200
+                characters, on one line.
             project: Of this project. Up to 200 characters, on one line.
             start_time: Dated at or after.
             end_time: Dated before.
-            tags: With all of these labels: a session's (for its events), or a lesson's. Up to
-                64 entries, each up to 100 characters, on one line.
+            tags: With all of these labels: a session's (for its events), a lesson's, a
+                memory's. Up to 64 entries, each up to 100 characters, on one line.
             limit: Maximum number of results. 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.
@@ -208,16 +209,17 @@ class AsyncRecallMethods(AsyncCaller):
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
                 are ranked by their summaries and by their best events. Kinds: "event",
-                "lesson", "reflection", "knowledge", "session", "episode". Up to 16 entries,
-                each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
+                "lesson", "reflection", "knowledge", "session", "memory", "episode". Up to 16
+                entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
-            user_id: Of sessions serving this user. Up to 200 characters, on one line.
+            user_id: Of this user: of sessions serving them, and memories about them. Up to 200
+                characters, on one line.
             project: Of this project. Up to 200 characters, on one line.
             start_time: Dated at or after.
             end_time: Dated before.
-            tags: With all of these labels: a session's (for its events), or a lesson's. Up to
-                64 entries, each up to 100 characters, on one line.
+            tags: With all of these labels: a session's (for its events), a lesson's, a
+                memory's. Up to 64 entries, each up to 100 characters, on one line.
             limit: Maximum number of results. 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, context, event, learn, operation, recall, reflect, skill
+from mneme._generated import admin, context, event, learn, memory, operation, recall, reflect, skill
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
 from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
+from mneme.v1.memory_service_pb2_grpc import MemoryServiceStub
 from mneme.v1.operation_service_pb2_grpc import OperationServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
 from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
@@ -24,6 +25,7 @@ RPCS = (
     *context.RPCS,
     *event.RPCS,
     *learn.RPCS,
+    *memory.RPCS,
     *operation.RPCS,
     *recall.RPCS,
     *reflect.RPCS,
@@ -36,6 +38,7 @@ class SyncServices(
     context.ContextMethods,
     event.EventMethods,
     learn.LearnMethods,
+    memory.MemoryMethods,
     operation.OperationMethods,
     recall.RecallMethods,
     reflect.ReflectMethods,
@@ -49,6 +52,7 @@ class AsyncServices(
     context.AsyncContextMethods,
     event.AsyncEventMethods,
     learn.AsyncLearnMethods,
+    memory.AsyncMemoryMethods,
     operation.AsyncOperationMethods,
     recall.AsyncRecallMethods,
     reflect.AsyncReflectMethods,
@@ -65,6 +69,7 @@ class Stubs:
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.memory = MemoryServiceStub(channel)
         self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
@@ -79,6 +84,7 @@ class AsyncStubs:
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.memory = MemoryServiceStub(channel)
         self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)

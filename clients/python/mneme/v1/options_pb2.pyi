@@ -22,6 +22,8 @@ ERRORS_FIELD_NUMBER: _ClassVar[int]
 errors: _descriptor.FieldDescriptor
 STARTS_FIELD_NUMBER: _ClassVar[int]
 starts: _descriptor.FieldDescriptor
+ALSO_CALLED_FIELD_NUMBER: _ClassVar[int]
+also_called: _descriptor.FieldDescriptor
 DEFAULT_VALUE_FIELD_NUMBER: _ClassVar[int]
 default_value: _descriptor.FieldDescriptor
 CHANGEABLE_FIELD_NUMBER: _ClassVar[int]

@@ -4,6 +4,7 @@ import { AdminService } from "./mneme/v1/admin_service_pb.js";
 import { EventService } from "./mneme/v1/event_service_pb.js";
 import { LearnService } from "./mneme/v1/learn_service_pb.js";
 import { ContextService } from "./mneme/v1/context_service_pb.js";
+import { MemoryService } from "./mneme/v1/memory_service_pb.js";
 import { OperationService } from "./mneme/v1/operation_service_pb.js";
 import { RecallService } from "./mneme/v1/recall_service_pb.js";
 import { ReflectService } from "./mneme/v1/reflect_service_pb.js";
@@ -670,6 +671,186 @@ export const calls = {
     madeIds: [],
   },
   /**
+   * Stores a memory. It can be found by its meaning when the call returns,
+   * unless the embedding backend is too slow (see `wait_indexed`).
+   *
+   * A text that is stored already, for the same user, agent and project, is not
+   * stored again: the answer is the memory that says it, with `already_known`.
+   * Two texts say the same if they differ only in white space, in the case of
+   * their first letter or in a full stop at the end; whether two different
+   * sentences mean the same is left to the caller. A superseded memory does not
+   * count: what was true once may become true again.
+   *
+   * Beside a memory come the closest older ones of the same user, with their
+   * dates. If it replaces one of them, send it once more with `supersedes`:
+   * nothing is stored twice, and the older one is marked.
+   *
+   * Also called: `remember`, in the clients.
+   * Scope: write. Repeatable: with `memory_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
+   * not exist; ALREADY_EXISTS when the id is taken by a memory with different
+   * content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
+   * or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
+   * when it cannot be embedded soon and too many texts are already waiting
+   * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
+   * not embedded in the time `wait_indexed` had.
+   */
+  insertMemory: {
+    method: MemoryService.method.insertMemory,
+    repeatable: true,
+    required: ["text"],
+    madeIds: [["memoryId"]],
+  },
+  /**
+   * Stores a memory. It can be found by its meaning when the call returns,
+   * unless the embedding backend is too slow (see `wait_indexed`).
+   *
+   * A text that is stored already, for the same user, agent and project, is not
+   * stored again: the answer is the memory that says it, with `already_known`.
+   * Two texts say the same if they differ only in white space, in the case of
+   * their first letter or in a full stop at the end; whether two different
+   * sentences mean the same is left to the caller. A superseded memory does not
+   * count: what was true once may become true again.
+   *
+   * Beside a memory come the closest older ones of the same user, with their
+   * dates. If it replaces one of them, send it once more with `supersedes`:
+   * nothing is stored twice, and the older one is marked.
+   *
+   * Also called: `remember`, in the clients.
+   * Scope: write. Repeatable: with `memory_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
+   * not exist; ALREADY_EXISTS when the id is taken by a memory with different
+   * content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
+   * or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
+   * when it cannot be embedded soon and too many texts are already waiting
+   * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
+   * not embedded in the time `wait_indexed` had.
+   */
+  remember: {
+    method: MemoryService.method.insertMemory,
+    repeatable: true,
+    required: ["text"],
+    madeIds: [["memoryId"]],
+  },
+  /**
+   * Stores a stream of memories in batches and acknowledges each batch once it
+   * is durable, with counts and times so far. What InsertMemory says of one holds
+   * for each, except that no similar ones are looked for.
+   *
+   * A batch is written when it holds 500 memories or 4 MiB, and at the latest
+   * 200 ms after its first memory arrived, so that a stream may stay open between
+   * memories; one that sends nothing for 60 seconds is ended, and so is one whose
+   * acknowledgements are not taken for as long. After its last memory the client
+   * ends its side, and the server ends the call once all is acknowledged.
+   *
+   * A broken stream is resumed by another one that begins after what was
+   * acknowledged: what was stored and not acknowledged any more is answered as
+   * known when it comes again under its id; the clients make the ids. When the
+   * call fails, ErrorInfo.metadata["recorded"] counts the memories that are
+   * acknowledged and ["message_index"] is the place of the first message that is
+   * refused, from 0. A server that shuts down acknowledges what has arrived and
+   * ends the stream with UNAVAILABLE.
+   *
+   * Scope: write. Repeatable: with `memory.id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
+   * not exist (nothing of its batch is stored); ALREADY_EXISTS when an id is taken
+   * by a memory with different content (nothing of its batch is stored);
+   * FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
+   * that another memory supersedes already (nothing of its batch is stored);
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
+   * texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
+   * streams are open as the server or the tenant may have, or nothing was sent for
+   * too long.
+   */
+  insertMemories: {
+    method: MemoryService.method.insertMemories,
+    repeatable: true,
+    item: "memory",
+    required: ["memory"],
+    madeIds: [["memory", "id"]],
+  },
+  /**
+   * Returns a memory.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory.
+   */
+  getMemory: {
+    method: MemoryService.method.getMemory,
+    repeatable: true,
+    required: ["memoryId"],
+    madeIds: [],
+  },
+  /**
+   * Changes fields of a memory. What the mask does not name is kept. A changed
+   * text is embedded again. To keep what was true before, insert another memory
+   * with `supersedes` instead.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
+   * `supersedes` names one that does not exist; ABORTED when an etag is given and
+   * the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
+   * memory itself, one of another user, or one that another memory supersedes
+   * already; or the user changes while it supersedes others or is superseded;
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
+   * texts are already waiting (nothing is changed).
+   */
+  updateMemory: {
+    method: MemoryService.method.updateMemory,
+    repeatable: true,
+    update: "memory",
+    required: ["memory"],
+    madeIds: [],
+  },
+  /**
+   * Lists memories, those that hold since the latest time first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  listMemories: {
+    method: MemoryService.method.listMemories,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
+   * Searches memories by meaning: those whose embeddings are closest to that of
+   * the query. Recall weighs words, dates and importance too, and looks
+   * everywhere.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; UNAVAILABLE (EMBEDDING_FAILED) when the embedding
+   * backend does not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+   * tenant's vectors were made with another model.
+   */
+  searchMemories: {
+    method: MemoryService.method.searchMemories,
+    repeatable: true,
+    required: ["query"],
+    madeIds: [],
+  },
+  /**
+   * Deletes memories for good, superseded ones too, by their ids or by a filter.
+   * What a deleted memory superseded is then superseded by what superseded the
+   * deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
+   * and the answer is the one that the same call would give without.
+   *
+   * Many are deleted in steps of 500; a call that is cut off may have deleted some
+   * of them, and can be sent again.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+   * neither ids nor a condition of the filter are given.
+   */
+  deleteMemories: {
+    method: MemoryService.method.deleteMemories,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
    * Returns an operation as it is now.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -934,6 +1115,14 @@ export const walks = {
    * token is damaged or was made for other filters.
    */
   iterGetTimeline: { call: "getTimeline", items: "entries" },
+  /**
+   * Lists memories, those that hold since the latest time first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  iterMemories: { call: "listMemories", items: "memories" },
   /**
    * Lists operations, newest first.
    *

@@ -7,6 +7,7 @@ import type { ErrorReason } from "./mneme/v1/errors_pb.js";
 import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
+import type { MetadataComparison, VectorIndexKind } from "./mneme/v1/memory_service_pb.js";
 import type { OperationState } from "./mneme/v1/operation_pb.js";
 import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
 import type { Analysis, Baseline, Bucket, Trend } from "./mneme/v1/reflect_service_pb.js";
@@ -113,6 +114,19 @@ export interface EnumNames {
     | "files"
     | "unresolved_errors"
   ];
+  MetadataComparison: [
+    MetadataComparison,
+    | "equal"
+    | "less"
+    | "at_most"
+    | "more"
+    | "at_least"
+  ];
+  VectorIndexKind: [
+    VectorIndexKind,
+    | "exact"
+    | "hnsw"
+  ];
   RecallMode: [
     RecallMode,
     | "hybrid"
@@ -191,7 +205,7 @@ export type EventTypeName =
   | (string & {});
 
 /** A kind of memory. */
-export type MemoryKind = "event" | "lesson" | "reflection" | "knowledge" | "session" | "episode";
+export type MemoryKind = "event" | "lesson" | "reflection" | "knowledge" | "session" | "memory" | "episode";
 
 /** The fields that take known names, by their messages. */
 export interface KnownNames {

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/options.proto.
  */
 export const file_mneme_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCSIqCgpSZXN1bXB0aW9uEg0KBXBsYWNlGAEgASgJEg0KBWFmdGVyGAIgASgJIjIKEFN0YXJ0ZWRPcGVyYXRpb24SDAoEa2luZBgBIAEoCRIQCghyZXNwb25zZRgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo/Cgpsb25nX2xpdmVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyOwEIAEoCFIJbG9uZ0xpdmVkOlUKCnJlc3VtZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjL7AQgASgLMhQubW5lbWUudjEuUmVzdW1wdGlvblIJcmVzdW1lZEJ5Ok0KBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMnsBCADKAsyEy5tbmVtZS52MS5DYWxsRXJyb3JSBmVycm9yczpUCgZzdGFydHMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjK7AQgASgLMhoubW5lbWUudjEuU3RhcnRlZE9wZXJhdGlvblIGc3RhcnRzOkQKDWRlZmF1bHRfdmFsdWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNHsBCABKAlSDGRlZmF1bHRWYWx1ZTpbCgpjaGFuZ2VhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjS7AQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza1IKY2hhbmdlYWJsZTpHCg9tYWRlX3doZW5fZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNPsBCABKAhSDW1hZGVXaGVuRW1wdHk6SwoFa25vd24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNrsBCABKAsyFC5tbmVtZS52MS5Lbm93bk5hbWVzUgVrbm93bjo+CgpuYW1lc19raW5kEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjU7AQgASgIUgluYW1lc0tpbmQ6VgoLanNvbl9saW1pdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNXsBCABKAsyFC5tbmVtZS52MS5Kc29uTGltaXRzUgpqc29uTGltaXRzYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
+  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCSIqCgpSZXN1bXB0aW9uEg0KBXBsYWNlGAEgASgJEg0KBWFmdGVyGAIgASgJIjIKEFN0YXJ0ZWRPcGVyYXRpb24SDAoEa2luZBgBIAEoCRIQCghyZXNwb25zZRgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo/Cgpsb25nX2xpdmVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyOwEIAEoCFIJbG9uZ0xpdmVkOlUKCnJlc3VtZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjL7AQgASgLMhQubW5lbWUudjEuUmVzdW1wdGlvblIJcmVzdW1lZEJ5Ok0KBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMnsBCADKAsyEy5tbmVtZS52MS5DYWxsRXJyb3JSBmVycm9yczpUCgZzdGFydHMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjK7AQgASgLMhoubW5lbWUudjEuU3RhcnRlZE9wZXJhdGlvblIGc3RhcnRzOkEKC2Fsc29fY2FsbGVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYzOwEIAEoCVIKYWxzb0NhbGxlZDpECg1kZWZhdWx0X3ZhbHVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjR7AQgASgJUgxkZWZhdWx0VmFsdWU6WwoKY2hhbmdlYWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0uwEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tSCmNoYW5nZWFibGU6RwoPbWFkZV93aGVuX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjT7AQgASgIUg1tYWRlV2hlbkVtcHR5OksKBWtub3duEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxja7AQgASgLMhQubW5lbWUudjEuS25vd25OYW1lc1IFa25vd246PgoKbmFtZXNfa2luZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1OwEIAEoCFIJbmFtZXNLaW5kOlYKC2pzb25fbGltaXRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjV7AQgASgLMhQubW5lbWUudjEuSnNvbkxpbWl0c1IKanNvbkxpbWl0c2IGcHJvdG8z", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
 
 /**
  * CallError is a way in which an RPC fails.
@@ -289,6 +289,15 @@ export const starts: GenExtension<MethodOptions, StartedOperation> = /*@__PURE__
   extDesc(file_mneme_v1_options, 5);
 
 /**
+ * A second name under which clients have the RPC's method: an everyday word.
+ * In lower case, and unique in the API.
+ *
+ * @generated from extension: string also_called = 79436;
+ */
+export const also_called: GenExtension<MethodOptions, string> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 6);
+
+/**
  * The field's value when a request leaves it out (0, empty or unspecified;
  * unset if `optional`), as text: a number, a string, an enum value's name
  * without its prefix. The server fills it in before it looks at the request.
@@ -296,7 +305,7 @@ export const starts: GenExtension<MethodOptions, StartedOperation> = /*@__PURE__
  * @generated from extension: string default_value = 79441;
  */
 export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 6);
+  extDesc(file_mneme_v1_options, 7);
 
 /**
  * On an update's mask: the fields it may name.
@@ -304,7 +313,7 @@ export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: google.protobuf.FieldMask changeable = 79442;
  */
 export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 7);
+  extDesc(file_mneme_v1_options, 8);
 
 /**
  * True for an id that a request may leave empty; the server then makes a
@@ -314,7 +323,7 @@ export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
  * @generated from extension: bool made_when_empty = 79443;
  */
 export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 8);
+  extDesc(file_mneme_v1_options, 9);
 
 /**
  * The names with a meaning, on a field that takes any name.
@@ -322,7 +331,7 @@ export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*
  * @generated from extension: mneme.v1.KnownNames known = 79450;
  */
 export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 9);
+  extDesc(file_mneme_v1_options, 10);
 
 /**
  * True for a text that names a kind of memory (see `brings_kinds`).
@@ -330,7 +339,7 @@ export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
  * @generated from extension: bool names_kind = 79444;
  */
 export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 10);
+  extDesc(file_mneme_v1_options, 11);
 
 /**
  * How large a `google.protobuf.Struct` may be. Every one in a request says it.
@@ -338,5 +347,5 @@ export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: mneme.v1.JsonLimits json_limits = 79445;
  */
 export const json_limits: GenExtension<FieldOptions, JsonLimits> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 11);
+  extDesc(file_mneme_v1_options, 12);
 

@@ -99,7 +99,8 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
    * Where to look, by kinds of memory, in upper or lower case; empty means
    * everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
    * are ranked by their summaries and by their best events.
-   * Kinds: "event", "lesson", "reflection", "knowledge", "session", "episode".
+   * Kinds: "event", "lesson", "reflection", "knowledge", "session", "memory",
+   * "episode".
    * Up to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
    *
    * @generated from field: repeated string scopes = 2;
@@ -123,7 +124,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   sessionId: string;
 
   /**
-   * Of sessions serving this user.
+   * Of this user: of sessions serving them, and memories about them.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 5;
@@ -153,7 +154,8 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   endTime?: Timestamp;
 
   /**
-   * With all of these labels: a session's (for its events), or a lesson's.
+   * With all of these labels: a session's (for its events), a lesson's, a
+   * memory's.
    * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 9;
@@ -531,15 +533,18 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
 
   /**
    * A result further down that says almost the same and is older, such as what
-   * this one corrects. The newer one comes first: it has the place and the score
-   * of the better of the two (term "newer").
+   * this one corrects; or a memory that this one supersedes. The newer one comes
+   * first: it has the place and the score of the better of the two (term
+   * "newer").
    *
    * @generated from field: mneme.v1.RecallVersion older = 17;
    */
   older?: RecallVersion;
 
   /**
-   * A result further up that says almost the same and is newer.
+   * A result further up that says almost the same and is newer; or the memory
+   * that supersedes this one. It is there whenever the filters let it through,
+   * whether or not the query would have found it.
    *
    * @generated from field: mneme.v1.RecallVersion newer = 18;
    */

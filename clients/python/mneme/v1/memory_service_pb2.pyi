@@ -1,0 +1,350 @@
+import datetime
+
+from buf.validate import validate_pb2 as _validate_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mneme.v1 import common_pb2 as _common_pb2
+from mneme.v1 import options_pb2 as _options_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class MetadataComparison(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    METADATA_COMPARISON_UNSPECIFIED: _ClassVar[MetadataComparison]
+    METADATA_COMPARISON_EQUAL: _ClassVar[MetadataComparison]
+    METADATA_COMPARISON_LESS: _ClassVar[MetadataComparison]
+    METADATA_COMPARISON_AT_MOST: _ClassVar[MetadataComparison]
+    METADATA_COMPARISON_MORE: _ClassVar[MetadataComparison]
+    METADATA_COMPARISON_AT_LEAST: _ClassVar[MetadataComparison]
+
+class VectorIndexKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    VECTOR_INDEX_KIND_UNSPECIFIED: _ClassVar[VectorIndexKind]
+    VECTOR_INDEX_KIND_EXACT: _ClassVar[VectorIndexKind]
+    VECTOR_INDEX_KIND_HNSW: _ClassVar[VectorIndexKind]
+METADATA_COMPARISON_UNSPECIFIED: MetadataComparison
+METADATA_COMPARISON_EQUAL: MetadataComparison
+METADATA_COMPARISON_LESS: MetadataComparison
+METADATA_COMPARISON_AT_MOST: MetadataComparison
+METADATA_COMPARISON_MORE: MetadataComparison
+METADATA_COMPARISON_AT_LEAST: MetadataComparison
+VECTOR_INDEX_KIND_UNSPECIFIED: VectorIndexKind
+VECTOR_INDEX_KIND_EXACT: VectorIndexKind
+VECTOR_INDEX_KIND_HNSW: VectorIndexKind
+
+class Memory(_message.Message):
+    __slots__ = ("id", "text", "tags", "metadata", "user_id", "agent_id", "project", "importance", "since", "supersedes", "superseded_by", "until", "created_at", "updated_at", "etag")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDES_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDED_BY_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    text: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    metadata: _struct_pb2.Struct
+    user_id: str
+    agent_id: str
+    project: str
+    importance: _common_pb2.Importance
+    since: _timestamp_pb2.Timestamp
+    supersedes: _containers.RepeatedScalarFieldContainer[str]
+    superseded_by: str
+    until: _timestamp_pb2.Timestamp
+    created_at: _timestamp_pb2.Timestamp
+    updated_at: _timestamp_pb2.Timestamp
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., superseded_by: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
+
+class NewMemory(_message.Message):
+    __slots__ = ("text", "user_id", "agent_id", "project", "tags", "metadata", "importance", "since", "supersedes", "id", "keep_copy")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDES_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_COPY_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    user_id: str
+    agent_id: str
+    project: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    metadata: _struct_pb2.Struct
+    importance: _common_pb2.Importance
+    since: _timestamp_pb2.Timestamp
+    supersedes: _containers.RepeatedScalarFieldContainer[str]
+    id: str
+    keep_copy: bool
+    def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., keep_copy: _Optional[bool] = ...) -> None: ...
+
+class InsertMemoryRequest(_message.Message):
+    __slots__ = ("text", "user_id", "agent_id", "project", "tags", "metadata", "importance", "since", "supersedes", "memory_id", "keep_copy", "similar_limit", "wait_indexed")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDES_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    KEEP_COPY_FIELD_NUMBER: _ClassVar[int]
+    SIMILAR_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    WAIT_INDEXED_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    user_id: str
+    agent_id: str
+    project: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    metadata: _struct_pb2.Struct
+    importance: _common_pb2.Importance
+    since: _timestamp_pb2.Timestamp
+    supersedes: _containers.RepeatedScalarFieldContainer[str]
+    memory_id: str
+    keep_copy: bool
+    similar_limit: int
+    wait_indexed: bool
+    def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., memory_id: _Optional[str] = ..., keep_copy: _Optional[bool] = ..., similar_limit: _Optional[int] = ..., wait_indexed: _Optional[bool] = ...) -> None: ...
+
+class FoundMemory(_message.Message):
+    __slots__ = ("memory", "similarity")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    memory: Memory
+    similarity: float
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., similarity: _Optional[float] = ...) -> None: ...
+
+class InsertionFigures(_message.Message):
+    __slots__ = ("cache_hits", "cache_misses", "queued_count", "embedding_ms", "writing_ms", "vectors_per_second", "embedding_dimension")
+    CACHE_HITS_FIELD_NUMBER: _ClassVar[int]
+    CACHE_MISSES_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_MS_FIELD_NUMBER: _ClassVar[int]
+    WRITING_MS_FIELD_NUMBER: _ClassVar[int]
+    VECTORS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_DIMENSION_FIELD_NUMBER: _ClassVar[int]
+    cache_hits: int
+    cache_misses: int
+    queued_count: int
+    embedding_ms: float
+    writing_ms: float
+    vectors_per_second: float
+    embedding_dimension: int
+    def __init__(self, cache_hits: _Optional[int] = ..., cache_misses: _Optional[int] = ..., queued_count: _Optional[int] = ..., embedding_ms: _Optional[float] = ..., writing_ms: _Optional[float] = ..., vectors_per_second: _Optional[float] = ..., embedding_dimension: _Optional[int] = ...) -> None: ...
+
+class InsertMemoryResponse(_message.Message):
+    __slots__ = ("memory", "already_known", "differing", "similar", "similar_unknown", "superseded", "figures")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    ALREADY_KNOWN_FIELD_NUMBER: _ClassVar[int]
+    DIFFERING_FIELD_NUMBER: _ClassVar[int]
+    SIMILAR_FIELD_NUMBER: _ClassVar[int]
+    SIMILAR_UNKNOWN_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    FIGURES_FIELD_NUMBER: _ClassVar[int]
+    memory: Memory
+    already_known: bool
+    differing: _containers.RepeatedScalarFieldContainer[str]
+    similar: _containers.RepeatedCompositeFieldContainer[FoundMemory]
+    similar_unknown: bool
+    superseded: _containers.RepeatedCompositeFieldContainer[Memory]
+    figures: InsertionFigures
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., already_known: _Optional[bool] = ..., differing: _Optional[_Iterable[str]] = ..., similar: _Optional[_Iterable[_Union[FoundMemory, _Mapping]]] = ..., similar_unknown: _Optional[bool] = ..., superseded: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., figures: _Optional[_Union[InsertionFigures, _Mapping]] = ...) -> None: ...
+
+class InsertMemoriesRequest(_message.Message):
+    __slots__ = ("memory",)
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    memory: NewMemory
+    def __init__(self, memory: _Optional[_Union[NewMemory, _Mapping]] = ...) -> None: ...
+
+class MemoryReceipt(_message.Message):
+    __slots__ = ("memory_id", "already_known")
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    ALREADY_KNOWN_FIELD_NUMBER: _ClassVar[int]
+    memory_id: str
+    already_known: bool
+    def __init__(self, memory_id: _Optional[str] = ..., already_known: _Optional[bool] = ...) -> None: ...
+
+class InsertMemoriesResponse(_message.Message):
+    __slots__ = ("inserted_count", "known_count", "acknowledged_count", "receipts", "figures")
+    INSERTED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ACKNOWLEDGED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    RECEIPTS_FIELD_NUMBER: _ClassVar[int]
+    FIGURES_FIELD_NUMBER: _ClassVar[int]
+    inserted_count: int
+    known_count: int
+    acknowledged_count: int
+    receipts: _containers.RepeatedCompositeFieldContainer[MemoryReceipt]
+    figures: InsertionFigures
+    def __init__(self, inserted_count: _Optional[int] = ..., known_count: _Optional[int] = ..., acknowledged_count: _Optional[int] = ..., receipts: _Optional[_Iterable[_Union[MemoryReceipt, _Mapping]]] = ..., figures: _Optional[_Union[InsertionFigures, _Mapping]] = ...) -> None: ...
+
+class GetMemoryRequest(_message.Message):
+    __slots__ = ("memory_id",)
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    memory_id: str
+    def __init__(self, memory_id: _Optional[str] = ...) -> None: ...
+
+class GetMemoryResponse(_message.Message):
+    __slots__ = ("memory",)
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    memory: Memory
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
+
+class UpdateMemoryRequest(_message.Message):
+    __slots__ = ("memory", "update_mask")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    memory: Memory
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class UpdateMemoryResponse(_message.Message):
+    __slots__ = ("memory",)
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    memory: Memory
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
+
+class MetadataCondition(_message.Message):
+    __slots__ = ("key", "comparison", "text", "number", "truth")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    COMPARISON_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TRUTH_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    comparison: MetadataComparison
+    text: str
+    number: float
+    truth: bool
+    def __init__(self, key: _Optional[str] = ..., comparison: _Optional[_Union[MetadataComparison, str]] = ..., text: _Optional[str] = ..., number: _Optional[float] = ..., truth: _Optional[bool] = ...) -> None: ...
+
+class MemoryFilter(_message.Message):
+    __slots__ = ("user_id", "agent_id", "project", "tags", "any_tags", "metadata", "where", "start_time", "end_time", "min_age_days")
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    ANY_TAGS_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    MIN_AGE_DAYS_FIELD_NUMBER: _ClassVar[int]
+    user_id: str
+    agent_id: str
+    project: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    any_tags: _containers.RepeatedScalarFieldContainer[str]
+    metadata: _struct_pb2.Struct
+    where: _containers.RepeatedCompositeFieldContainer[MetadataCondition]
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    min_age_days: float
+    def __init__(self, user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., any_tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., where: _Optional[_Iterable[_Union[MetadataCondition, _Mapping]]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_age_days: _Optional[float] = ...) -> None: ...
+
+class ListMemoriesRequest(_message.Message):
+    __slots__ = ("filter", "include_superseded", "page_size", "page_token")
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    filter: MemoryFilter
+    include_superseded: bool
+    page_size: int
+    page_token: str
+    def __init__(self, filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., include_superseded: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListMemoriesResponse(_message.Message):
+    __slots__ = ("memories", "next_page_token", "total_size")
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_SIZE_FIELD_NUMBER: _ClassVar[int]
+    memories: _containers.RepeatedCompositeFieldContainer[Memory]
+    next_page_token: str
+    total_size: int
+    def __init__(self, memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
+
+class SearchMemoriesRequest(_message.Message):
+    __slots__ = ("query", "filter", "limit", "min_similarity", "include_superseded")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    MIN_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    filter: MemoryFilter
+    limit: int
+    min_similarity: float
+    include_superseded: bool
+    def __init__(self, query: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_similarity: _Optional[float] = ..., include_superseded: _Optional[bool] = ...) -> None: ...
+
+class SearchMemoriesResponse(_message.Message):
+    __slots__ = ("results", "total_matches", "matches_capped", "searched_count", "pending_count", "index_kind", "embedding_ms", "search_ms", "partial")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_MATCHES_FIELD_NUMBER: _ClassVar[int]
+    MATCHES_CAPPED_FIELD_NUMBER: _ClassVar[int]
+    SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    PENDING_COUNT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_KIND_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_MS_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_MS_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[FoundMemory]
+    total_matches: int
+    matches_capped: bool
+    searched_count: int
+    pending_count: int
+    index_kind: VectorIndexKind
+    embedding_ms: float
+    search_ms: float
+    partial: bool
+    def __init__(self, results: _Optional[_Iterable[_Union[FoundMemory, _Mapping]]] = ..., total_matches: _Optional[int] = ..., matches_capped: _Optional[bool] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., index_kind: _Optional[_Union[VectorIndexKind, str]] = ..., embedding_ms: _Optional[float] = ..., search_ms: _Optional[float] = ..., partial: _Optional[bool] = ...) -> None: ...
+
+class DeleteMemoriesRequest(_message.Message):
+    __slots__ = ("memory_ids", "filter", "dry_run")
+    MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    memory_ids: _containers.RepeatedScalarFieldContainer[str]
+    filter: MemoryFilter
+    dry_run: bool
+    def __init__(self, memory_ids: _Optional[_Iterable[str]] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class DeleteMemoriesResponse(_message.Message):
+    __slots__ = ("deleted_count", "vector_count", "memory_ids", "restored_ids", "took_ms", "dry_run")
+    DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
+    RESTORED_IDS_FIELD_NUMBER: _ClassVar[int]
+    TOOK_MS_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    deleted_count: int
+    vector_count: int
+    memory_ids: _containers.RepeatedScalarFieldContainer[str]
+    restored_ids: _containers.RepeatedScalarFieldContainer[str]
+    took_ms: float
+    dry_run: bool
+    def __init__(self, deleted_count: _Optional[int] = ..., vector_count: _Optional[int] = ..., memory_ids: _Optional[_Iterable[str]] = ..., restored_ids: _Optional[_Iterable[str]] = ..., took_ms: _Optional[float] = ..., dry_run: _Optional[bool] = ...) -> None: ...

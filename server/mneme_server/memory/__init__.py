@@ -1,0 +1,1 @@
+"""Memories: what agents remember, apart from any session."""

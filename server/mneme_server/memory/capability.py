@@ -1,0 +1,50 @@
+"""Memories: what agents remember, apart from any session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import memory_service_pb2
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.memory.changing import Memories
+from mneme_server.memory.deleting import DeleteMemories
+from mneme_server.memory.inserting import InsertMemories
+from mneme_server.memory.kinds import MEMORY
+from mneme_server.memory.searching import SearchMemories
+from mneme_server.memory.service import MemoryServicer
+from mneme_server.memory.similar import Similar
+from mneme_server.memory.store.details import MEMORY_DETAILS
+from mneme_server.memory.store.memories import SqlMemories
+from mneme_server.memory.vectors import Vectors
+from mneme_server.recall.search import Recall
+from mneme_server.transport.service import Service
+
+
+def _build(host: Host) -> Parts:
+    runtime, foreground = host.runtime, host.runtime.foreground
+    vectors = Vectors(runtime.writing, runtime.embedder)
+    similar = Similar(host.get(Recall).scale, foreground)
+    insert = InsertMemories(host.tenants, vectors, similar, foreground)
+    delete = DeleteMemories(host.tenants, foreground)
+    search = SearchMemories(host.tenants, runtime.questions, foreground)
+    servicer = MemoryServicer(
+        insert=insert,
+        memories=Memories(host.tenants, vectors, foreground),
+        search=search,
+        delete=delete,
+        dimension=runtime.model.dimensions,
+        foreground=foreground,
+        watchdog=runtime.watchdog,
+    )
+    descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]
+    return Parts(services=[Service(descriptor, servicer)], offers=[insert, delete, search])
+
+
+CAPABILITY = Capability(
+    name="memory",
+    build=_build,
+    kinds={MEMORY: MEMORY_DETAILS},
+    repositories={"remembered": SqlMemories},
+    migrations=Path(__file__).parent / "migrations",
+)

@@ -1,0 +1,86 @@
+"""Deleting memories, and telling before what would be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mneme_server.common.parts import parts
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.memory.kinds import MEMORY
+from mneme_server.memory.marking import passed_on
+from mneme_server.memory.model import Deleted, MemoryFilter
+from mneme_server.memory.ports import MemoriesUnit
+from mneme_server.runtime.foreground import Foreground
+
+_STEP = 500
+"""Memories that one transaction deletes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMemories:
+    """The use case: delete memories for good."""
+
+    tenants: OpenTenants[MemoriesUnit]
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def __call__(
+        self,
+        tenant_id: str,
+        memory_ids: Sequence[str],
+        filter_: MemoryFilter | None,
+        *,
+        dry_run: bool,
+    ) -> Deleted:
+        """Delete these memories and those that the filter picks; with `dry_run` only tell which.
+
+        What a deleted one superseded is passed on to what superseded that, or holds again.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
+                wanted = {*memory_ids, *(unit.remembered.ids(filter_) if filter_ else ())}
+                gone = unit.remembered.successors(wanted)
+                heirs = passed_on(gone)
+                left = _left(unit, gone)
+                vectors = unit.remembered.vectors_of(gone)
+            if dry_run:
+                restored = [old for old, by in left.items() if not heirs[by]]
+                return Deleted(sorted(gone), sorted(restored), vectors)
+            return self._delete(tenant, sorted(gone))
+
+    def _delete(self, tenant: OpenTenant[MemoriesUnit], wanted: Sequence[str]) -> Deleted:
+        deleted: list[str] = []
+        restored: set[str] = set()
+        vectors = 0
+        for some in parts(wanted, _STEP):
+            with self.foreground.active(), tenant.write() as unit:
+                gone = unit.remembered.successors(some)
+                vectors += unit.remembered.vectors_of(gone)
+                restored |= _pass_on(unit, gone)
+                unit.remembered.remove(gone)
+                unit.documents.remove(MEMORY, list(gone))
+            deleted += gone
+        return Deleted(sorted(deleted), sorted(restored.difference(deleted)), vectors)
+
+
+def _left(unit: MemoriesUnit, gone: Mapping[str, str]) -> dict[str, str]:
+    """Return by what those are superseded that stay while what superseded them goes, by id."""
+    left = unit.remembered.superseded_by(gone)
+    return {old: by for old, by in left.items() if old not in gone}
+
+
+def _pass_on(unit: MemoriesUnit, gone: Mapping[str, str]) -> set[str]:
+    """Pass on what those that are to go supersede; return the ids of what holds again."""
+    heirs = passed_on(gone)
+    left = _left(unit, gone)
+    there = unit.remembered.get_many({heirs[by] for by in left.values()} - {""})
+    restored = set()
+    for old, by in left.items():
+        heir = there.get(heirs[by])
+        if heir is None:
+            restored.add(old)
+            unit.remembered.mark([old], "", None)
+            unit.documents.set_archived(MEMORY, old, archived=False)
+        else:
+            unit.remembered.mark([old], heir.id, heir.since_us)
+    return restored

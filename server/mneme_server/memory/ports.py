@@ -1,0 +1,76 @@
+"""What the use cases of memories need from storage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from mneme_server.corpus.tenant_store import CorpusUnit
+from mneme_server.memory.model import Memory, MemoryFilter
+
+
+class MemoryRepository(Protocol):
+    """The tenant's memories."""
+
+    def get_many(self, memory_ids: Collection[str]) -> dict[str, Memory]:
+        """Return those that exist, by id."""
+        ...
+
+    def holding(self, digests: Collection[bytes]) -> dict[bytes, Memory]:
+        """Return those that hold, by digest; of several with one digest, the first stored."""
+        ...
+
+    def superseded_by(self, memory_ids: Collection[str]) -> dict[str, str]:
+        """Return what each of those that one of these superseded is superseded by, by id."""
+        ...
+
+    def successors(self, memory_ids: Collection[str]) -> dict[str, str]:
+        """Return by what each of these that exist is superseded, by id; "" for those that hold."""
+        ...
+
+    def save(self, memories: Sequence[Memory]) -> None:
+        """Insert or replace these memories, but for what they supersede: that is said of those."""
+        ...
+
+    def mark(self, memory_ids: Collection[str], successor: str, until_us: int | None) -> None:
+        """Say by what these are superseded, and until when they held; "" and None: they hold."""
+        ...
+
+    def remove(self, memory_ids: Collection[str]) -> None:
+        """Remove these memories."""
+        ...
+
+    def page(
+        self, filter_: MemoryFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Memory]:
+        """Return memories, the latest first, that come after the key (since_us, id)."""
+        ...
+
+    def count(self, filter_: MemoryFilter) -> int:
+        """Return how many match."""
+        ...
+
+    def ids(self, filter_: MemoryFilter) -> Sequence[str]:
+        """Return the ids of all that match."""
+        ...
+
+    def vectors_of(self, memory_ids: Collection[str]) -> int:
+        """Return how many of these have a vector."""
+        ...
+
+    def doc_ids(self, filter_: MemoryFilter) -> Sequence[int]:
+        """Return the numbers of the documents of all that match."""
+        ...
+
+    def by_document(self, doc_ids: Collection[int]) -> Mapping[int, Memory]:
+        """Return the memories of documents, by their numbers; those that are gone are left out."""
+        ...
+
+
+class MemoriesUnit(CorpusUnit, Protocol):
+    """One transaction, as far as memories are concerned."""
+
+    @property
+    def remembered(self) -> MemoryRepository:
+        """The tenant's memories."""
+        ...

@@ -1,0 +1,130 @@
+"""Searching memories by meaning, with filters on what they carry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.ports import CorpusIndex, Selection
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.memory.kinds import MEMORY
+from mneme_server.memory.model import FoundMemory, MemoryFilter
+from mneme_server.memory.ports import MemoriesUnit
+from mneme_server.recall.ports import QueryEmbedder
+from mneme_server.runtime.foreground import Foreground, Size
+
+GATHERED = 100
+"""Memories that a search gathers."""
+_LONG_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemories:
+    """What a search found, best first, and what it took in seconds.
+
+    `matches` counts those gathered that are similar enough; `capped` when there may be more.
+    """
+
+    results: Sequence[FoundMemory]
+    matches: int
+    capped: bool
+    searched: int
+    pending: int
+    index_mode: str
+    embedding_s: float
+    search_s: float
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMemories:
+    """The use case: search memories by meaning."""
+
+    tenants: OpenTenants[MemoriesUnit]
+    embedder: QueryEmbedder
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def __call__(
+        self,
+        tenant_id: str,
+        query: str,
+        filter_: MemoryFilter,
+        *,
+        limit: int,
+        min_similarity: float,
+    ) -> FoundMemories:
+        """Return the memories whose vectors are closest to the query's.
+
+        Raises:
+            EmbeddingError: the embedding backend failed.
+        """
+        size = Size.SMALL if len(query) <= _LONG_QUERY else Size.LARGE
+        with self.tenants.open(tenant_id) as tenant:
+            began = time.perf_counter()
+            pending = self.embedder.begin([query])  # Before it stands in line.
+            with self.foreground.computing(size):
+                vector = self.foreground.wait_outside(partial(pending), size)[0]
+                embedded = time.perf_counter()
+                index = tenant.index
+                selection = _selected(tenant, index, filter_)
+                # One more, to tell whether there are more.
+                hits = index.search_dense(vector, GATHERED + 1, selection)
+                near = hits.scores >= min_similarity
+                rows, scores = hits.rows[near], hits.scores[near]
+                columns = index.columns
+                order = np.lexsort((-columns.doc_id[rows], -columns.timestamp_us[rows], -scores))
+                best = order[:limit]
+                doc_ids = columns.doc_id[rows[best]].tolist()
+                with tenant.read() as unit:
+                    memories = unit.remembered.by_document(doc_ids)
+                searched = time.perf_counter()
+        results = [
+            FoundMemory(memories[doc_id], float(score))
+            for doc_id, score in zip(doc_ids, scores[best], strict=True)
+            if doc_id in memories  # It may have been deleted since it was found.
+        ]
+        return FoundMemories(
+            results=results,
+            matches=min(len(rows), GATHERED),
+            capped=len(rows) > GATHERED,
+            searched=selection.count,
+            pending=tenant.pending,
+            index_mode=tenant.index_mode,
+            embedding_s=embedded - began,
+            search_s=searched - embedded,
+            partial=index.partial,
+        )
+
+
+def _selected(
+    tenant: OpenTenant[MemoriesUnit], index: CorpusIndex, filter_: MemoryFilter
+) -> Selection:
+    """Return the rows that a filter picks: what the index knows by itself, the rest by the store's
+    word."""
+    base = DocumentFilter(
+        kinds=frozenset({MEMORY}),
+        user_id=filter_.user_id,
+        agent_id=filter_.agent_id,
+        project=filter_.project,
+        start_us=filter_.start_us,
+        end_us=filter_.end_us,
+        tags=frozenset(filter_.tags),
+        any_tags=frozenset(filter_.any_tags),
+        include_archived=filter_.include_superseded,
+    )
+    selection = index.select(base)
+    if not filter_.values or not selection.count:
+        return selection
+    with tenant.read() as unit:
+        doc_ids = np.array(unit.remembered.doc_ids(filter_), np.int64)
+    rows = index.columns.rows_of(doc_ids)
+    rows = np.sort(rows[(rows >= 0) & (rows < len(selection.mask))])
+    rows = rows[selection.mask[rows]]
+    mask = np.zeros(len(selection.mask), np.bool_)
+    mask[rows] = True
+    return Selection(mask, rows.size, everything=False, listed=rows)

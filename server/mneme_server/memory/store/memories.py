@@ -1,0 +1,280 @@
+"""Memories in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    delete,
+    func,
+    select,
+    tuple_,
+    update,
+)
+
+from mneme_server.common.stored import reads
+from mneme_server.memory.kinds import MEMORY
+from mneme_server.memory.model import Importance, Memory, MemoryFilter
+from mneme_server.memory.store.tables import memories, memory_tags, memory_values
+from mneme_server.memory.values import Span, leaves
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    insert_rows,
+    read_with,
+    upsert,
+)
+from mneme_server.storage.tables import documents, vectors
+from mneme_server.storage.totals import add_to_total, known, total
+
+_TOTAL = "memories"
+
+
+class SqlMemories:
+    """Implements `MemoryRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get_many(self, memory_ids: Collection[str]) -> dict[str, Memory]:
+        if not memory_ids:
+            return {}
+        found = read_with(
+            self._connection, memories, _memory, self._tenant_id, memory_ids, kind="memory"
+        )
+        return {memory.id: memory for memory in self._linked(found)}
+
+    def holding(self, digests: Collection[bytes]) -> dict[bytes, Memory]:
+        found: dict[bytes, Memory] = {}
+        for some in chunks(set(digests)):
+            query = (
+                select(memories)
+                .where(
+                    memories.c.tenant_id == self._tenant_id,
+                    memories.c.digest.in_(some),
+                    memories.c.superseded_by == "",
+                )
+                .order_by(memories.c.created_at.desc(), memories.c.id.desc())
+            )
+            rows = read_rows(self._connection, query, _memory, kind="memory")
+            found |= {memory.digest: memory for memory in self._linked(rows)}
+        return found
+
+    def superseded_by(self, memory_ids: Collection[str]) -> dict[str, str]:
+        return self._pairs(memories.c.superseded_by, set(memory_ids) - {""})
+
+    def successors(self, memory_ids: Collection[str]) -> dict[str, str]:
+        return self._pairs(memories.c.id, memory_ids)
+
+    def _pairs(self, key: ColumnElement[str], values: Collection[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for some in chunks(values):
+            query = select(memories.c.id, memories.c.superseded_by).where(
+                memories.c.tenant_id == self._tenant_id, key.in_(some)
+            )
+            found |= {row.id: row.superseded_by for row in self._connection.execute(query)}
+        return found
+
+    def save(self, saved: Sequence[Memory]) -> None:
+        ids = {memory.id for memory in saved}
+        before = known(self._connection, self._tenant_id, memories.c.id, ids)
+        self._connection.execute(
+            upsert(memories), [_memory_row(memory, self._tenant_id) for memory in saved]
+        )
+        add_to_total(self._connection, self._tenant_id, _TOTAL, len(ids) - before)
+        if before:
+            self._remove_labels(ids)
+        tags = [
+            {"tenant_id": self._tenant_id, "tag": tag, "memory_id": memory.id}
+            for memory in saved
+            for tag in memory.tags
+        ]
+        values = [
+            {"tenant_id": self._tenant_id, "key": key, "value": value, "memory_id": memory.id}
+            for memory in saved
+            for key, value in set(leaves(json.loads(memory.metadata_json)))
+        ]
+        if tags:
+            insert_rows(self._connection, memory_tags, tags)
+        if values:
+            insert_rows(self._connection, memory_values, values)
+
+    def mark(self, memory_ids: Collection[str], successor: str, until_us: int | None) -> None:
+        for some in chunks(memory_ids):
+            self._connection.execute(
+                update(memories)
+                .where(memories.c.tenant_id == self._tenant_id, memories.c.id.in_(some))
+                .values(superseded_by=successor, until=until_us)
+            )
+
+    def remove(self, memory_ids: Collection[str]) -> None:
+        self._remove_labels(memory_ids)
+        for some in chunks(memory_ids):
+            removed = self._connection.execute(
+                delete(memories).where(
+                    memories.c.tenant_id == self._tenant_id, memories.c.id.in_(some)
+                )
+            ).rowcount
+            add_to_total(self._connection, self._tenant_id, _TOTAL, -removed)
+
+    def page(
+        self, filter_: MemoryFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Memory]:
+        query = select(memories).where(*self._conditions(filter_))
+        if after is not None:
+            query = query.where(tuple_(memories.c.since, memories.c.id) < tuple_(*after))
+        query = query.order_by(memories.c.since.desc(), memories.c.id.desc()).limit(limit)
+        return self._linked(read_rows(self._connection, query, _memory, kind="memory"))
+
+    def count(self, filter_: MemoryFilter) -> int:
+        if filter_ == MemoryFilter(include_superseded=True):
+            return total(self._connection, self._tenant_id, _TOTAL)
+        query = select(func.count()).select_from(memories).where(*self._conditions(filter_))
+        return int(self._connection.execute(query).scalar_one())
+
+    def ids(self, filter_: MemoryFilter) -> Sequence[str]:
+        query = select(memories.c.id).where(*self._conditions(filter_))
+        return self._connection.execute(query).scalars().all()
+
+    def vectors_of(self, memory_ids: Collection[str]) -> int:
+        count = 0
+        for some in chunks(memory_ids):
+            theirs = select(documents.c.doc_id).where(
+                documents.c.tenant_id == self._tenant_id,
+                documents.c.kind == MEMORY.name,
+                documents.c.source_id.in_(some),
+            )
+            query = (
+                select(func.count())
+                .select_from(vectors)
+                .where(vectors.c.tenant_id == self._tenant_id, vectors.c.doc_id.in_(theirs))
+            )
+            count += int(self._connection.execute(query).scalar_one())
+        return count
+
+    def doc_ids(self, filter_: MemoryFilter) -> Sequence[int]:
+        theirs = select(memories.c.id).where(*self._conditions(filter_))
+        query = select(documents.c.doc_id).where(
+            documents.c.tenant_id == self._tenant_id,
+            documents.c.kind == MEMORY.name,
+            documents.c.source_id.in_(theirs),
+        )
+        return self._connection.execute(query).scalars().all()
+
+    def by_document(self, doc_ids: Collection[int]) -> Mapping[int, Memory]:
+        sources: dict[int, str] = {}
+        for some in chunks(doc_ids):
+            query = select(documents.c.doc_id, documents.c.source_id).where(
+                documents.c.tenant_id == self._tenant_id,
+                documents.c.kind == MEMORY.name,
+                documents.c.doc_id.in_(some),
+            )
+            sources |= {row.doc_id: row.source_id for row in self._connection.execute(query)}
+        found = self.get_many(sources.values())
+        return {doc_id: found[one] for doc_id, one in sources.items() if one in found}
+
+    def _linked(self, read: Sequence[Memory]) -> list[Memory]:
+        """Return memories as they were read, with what they supersede."""
+        superseded: dict[str, list[str]] = {}
+        for old, by in self.superseded_by({memory.id for memory in read}).items():
+            superseded.setdefault(by, []).append(old)
+        return [
+            replace(memory, supersedes=tuple(sorted(superseded[memory.id])))
+            if memory.id in superseded
+            else memory
+            for memory in read
+        ]
+
+    def _remove_labels(self, memory_ids: Collection[str]) -> None:
+        for table in (memory_tags, memory_values):
+            for some in chunks(memory_ids):
+                self._connection.execute(
+                    delete(table).where(
+                        table.c.tenant_id == self._tenant_id, table.c.memory_id.in_(some)
+                    )
+                )
+
+    def _conditions(self, filter_: MemoryFilter) -> list[ColumnElement[bool]]:
+        columns = memories.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(columns, filter_, ("user_id", "agent_id", "project"))
+        conditions += [columns.id.in_(self._tagged([tag])) for tag in filter_.tags]
+        if filter_.any_tags:
+            conditions.append(columns.id.in_(self._tagged(filter_.any_tags)))
+        conditions += [columns.id.in_(self._valued(span)) for span in filter_.values]
+        if filter_.start_us is not None:
+            conditions.append(columns.since >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(columns.since < filter_.end_us)
+        if not filter_.include_superseded:
+            conditions.append(columns.superseded_by == "")
+        return conditions
+
+    def _tagged(self, tags: Collection[str]) -> Select[Any]:
+        """Select the ids of the memories that have one of the tags."""
+        return select(memory_tags.c.memory_id).where(
+            memory_tags.c.tenant_id == self._tenant_id, memory_tags.c.tag.in_(tags)
+        )
+
+    def _valued(self, span: Span) -> Select[Any]:
+        """Select the ids of the memories that have a value in the span."""
+        columns = memory_values.c
+        query = select(columns.memory_id).where(
+            columns.tenant_id == self._tenant_id, columns.key == span.key
+        )
+        if span.low == span.high:
+            return query.where(columns.value == span.low)
+        return query.where(
+            columns.value >= span.low if span.least else columns.value > span.low,
+            columns.value <= span.high if span.most else columns.value < span.high,
+        )
+
+
+@reads("memory")
+def _memory(row: Row[Any]) -> Memory:
+    return Memory(
+        id=row.id,
+        text=row.text,
+        user_id=row.user_id,
+        agent_id=row.agent_id,
+        project=row.project,
+        tags=decode_tags(row.tags),
+        metadata_json=row.metadata,
+        importance=Importance(row.importance),
+        since_us=row.since,
+        superseded_by=row.superseded_by,
+        until_us=row.until,
+        created_us=row.created_at,
+        updated_us=row.updated_at,
+    )
+
+
+def _memory_row(memory: Memory, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": memory.id,
+        "text": memory.text,
+        "user_id": memory.user_id,
+        "agent_id": memory.agent_id,
+        "project": memory.project,
+        "tags": encode_tags(memory.tags),
+        "metadata": memory.metadata_json,
+        "importance": int(memory.importance),
+        "digest": memory.digest,
+        "since": memory.since_us,
+        "superseded_by": memory.superseded_by,
+        "until": memory.until_us,
+        "created_at": memory.created_us,
+        "updated_at": memory.updated_us,
+    }
