@@ -43,6 +43,7 @@ TOOLSETS: Mapping[str, Toolset] = {
     "sessions": Toolset("hand over, pick up, search sessions", ("sessions",), default=True),
     "reflections": Toolset("what was concluded from attempts", ("reflections",), default=True),
     "knowledge": Toolset("one-line experience, by repository", ("knowledge",), default=True),
+    "memories": Toolset("remember facts, search and delete them", ("memories",)),
     "events": Toolset("record sessions and events, list events", ("events",)),
 }
 

@@ -67,7 +67,9 @@ def test_a_memory_comes_back_as_it_was_stored_and_is_found_by_its_meaning(api: A
         importance=3, since=at(0),
     )  # fmt: skip
     assert not stored.already_known
-    assert (stored.figures.cache_misses, stored.figures.embedding_dimension) == (1, 384)
+    # The server's cache is everybody's: another test may have had this text embedded.
+    assert stored.figures.cache_hits + stored.figures.cache_misses == 1
+    assert stored.figures.embedding_dimension == 384
     memory = get(api, "m")
     assert memory == stored.memory
     assert (memory.text, memory.user_id, memory.project) == (POST, "ann", "shop")
@@ -409,7 +411,7 @@ def test_a_stream_is_acknowledged_with_receipts_and_measured_figures(api: Api) -
     assert (receipts[7].memory_id, receipts[7].already_known) == ("known", True)
     assert receipts[601].memory_id == receipts[1].memory_id
     figures = last.figures
-    assert figures.cache_misses == 599
+    assert figures.cache_hits + figures.cache_misses == 599
     assert figures.embedding_ms > 0
     assert figures.writing_ms > 0
     seconds = (figures.embedding_ms + figures.writing_ms) / 1000

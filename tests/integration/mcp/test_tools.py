@@ -231,6 +231,50 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         {"sessionId": "other-1", "status": "completed"},
         lambda text, data: data["status"] == "completed",
     ),
+    (
+        "agentdb_insert",
+        {"text": "Implement OAuth2 authentication with refresh tokens, for the web shop alone",
+         "tags": ["auth", "security"], "metadata": {"priority": "high", "source": "user"}},
+        lambda text, data: data["vector_id"] in text
+        and data["text_preview"] == "Implement OAuth2 authentication with refresh token..."
+        and data["embedding_dimension"] == 384
+        and data["metadata"] == {"priority": "high", "source": "user"}
+        and not data["already_known"],
+    ),
+    (
+        "agentdb_insert",
+        {"text": "Implement OAuth2 authentication with refresh tokens, for the phones too"},
+        lambda text, data: "send it again with supersedes" in text
+        and data["similar"][0]["tags"] == ["auth", "security"],
+    ),
+    (
+        "agentdb_insert_batch",
+        {"items": [{"text": "Deploys run on Fridays", "tags": ["ops"]}, {"text": "Ann is out"},
+                   {"text": "Deploys run on Fridays"}], "batch_size": 2},
+        lambda text, data: (data["total_inserted"], data["already_known"]) == (2, 1)
+        and len(data["vector_ids"]) == 3
+        and data["stats"]["cache_hits"] + data["stats"]["cache_misses"] == 2
+        and data["stats"]["vectors_per_second"] > 0,
+    ),
+    (
+        "agentdb_search",
+        {"query": "How to implement JWT authentication?", "k": 10, "min_similarity": 0.2,
+         "filters": {"tags": ["auth", "jwt"], "metadata": {"priority": "high"}}},
+        lambda text, data: [one["tags"] for one in data["results"]] == [["auth", "security"]]
+        and data["stats"]["returned"] == data["stats"]["total_matches"] == 1
+        and "OAuth2" in text,
+    ),
+    (
+        "agentdb_delete",
+        {"filters": {"tags": ["ops"], "before_timestamp": 4_000_000_000}, "dry_run": True},
+        lambda text, data: "would be deleted" in text and data["deleted"] == {"vectors": 1},
+    ),
+    (
+        "agentdb_delete",
+        {"filters": {"tags": ["ops"]}},
+        lambda text, data: data["deleted"] == {"vectors": 1}
+        and len(data["vector_ids_deleted"]) == 1,
+    ),
 ]  # fmt: skip
 
 FAILURES: list[tuple[str, dict[str, Any], str]] = [
@@ -277,6 +321,12 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("agentlens_session_end", {"sessionId": "missing"}, "agentlens_session_start"),
     ("agentlens_log_event", {"sessionId": "s", "eventType": "no type!"}, "eventType: does not"),
     ("agentlens_query_events", {"limit": -1}, "limit"),
+    ("agentdb_insert", {"tags": ["x"]}, "text is required"),
+    ("agentdb_insert", {"text": "x", "supersedes": ["missing"]}, "no memory 'missing'"),
+    ("agentdb_insert_batch", {"items": [{"txt": "x"}]}, "items[0].text"),
+    ("agentdb_search", {"query": "x", "filters": {"tag": ["x"]}}, "filters.tag"),
+    ("agentdb_delete", {}, "give vector_ids, or filters"),
+    ("agentdb_delete", {"filters": {"before_timestamp": "soon"}}, "should be a time such as"),
 ]  # fmt: skip
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from mneme._files import replacing
 from mneme._generated.choices import ImportanceChoice, ImportConflictChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
+from mneme.cli.files import written
 from mneme.cli.options import Limit, first, page_size
 from mneme.cli.output import Column
 from mneme.cli.values import json_object
@@ -266,7 +264,7 @@ def export(
     with (
         cli.connect() as client,
         client.export_lessons(filter=chosen) as stream,
-        _written(file) as target,
+        written(file) as target,
     ):
         for message in stream:
             target.write(to_json(message.lesson) + "\n")
@@ -305,19 +303,6 @@ def import_(
         f"{cells.count(totals.unchanged_count)} unchanged, "
         f"{cells.count(totals.skipped_count)} skipped"
     )
-
-
-@contextmanager
-def _written(file: Path | None) -> Iterator[TextIO]:
-    """The file, whole or not at all; without one, standard output."""
-    if file is None:
-        yield sys.stdout
-        return
-    try:
-        with replacing(file) as target:
-            yield target
-    except OSError as error:
-        raise InputError(f"cannot write {file}: {error.strerror}") from error
 
 
 def _filter(

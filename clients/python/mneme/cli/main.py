@@ -20,10 +20,12 @@ from mneme.cli import (
     importing,
     knowledge,
     lessons,
+    memories,
     operations,
     recall,
     reflect,
     reflections,
+    remember,
     sessions,
     sleep,
     status,
@@ -44,6 +46,7 @@ def build() -> App:
     )
     app.callback()(settings_callback)
     for single in (
+        remember,
         recall,
         reflect,
         context,
@@ -57,6 +60,7 @@ def build() -> App:
     ):
         single.register(app)
     for name, group in (
+        ("memories", memories.app),
         ("lessons", lessons.app),
         ("reflections", reflections.app),
         ("knowledge", knowledge.app),
