@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from clientgen.rules import METHOD_NAMES
 from commands import ANY, commands_by_method
 from mneme._generated.services import RPCS
 from mneme.client import MnemeClient
@@ -90,7 +91,8 @@ def _known() -> list[tuple[str, str]]:
 
 
 def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
-    snake = _HUMP.sub("_", method).lower()
+    by_rule = _HUMP.sub("_", method).lower()
+    snake = METHOD_NAMES.get(f"{service}.{method}", by_rule)
     walks = [f"iter_{snake.removeprefix('list_')}", f"iter_{snake}"]
     methods = [snake, *_others(snake), *(name for name in walks if hasattr(MnemeClient, name))]
     python = tuple(methods)

@@ -10,7 +10,6 @@ from __future__ import annotations
 METHOD_NAMES = {
     "LearningService.StartSession": "start_learning_session",
     "LearningService.EndSession": "end_learning_session",
-    "LearningService.ListSessions": "list_learning_sessions",
     "MemoryService.GetStats": "get_memory_stats",
 }
 

@@ -17,6 +17,7 @@ NAMES = (
     "context",
     "skills",
     "reflect",
+    "learning",
     "operations",
     "admin",
 )

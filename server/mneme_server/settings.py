@@ -20,6 +20,7 @@ from pydantic_settings.sources import InitSettingsSource
 
 from mneme_server.events.settings import SessionSettings
 from mneme_server.learn.settings import ReflectionSettings
+from mneme_server.learning.settings import LearningSettings
 from mneme_server.recall.settings import RecallSettings
 from mneme_server.reflect.settings import AnalysisSettings
 from mneme_server.runtime.settings import ENV_PREFIX, ServerSettings
@@ -30,7 +31,12 @@ class SettingsError(Exception):
 
 
 class Settings(
-    AnalysisSettings, RecallSettings, ReflectionSettings, SessionSettings, ServerSettings
+    AnalysisSettings,
+    LearningSettings,
+    RecallSettings,
+    ReflectionSettings,
+    SessionSettings,
+    ServerSettings,
 ):
     """The server's settings and those of its capabilities.
 

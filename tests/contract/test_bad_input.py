@@ -25,12 +25,13 @@ from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import admin_service_pb2 as admin_pb
-from mneme.v1 import auth_pb2, options_pb2
+from mneme.v1 import auth_pb2, learning_pb2, options_pb2
 from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import learning_service_pb2 as learning_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import operation_pb2 as operation_pb
 from mneme.v1 import operation_service_pb2 as operations_pb
@@ -80,6 +81,8 @@ def world(server: LocalServer) -> World:
             admin_pb.CreateTenantRequest(tenant_id=f"input-page-{number}")
         )
         api.admin.StartBackup(admin_pb.StartBackupRequest(operation_id=f"operation-{number}"))
+    for policy in ("policy-0", "policy"):
+        api.learning.StartSession(_learning(policy))
     return World(api, server.keys)
 
 
@@ -122,6 +125,20 @@ def _new_session(world: World) -> str:
 
 
 _ALL_MEMORIES = memory_pb.MemoryFilter(where=[memory_pb.MetadataCondition(key="set", number=1)])
+
+
+def _learning(session_id: str) -> learning_pb.LearningServiceStartSessionRequest:
+    return learning_pb.LearningServiceStartSessionRequest(session_id=session_id, algorithm="linucb")
+
+
+def _new_learning(world: World) -> str:
+    request = _learning(_new("policy"))
+    return str(world.api.learning.StartSession(request).session.id)
+
+
+def _seen() -> learning_pb2.State:
+    return learning_pb2.State(json=struct(size=1))
+
 
 VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.EventService/StartSession": lambda _: events_pb.StartSessionRequest(
@@ -261,6 +278,37 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.AdminService/StartReindex": lambda w: admin_pb.StartReindexRequest(
         tenant_id=_new_tenant(w)
     ),
+    "mneme.v1.LearningService/DescribeAlgorithms": (
+        lambda _: learning_pb.DescribeAlgorithmsRequest()
+    ),
+    "mneme.v1.LearningService/StartSession": lambda _: _learning(_new("policy")),
+    "mneme.v1.LearningService/GetLearningSession": (
+        lambda _: learning_pb.GetLearningSessionRequest(session_id="policy")
+    ),
+    "mneme.v1.LearningService/ListLearningSessions": (
+        lambda _: learning_pb.ListLearningSessionsRequest()
+    ),
+    "mneme.v1.LearningService/DeleteLearningSession": (
+        lambda w: learning_pb.DeleteLearningSessionRequest(session_id=_new_learning(w))
+    ),
+    "mneme.v1.LearningService/Predict": lambda _: learning_pb.PredictRequest(
+        session_id="policy", state=_seen(), allowed_actions=[learning_pb2.Action(label="go")]
+    ),
+    "mneme.v1.LearningService/Feedback": lambda _: learning_pb.FeedbackRequest(
+        session_id="policy", state=_seen(), action=learning_pb2.Action(label="go"), reward=1
+    ),
+    "mneme.v1.LearningService/RecordExperience": lambda _: learning_pb.RecordExperienceRequest(
+        session_id="policy",
+        steps=[
+            learning_pb2.Experience(state=_seen(), action=learning_pb2.Action(label="go"), reward=1)
+        ],
+    ),
+    "mneme.v1.LearningService/GetMetrics": (
+        lambda _: learning_pb.GetMetricsRequest(session_id="policy")
+    ),
+    "mneme.v1.LearningService/EndSession": (
+        lambda w: learning_pb.LearningServiceEndSessionRequest(session_id=_new_learning(w))
+    ),
     "mneme.v1.OperationService/GetOperation": lambda _: operations_pb.GetOperationRequest(
         operation_id="operation-0"
     ),
@@ -320,6 +368,7 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     required |= {"memory.id"} if rpc.endswith("/UpdateMemory") else set()
     required |= {"memory_ids"} if rpc.endswith("/DeleteMemories") else set()  # Or a filter.
     required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.
+    required |= {"session_id"} if rpc.endswith("/Feedback") else set()  # Or a prediction.
     required |= {"analysis"} if rpc.endswith("/Reflect") else set()  # Or parameters.
     if not required:
         world.api.call(rpc, b"")
@@ -389,11 +438,20 @@ _NOT_UPDATED = {
 }  # fmt: skip
 
 
+def _name_spaces(rpc: str, leaf: Leaf, request: Any) -> None:
+    """Give the spaces of a request their keys, which are looked at first."""
+    if rpc.endswith("LearningService/StartSession") and leaf.field.name != "key":
+        for space in (request.state_space, request.action_space):
+            for named in space.dict.spaces:
+                named.key = named.key or "key"
+
+
 def _request(rpc: str, leaf: Leaf, world: World, value: Any) -> Message:
     request = valid(rpc, world)
     if rpc.endswith("/Reflect") and len(leaf.steps) > 1:
         request.ClearField("analysis")  # The parameters say which it is.
     leaf.put(request, value)
+    _name_spaces(rpc, leaf, request)
     if rpc.endswith(_UPDATES) and leaf.field.name not in ("id", "etag"):
         request.update_mask.paths[:] = [leaf.field.name]
     return request
@@ -414,6 +472,7 @@ def _too_many(rpc: str, leaf: Leaf, world: World) -> Iterator[Case]:
     request = valid(rpc, world)
     value: Any = "x" if leaf.kind == "string" else 1
     getattr(leaf.holder(request), leaf.field.name).extend([value] * (limit + 1))
+    _name_spaces(rpc, leaf, request)
     if rpc.endswith(_UPDATES):
         request.update_mask.paths[:] = [leaf.field.name]
     yield Case("too many", request, ("OUT_OF_RANGE",), (leaf.list_path,))
@@ -446,13 +505,18 @@ def _enums(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Ite
 
 def _numbers_of(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Iterator[Case]:
     rules = leaf.rules
-    if leaf.kind != "double" or not rules.finite:  # Which lets any number through.
+    if leaf.kind != "double" or _is_bounded(rules):
         yield make("too small", min(rules.gte, 0) - 1, "OUT_OF_RANGE")
-    if rules.HasField("lte"):
+    if rules is not None and rules.HasField("lte"):
         yield make("too large", rules.lte + 1, "OUT_OF_RANGE")
     if leaf.kind == "double":
-        for number in (math.nan, math.inf, -math.inf):
+        bound = leaf.field.containing_type.full_name == "mneme.v1.BoxSpace"
+        for number in (math.nan,) if bound else (math.nan, math.inf, -math.inf):
             yield make(str(number), number, "OUT_OF_RANGE", "INVALID_PARAMETER")
+
+
+def _is_bounded(rules: Any) -> bool:
+    return rules is not None and (rules.HasField("gte") or rules.HasField("gt"))
 
 
 def _times(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Iterator[Case]:
@@ -664,6 +728,7 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},
     "ListEpisodes": {"filter": episode_pb.EpisodeFilter(session_id="session-0")},
     "GetTimeline": {"agent_id": "a"},
+    "ListLearningSessions": {"algorithm": "sarsa"},
 }
 
 
@@ -698,6 +763,18 @@ UNKNOWN = {
     "mneme.v1.SkillService/DeleteEpisode": ("episode_id", "NOT_FOUND"),
     "mneme.v1.MemoryService/GetMemory": ("memory_id", "NOT_FOUND"),
     "mneme.v1.MemoryService/UpdateMemory": ("memory.id", "NOT_FOUND"),
+    **{
+        f"mneme.v1.LearningService/{rpc}": ("session_id", "SESSION_NOT_FOUND")
+        for rpc in (
+            "DeleteLearningSession",
+            "EndSession",
+            "Feedback",
+            "GetLearningSession",
+            "GetMetrics",
+            "Predict",
+            "RecordExperience",
+        )
+    },
     "mneme.v1.AdminService/DeleteTenant": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/CreateApiKey": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/ListApiKeys": ("tenant_id", "NOT_FOUND"),

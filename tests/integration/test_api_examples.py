@@ -28,7 +28,7 @@ METHODS: dict[str, MethodDescriptor] = {
 EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
 DELETED = "archive"
 """A tenant that an example deletes and none creates."""
-EMPTY = {"AdminService.DeleteTenant"}
+EMPTY = {"AdminService.DeleteTenant", "LearningService.DeleteLearningSession"}
 # What the examples before them make them find.
 FOUND = {
     "RecallService.Recall": "results",
@@ -44,7 +44,7 @@ ANSWERS = REPOSITORY / "tests/fixtures/api_answers.json"
 # What differs from run to run, or between machines, by its field.
 _OF_THE_RUN = frozenset(
     {"disk_bytes", "path", "prefix", "replaced_path", "replaced_size_bytes", "salt", "secret"}
-    | {"size_bytes", "version"}
+    | {"model_bytes", "prediction_id", "session_duration", "size_bytes", "training_time", "version"}
 )
 # What may be there or not: the embedder works on while the calls are made, and they may take time.
 _OF_THE_MOMENT = frozenset({"duration_seconds", "pending_count", "vector_count"})

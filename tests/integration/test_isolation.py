@@ -16,12 +16,13 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from mneme.v1 import admin_service_pb2 as admin_pb
-from mneme.v1 import auth_pb2
+from mneme.v1 import auth_pb2, learning_pb2
 from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import learning_service_pb2 as learning_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
@@ -129,7 +130,22 @@ def theirs(server: LocalServer) -> Api:
     theirs.learn.LogKnowledge(_entry(OTHER))
     episode(theirs, _TOPIC, **_named(OTHER))
     theirs.memory.InsertMemory(_memory(OTHER))
+    learner = server.keys.key(theirs.tenant_id, *ALL_SCOPES)
+    learner.learning.StartSession(_policy(OTHER))
+    learner.learning.Feedback(_done(session_id=OTHER, action=_action(OTHER), reward=1))
     return theirs
+
+
+def _policy(name: str) -> learning_pb.LearningServiceStartSessionRequest:
+    return learning_pb.LearningServiceStartSessionRequest(session_id=name, algorithm="linucb")
+
+
+def _action(label: str) -> learning_pb2.Action:
+    return learning_pb2.Action(label=label)
+
+
+def _done(**fields: Any) -> learning_pb.FeedbackRequest:
+    return learning_pb.FeedbackRequest(state=learning_pb2.State(json=struct(size=1)), **fields)
 
 
 def _reflection(name: str) -> reflection_pb.StoreReflectionRequest:
@@ -241,6 +257,61 @@ def _outcome(api: Api, rpc: str, request: Message, asked: str) -> Any:
 
 def not_found(answer: Any) -> bool:
     return answer[0] == grpc.StatusCode.NOT_FOUND
+
+
+LEARNING = "mneme.v1.LearningService/"
+NEEDS_NONE[LEARNING + "DescribeAlgorithms"] = "it tells of no tenant's data"
+_OF_A_SESSION: dict[str, Callable[[str], Message]] = {
+    "GetLearningSession": lambda asked: learning_pb.GetLearningSessionRequest(session_id=asked),
+    "DeleteLearningSession": lambda asked: learning_pb.DeleteLearningSessionRequest(
+        session_id=asked
+    ),
+    "Predict": lambda asked: learning_pb.PredictRequest(
+        session_id=asked, state=learning_pb2.State(json=struct(size=1))
+    ),
+    "Feedback": lambda asked: _done(session_id=asked, action=_action("go"), reward=1),
+    "RecordExperience": lambda asked: learning_pb.RecordExperienceRequest(
+        session_id=asked,
+        trajectory_id="trajectory",
+        steps=[learning_pb2.Experience(state=learning_pb2.State(json=struct(size=1)))],
+    ),
+    "GetMetrics": lambda asked: learning_pb.GetMetricsRequest(session_id=asked),
+    "EndSession": lambda asked: learning_pb.LearningServiceEndSessionRequest(session_id=asked),
+}
+
+
+def _of_a_session(rpc: str) -> Check:
+    """Check that the other tenant's session is absent for an RPC, and is as it was."""
+
+    def check(world: World) -> None:
+        theirs = world.server.keys.key(world.theirs.tenant_id, *ALL_SCOPES)
+        asked = learning_pb.GetLearningSessionRequest(session_id=OTHER)
+        before = theirs.learning.GetLearningSession(asked)
+        assert not_found(
+            answered_as_absent(world.administrator, LEARNING + rpc, _OF_A_SESSION[rpc])
+        )
+        assert theirs.learning.GetLearningSession(asked) == before
+
+    return check
+
+
+for _rpc in _OF_A_SESSION:
+    isolates(LEARNING + _rpc)(_of_a_session(_rpc))
+
+
+@isolates(LEARNING + "StartSession")
+def _(world: World) -> None:
+    started = world.administrator.learning.StartSession(_policy(OTHER))
+    assert (started.resumed, started.session.transitions) == (False, 0)
+    assert not started.session.known_actions
+
+
+@isolates(LEARNING + "ListLearningSessions")
+def _(world: World) -> None:
+    request = learning_pb.ListLearningSessionsRequest()
+    world.administrator.learning.StartSession(_policy("policy"))
+    found = world.administrator.learning.ListLearningSessions(request).sessions
+    assert [session.id for session in found] == ["policy"]
 
 
 @isolates("mneme.v1.EventService/StartSession")

@@ -39,6 +39,7 @@ class Reason(Enum):
     MODEL_NOT_LOADED = auto()
     DIMENSION_MISMATCH = auto()
     ALGORITHM_NOT_SUPPORTED = auto()
+    MODEL_NOT_TRAINED = auto()
     INITIALIZATION_FAILED = auto()
     WORK_FAILED = auto()
     WORK_INTERRUPTED = auto()

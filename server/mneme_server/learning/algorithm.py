@@ -66,6 +66,7 @@ class Algorithm:
         keys: its settings.
         make: makes a learner for a task.
         needs_torch: whether it learns with torch, which the extra `rl` brings.
+        version: of what its learners dump; what another version dumped cannot be loaded.
     """
 
     name: str
@@ -78,3 +79,4 @@ class Algorithm:
     keys: tuple[Key, ...]
     make: Callable[[Task], Learner]
     needs_torch: bool = False
+    version: int = 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
@@ -176,6 +177,31 @@ def algorithm_named(name: str) -> Algorithm:
             field="algorithm",
         )
     return found
+
+
+def algorithms(name: str = "") -> Sequence[Algorithm]:
+    """Return all algorithms, or the one of this name.
+
+    Raises:
+        InvalidArgument: there is none of this name.
+    """
+    return [algorithm_named(name)] if name else ALGORITHMS
+
+
+def find_algorithm(name: str) -> Algorithm | None:
+    """Return an algorithm, or None."""
+    return _BY_NAME.get(name)
+
+
+def missing(algorithm: Algorithm) -> str:
+    """Return what this server lacks to run an algorithm, completing a sentence about it; empty if
+    nothing."""
+    if algorithm.needs_torch and find_spec("torch") is None:
+        return (
+            "needs torch, which is not installed: install the server with its extra rl,"
+            " pip install 'mneme-grpc[server,rl]'"
+        )
+    return ""
 
 
 def configured(algorithm: Algorithm, given: Mapping[str, Json]) -> dict[str, Setting]:

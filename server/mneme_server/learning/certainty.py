@@ -14,6 +14,8 @@ _FEW = 32
 """Up to as many values each is integrated on its own nodes, which costs their square; of more, the
 nodes of the `_FOREMOST` that may be largest serve all."""
 _FOREMOST = 16
+_MOST = 1e100
+"""What values and deviations count as that are beyond it, or no numbers."""
 
 
 def probability_best(means: Matrix, deviations: Matrix) -> Matrix:
@@ -29,6 +31,8 @@ def probability_best(means: Matrix, deviations: Matrix) -> Matrix:
     """
     if means.shape[1] == 1:
         return np.ones_like(means)
+    means = np.nan_to_num(means, nan=0.0, posinf=_MOST, neginf=-_MOST).clip(-_MOST, _MOST)
+    deviations = np.nan_to_num(deviations, nan=_MOST, posinf=_MOST).clip(0, _MOST)
     size = np.maximum(1.0, np.abs(means).max(axis=1, keepdims=True))
     spread = np.maximum(deviations, 1e-9 * size)
     found = _each(means, spread) if means.shape[1] <= _FEW else _shared(means, spread)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,4 +141,23 @@ class Learner(Protocol):
 
     def load(self, learned: Mapping[str, Any]) -> None:
         """Take over what `dump` returned."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A learner that holds something beside memory, such as a process."""
+
+    def close(self) -> None:
+        """Let go of it. What was learned and not dumped is lost."""
+        ...
+
+
+@runtime_checkable
+class Explores(Protocol):
+    """A learner that explores with a probability that can be told."""
+
+    @property
+    def exploration_rate(self) -> float:
+        """The probability of an action that is not the best so far being drawn on purpose."""
         ...

@@ -194,4 +194,4 @@ def _listed(names: Sequence[str], most: int = 20) -> str:
 
 
 def _bad(field: str, problem: str) -> InvalidArgument:
-    return InvalidArgument(f"{field} {problem}", reason=Reason.INVALID_PARAMETER, field=field)
+    return InvalidArgument(f"{field}: {problem}", reason=Reason.INVALID_PARAMETER, field=field)

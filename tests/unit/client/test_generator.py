@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,8 @@ LATER_SERVICE = (
     HEAD
     + """
 // Learns policies.
-service LearningService {
-  // Starts a learning session.
+service RobotService {
+  // Starts a robot session.
   rpc StartSession(StartRequest) returns (StartResponse) {
     option idempotency_level = IDEMPOTENCY_UNKNOWN;
     option (errors) = {code: INVALID_ARGUMENT};
@@ -42,13 +43,13 @@ service LearningService {
     option (required_scope) = KEY_SCOPE_LEARN;
   }
   // Acts.
-  rpc Act(stream ActRequest) returns (stream ActResponse) {
+  rpc Steer(stream SteerRequest) returns (stream SteerResponse) {
     option idempotency_level = IDEMPOTENCY_UNKNOWN;
     option (required_scope) = KEY_SCOPE_LEARN;
     option (long_lived) = true;
   }
   // Changes a policy.
-  rpc UpdatePolicy(UpdatePolicyRequest) returns (ActResponse) {
+  rpc UpdatePolicy(UpdatePolicyRequest) returns (SteerResponse) {
     option (required_scope) = KEY_SCOPE_LEARN;
     option idempotency_level = IDEMPOTENT;
   }
@@ -70,14 +71,14 @@ message StartRequest {
 // An answer.
 message StartResponse {}
 // A state.
-message ActRequest {
+message SteerRequest {
   // The state.
   google.protobuf.Struct state = 1;
   // The session.
   string session_id = 2;
 }
 // An action.
-message ActResponse {}
+message SteerResponse {}
 // A policy.
 message Policy {
   // Its id.
@@ -129,6 +130,14 @@ def _third_party(folder: Path) -> str:
     return "third_party"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _table() -> Iterator[None]:
+    """The table of names with the one that the later service needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(description.METHOD_NAMES, "RobotService.StartSession", "start_robot_session")
+        yield
+
+
 @pytest.fixture(scope="module")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Api:
     """The API with a service that is not there yet."""
@@ -159,17 +168,17 @@ def test_the_committed_methods_are_what_the_schemas_generate(tmp_path: Path) -> 
 
 
 def test_a_later_service_needs_nothing_but_the_generator(written: Path) -> None:
-    text = (written / "learning.py").read_text()
-    compile(text, "learning.py", "exec")
-    assert "class LearningMethods(SyncCaller):" in text
-    assert "class AsyncLearningMethods(AsyncCaller):" in text
+    text = (written / "robot.py").read_text()
+    compile(text, "robot.py", "exec")
+    assert "class RobotMethods(SyncCaller):" in text
+    assert "class AsyncRobotMethods(AsyncCaller):" in text
     services = (written / "services.py").read_text()
-    assert "learning.LearningMethods," in services
-    assert "self.learning = LearningServiceStub(channel)" in services
+    assert "robot.RobotMethods," in services
+    assert "self.robot = RobotServiceStub(channel)" in services
 
 
 def test_a_name_that_two_services_use_is_settled_by_the_table(later: Api) -> None:
-    assert rpc(later, "LearningService", "StartSession").method_name == "start_learning_session"
+    assert rpc(later, "RobotService", "StartSession").method_name == "start_robot_session"
     assert rpc(later, "EventService", "StartSession").method_name == "start_session"
 
 
@@ -194,8 +203,8 @@ def test_a_field_that_the_client_needs_as_a_parameter_stops_the_generator(tmp_pa
 
 
 def test_required_fields_come_first_and_by_position(written: Path) -> None:
-    text = (written / "learning.py").read_text()
-    head = text[text.index("def start_learning_session(") :]
+    text = (written / "robot.py").read_text()
+    head = text[text.index("def start_robot_session(") :]
     parameters = [line.strip() for line in head[: head.index("\n    ) ->")].splitlines()[1:]]
     assert parameters == [
         "self,",
@@ -208,13 +217,13 @@ def test_required_fields_come_first_and_by_position(written: Path) -> None:
 
 
 def test_comments_of_the_schema_become_the_docstring(written: Path) -> None:
-    text = (written / "learning.py").read_text()
-    assert '"""Starts a learning session.' in text
+    text = (written / "robot.py").read_text()
+    assert '"""Starts a robot session.' in text
     assert "algorithm: The algorithm. Required." in text
 
 
 def test_the_options_of_the_schema_are_told_in_the_docstring(written: Path) -> None:
-    text = " ".join((written / "learning.py").read_text().split())
+    text = " ".join((written / "robot.py").read_text().split())
     assert "Scope: learn. Repeatable: no." in text
     assert (
         "Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND) when there is no such session."
@@ -233,20 +242,20 @@ def test_an_rpc_that_leaves_its_meaning_open_stops_the_generator(
     option: str, missing: str, tmp_path: Path
 ) -> None:
     assert option in LATER_SERVICE
-    with pytest.raises(GenerationError, match=rf"LearningService\.ListPolicies: .*{missing}"):
+    with pytest.raises(GenerationError, match=rf"RobotService\.ListPolicies: .*{missing}"):
         describe(compiled(tmp_path, LATER_SERVICE.replace(option, "")))
 
 
 def test_streams_in_both_directions_become_iterators(written: Path) -> None:
-    text = (written / "learning.py").read_text()
-    assert "requests: Iterable[ActRequestFields | later_pb2.ActRequest]," in text
-    assert "requests: AnyIterable[ActRequestFields | later_pb2.ActRequest]," in text
-    assert ") -> Stream[ActResponse]:" in text
-    assert ") -> AsyncStream[ActResponse]:" in text
+    text = (written / "robot.py").read_text()
+    assert "requests: Iterable[SteerRequestFields | later_pb2.SteerRequest]," in text
+    assert "requests: AnyIterable[SteerRequestFields | later_pb2.SteerRequest]," in text
+    assert ") -> Stream[SteerResponse]:" in text
+    assert ") -> AsyncStream[SteerResponse]:" in text
 
 
 def test_a_paged_list_also_becomes_a_walk_without_a_page_token(written: Path) -> None:
-    text = (written / "learning.py").read_text()
+    text = (written / "robot.py").read_text()
     head = text[text.index("def iter_policies(") :]
     head = head[: head.index(":\n")]
     assert "page_token" not in head
@@ -254,7 +263,7 @@ def test_a_paged_list_also_becomes_a_walk_without_a_page_token(written: Path) ->
 
 
 def test_an_update_takes_the_fields_that_the_mask_may_name(later: Api) -> None:
-    update = rpc(later, "LearningService", "UpdatePolicy").update
+    update = rpc(later, "RobotService", "UpdatePolicy").update
     assert update is not None
     assert update.id_parameter == "policy_id"
     assert [field.name for field in update.fields] == ["name"]
@@ -264,7 +273,7 @@ def test_an_update_takes_the_fields_that_the_mask_may_name(later: Api) -> None:
 def test_an_update_of_what_has_an_etag_takes_one(tmp_path: Path) -> None:
     etag = "message Policy {\n  // The etag.\n  string etag = 9;\n"
     text = LATER_SERVICE.replace("message Policy {\n", etag)
-    head = signature(rpc(describe(compiled(tmp_path, text)), "LearningService", "UpdatePolicy"))
+    head = signature(rpc(describe(compiled(tmp_path, text)), "RobotService", "UpdatePolicy"))
     assert [name for name, _ in head.arguments] == ["policy_id", "name", "etag"]
     assert head.request[-2:] == ["    etag,", "),"]
 
@@ -276,9 +285,9 @@ def test_an_update_whose_mask_names_no_field_stops_the_generator(tmp_path: Path)
 
 
 def test_what_the_schema_declares_idempotent_may_be_repeated(later: Api) -> None:
-    assert rpc(later, "LearningService", "UpdatePolicy").repeatable
-    assert rpc(later, "LearningService", "ListPolicies").repeatable
-    assert not rpc(later, "LearningService", "StartSession").repeatable
+    assert rpc(later, "RobotService", "UpdatePolicy").repeatable
+    assert rpc(later, "RobotService", "ListPolicies").repeatable
+    assert not rpc(later, "RobotService", "StartSession").repeatable
 
 
 def test_ids_that_a_caller_may_choose_are_found_at_every_depth(later: Api) -> None:

@@ -75,6 +75,8 @@ def _something(parameter: inspect.Parameter) -> Any:
     kinds = str(parameter.annotation)
     if "Iterable" in kinds:
         return []
+    if "Fields" in kinds:
+        return {}
     return 1 if kinds[:1].isupper() else "x"
 
 

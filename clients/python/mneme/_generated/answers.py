@@ -9,11 +9,15 @@ from typing import Any
 from mneme._core.answers import Answer
 from mneme._generated.choices import (
     AnalysisChoice,
+    ConvergenceStatusChoice,
     EventTypeName,
     HandoverListChoice,
     ImportanceChoice,
     KeyScopeChoice,
     KnowledgeTypeChoice,
+    LearningModeChoice,
+    LearningStatusChoice,
+    LossTrendChoice,
     MemoryKindChoice,
     OperationStateChoice,
     OutcomeChoice,
@@ -32,6 +36,8 @@ from mneme.v1 import (
     event_service_pb2,
     knowledge_pb2,
     learn_service_pb2,
+    learning_pb2,
+    learning_service_pb2,
     memory_service_pb2,
     operation_pb2,
     operation_service_pb2,
@@ -40,6 +46,46 @@ from mneme.v1 import (
     reflection_pb2,
     skill_service_pb2,
 )
+
+
+class Action(Answer[learning_pb2.Action], of=learning_pb2.Action):
+    """Action is what was or is to be done: a value of the session's action space."""
+
+    label: str | None
+    """For sessions without an action space, and for open_labels spaces and
+    discrete ones with labels.
+    Required; up to 200 characters.
+    """
+
+    number: int | None
+    """For discrete spaces without labels: from 0 to n - 1.
+    0 to 999,999.
+    """
+
+    numbers: Numbers
+    """For box and multi_discrete spaces."""
+
+    json: dict[str, Any]
+    """An object as a label, for sessions without an action space and for
+    open_labels spaces: {"strategy": "oauth2"}. Equal objects are one action.
+    Up to 4 KiB encoded and 32 levels deep.
+    """
+
+
+class ActionScore(Answer[learning_pb2.ActionScore], of=learning_pb2.ActionScore):
+    """ActionScore is what a session thinks of an action in a state."""
+
+    action: Action
+    """The action."""
+
+    value: float | None
+    """What it is thought to be worth, in the unit of rewards: the expected reward
+    (linucb, thompson), or the sum of all that follow, discounted. Unset if the
+    algorithm has no such opinion.
+    """
+
+    probability: float
+    """The probability with which it is chosen in this call's mode."""
 
 
 class Agent(Answer[event_service_pb2.Agent], of=event_service_pb2.Agent):
@@ -71,6 +117,74 @@ class Agent(Answer[event_service_pb2.Agent], of=event_service_pb2.Agent):
 
     total_cost_usd: float
     """Their cost, in US dollars."""
+
+
+class AlgorithmDescription(
+    Answer[learning_service_pb2.AlgorithmDescription], of=learning_service_pb2.AlgorithmDescription
+):
+    """AlgorithmDescription is an algorithm that a session can choose."""
+
+    name: str
+    """Its name, for StartSession."""
+
+    summary: str
+    """What it is good for, in sentences."""
+
+    source: str
+    """The paper or chapter that it follows."""
+
+    discrete_actions: bool
+    """Whether actions can be one of a number: discrete, multi_discrete or
+    open_labels.
+    """
+
+    continuous_actions: bool
+    """Whether actions can be a box."""
+
+    open_actions: bool
+    """Whether new actions may appear while it learns: open_labels."""
+
+    on_policy: bool
+    """Whether it learns only from its own behaviour, whose probability must be
+    known: from predictions.
+    """
+
+    keys: list[AlgorithmKey]
+    """The keys of its config."""
+
+    available: bool
+    """Whether this server can run it."""
+
+    missing: str
+    """If not, what is missing."""
+
+
+class AlgorithmKey(Answer[learning_service_pb2.AlgorithmKey], of=learning_service_pb2.AlgorithmKey):
+    """AlgorithmKey is a key that a session's config may have."""
+
+    name: str
+    """Its name."""
+
+    meaning: str
+    """What it sets, in a sentence."""
+
+    number: float | None
+    """Of a number."""
+
+    text: str | None
+    """Of a text."""
+
+    whole: bool
+    """Whether only whole numbers are valid."""
+
+    low: float | None
+    """The smallest valid number; unset for a text."""
+
+    high: float | None
+    """The largest; unset for a text, or if there is none."""
+
+    choices: list[str]
+    """The valid texts; empty for a number."""
 
 
 class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
@@ -115,6 +229,21 @@ class BackupResponse(Answer[admin_service_pb2.BackupResponse], of=admin_service_
 
     sha256: str
     """Its SHA-256, hex."""
+
+
+class BoxSpace(Answer[learning_pb2.BoxSpace], of=learning_pb2.BoxSpace):
+    """BoxSpace has as many real numbers as bounds."""
+
+    low: list[float]
+    """The smallest value of each number; -Infinity where there is none.
+    Up to 4,096 entries.
+    """
+
+    high: list[float]
+    """The largest value of each number; Infinity where there is none. Of actions
+    all bounds are finite.
+    Up to 4,096 entries.
+    """
 
 
 class BrokenChain(Answer[event_service_pb2.BrokenChain], of=event_service_pb2.BrokenChain):
@@ -455,6 +584,13 @@ class DeleteEpisodeResponse(
     """The episode as it was."""
 
 
+class DeleteLearningSessionResponse(
+    Answer[learning_service_pb2.DeleteLearningSessionResponse],
+    of=learning_service_pb2.DeleteLearningSessionResponse,
+):
+    """The session is gone."""
+
+
 class DeleteLessonResponse(
     Answer[learn_service_pb2.DeleteLessonResponse], of=learn_service_pb2.DeleteLessonResponse
 ):
@@ -494,6 +630,40 @@ class DeleteTenantResponse(
     Answer[admin_service_pb2.DeleteTenantResponse], of=admin_service_pb2.DeleteTenantResponse
 ):
     """The tenant has been deleted."""
+
+
+class DescribeAlgorithmsResponse(
+    Answer[learning_service_pb2.DescribeAlgorithmsResponse],
+    of=learning_service_pb2.DescribeAlgorithmsResponse,
+):
+    """The algorithms."""
+
+    algorithms: list[AlgorithmDescription]
+    """The algorithms, simplest first."""
+
+
+class DictSpace(Answer[learning_pb2.DictSpace], of=learning_pb2.DictSpace):
+    """DictSpace has objects with exactly these keys."""
+
+    spaces: list[NamedSpace]
+    """The keys, without repeats.
+    Up to 256 entries.
+    """
+
+
+class DiscreteSpace(Answer[learning_pb2.DiscreteSpace], of=learning_pb2.DiscreteSpace):
+    """DiscreteSpace has a number of values."""
+
+    n: int
+    """How many values; the labels' number if it is 0. Of actions at most 1,000.
+    0 to 1,000,000.
+    """
+
+    labels: list[str]
+    """Their names, in order, without repeats; without them values are the numbers
+    from 0 to n - 1.
+    Up to 1,000 entries, each up to 200 characters.
+    """
 
 
 class EndSessionResponse(
@@ -823,6 +993,37 @@ class ExportLessonsResponse(
     """The lesson."""
 
 
+class FeedbackResponse(
+    Answer[learning_service_pb2.FeedbackResponse], of=learning_service_pb2.FeedbackResponse
+):
+    """The step is recorded."""
+
+    transition: int
+    """The number of the step in the session, from 1."""
+
+    duplicate: bool
+    """Whether it was recorded before, by the same feedback_id."""
+
+    updates: int
+    """How often something was corrected by it: 0 if the session learns in the
+    background, or learns from a step when more are there.
+    """
+
+    loss: float | None
+    """The mean loss of that; unset without any."""
+
+    value_mean: float | None
+    """The mean value of the actions learned from; unset without any."""
+
+    episode_reward: float
+    """The sum of the rewards of the actor's episode so far, or of the one that
+    just ended.
+    """
+
+    episodes_completed: int
+    """Episodes of the session that ended."""
+
+
 class FoundEpisode(Answer[episode_pb2.FoundEpisode], of=episode_pb2.FoundEpisode):
     """FoundEpisode is an episode and how well it fits."""
 
@@ -943,6 +1144,16 @@ class GetEpisodeResponse(Answer[episode_pb2.GetEpisodeResponse], of=episode_pb2.
     """The episode."""
 
 
+class GetLearningSessionResponse(
+    Answer[learning_service_pb2.GetLearningSessionResponse],
+    of=learning_service_pb2.GetLearningSessionResponse,
+):
+    """The session."""
+
+    session: LearningSession
+    """The session as it stands."""
+
+
 class GetLessonResponse(
     Answer[learn_service_pb2.GetLessonResponse], of=learn_service_pb2.GetLessonResponse
 ):
@@ -959,6 +1170,15 @@ class GetMemoryResponse(
 
     memory: Memory
     """The memory."""
+
+
+class GetMetricsResponse(
+    Answer[learning_service_pb2.GetMetricsResponse], of=learning_service_pb2.GetMetricsResponse
+):
+    """How a session does."""
+
+    metrics: LearningMetrics
+    """The metrics."""
 
 
 class GetOperationResponse(
@@ -1284,6 +1504,157 @@ class KnowledgeEntry(Answer[knowledge_pb2.KnowledgeEntry], of=knowledge_pb2.Know
     """When it was learned."""
 
 
+class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.LearningMetrics):
+    """LearningMetrics is how a session does."""
+
+    episodes_completed: int
+    """Episodes that ended."""
+
+    transitions: int
+    """Steps recorded."""
+
+    total_reward: float
+    """The sum of all rewards."""
+
+    avg_reward: float
+    """The mean reward of an episode; 0 without any."""
+
+    moving_avg_reward: float
+    """The mean reward of the last episodes, as many as the window has."""
+
+    convergence_score: float
+    """How settled the rewards are, from 0 to 1: 1 less the sum of how far the mean
+    of the window is from that of the window before it and of its standard
+    error, both as shares of the range of all episodes' rewards; times the share
+    of both windows that is filled.
+    """
+
+    convergence_status: ConvergenceStatusChoice | None
+    """The same in a word."""
+
+    loss_trend: LossTrendChoice | None
+    """Where the loss is going."""
+
+    exploration_rate: float | None
+    """With which probability it explores; unset if that is not one number."""
+
+    updates: int
+    """Steps learned, each counted as often as it was learned from."""
+
+    training_time: timedelta | None
+    """Time spent on learning."""
+
+    history: list[MetricsPoint]
+    """Points for a chart, oldest first, evenly chosen among all episodes."""
+
+
+class LearningServiceEndSessionResponse(
+    Answer[learning_service_pb2.LearningServiceEndSessionResponse],
+    of=learning_service_pb2.LearningServiceEndSessionResponse,
+):
+    """The session has ended."""
+
+    session: LearningSession
+    """The session."""
+
+    metrics: LearningMetrics
+    """How it did, over windows of 100 episodes."""
+
+    model_path: str
+    """The exported file, relative to the server's data folder; empty without one.
+    numpy.load reads it, without running code.
+    """
+
+    model_bytes: int
+    """Its size in bytes."""
+
+    meets_skill_bar: bool
+    """Whether it did well enough to become a skill: the mean reward of its
+    episodes is at least min_performance, and there were 3 or more.
+    """
+
+    session_duration: timedelta | None
+    """From its first start to its end."""
+
+
+class LearningServiceStartSessionResponse(
+    Answer[learning_service_pb2.LearningServiceStartSessionResponse],
+    of=learning_service_pb2.LearningServiceStartSessionResponse,
+):
+    """The session."""
+
+    session: LearningSession
+    """The session as it stands."""
+
+    resumed: bool
+    """Whether it existed before."""
+
+
+class LearningSession(Answer[learning_pb2.LearningSession], of=learning_pb2.LearningSession):
+    """LearningSession is something to learn: an algorithm, its settings, and what it
+    has learned so far.
+    """
+
+    id: str
+    """Unique in the tenant."""
+
+    algorithm: str
+    """The algorithm."""
+
+    config: dict[str, Any]
+    """A value for each of the algorithm's keys, defaults put in."""
+
+    state_space: Space
+    """Which states there are."""
+
+    action_space: Space
+    """Which actions there are."""
+
+    seed: int
+    """What everything at random is drawn from."""
+
+    learning: LearningModeChoice | None
+    """When it learns."""
+
+    status: LearningStatusChoice | None
+    """Whether it is in use."""
+
+    trained: bool
+    """Whether it has learned anything yet."""
+
+    transitions: int
+    """Steps recorded: by feedback, as experience, or imported."""
+
+    learned: int
+    """Steps learned so far; fewer than recorded while it learns in the background."""
+
+    episodes_completed: int
+    """Episodes that ended."""
+
+    total_reward: float
+    """The sum of all rewards."""
+
+    avg_reward: float
+    """The mean reward of the episodes that ended; 0 without any."""
+
+    known_actions: list[Action]
+    """The actions known so far; empty if they are a box. In a space of labels that
+    are collected those that were seen, in that order.
+    """
+
+    experience_bytes: int
+    """Bytes that its recorded steps take."""
+
+    created_at: datetime | None
+    """When it was started first."""
+
+    updated_at: datetime | None
+    """When it was last told anything, or started or ended."""
+
+    ended_at: datetime | None
+    """When it ended; unset while it is active."""
+
+
 class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """Lesson is a distilled insight."""
 
@@ -1423,6 +1794,19 @@ class ListEventsResponse(
 
     next_page_token: str
     """The next page's token; empty on the last page."""
+
+
+class ListLearningSessionsResponse(
+    Answer[learning_service_pb2.ListLearningSessionsResponse],
+    of=learning_service_pb2.ListLearningSessionsResponse,
+):
+    """A page of sessions."""
+
+    sessions: list[LearningSession]
+    """The sessions, without their known actions."""
+
+    next_page_token: str
+    """Where the next page begins; empty on the last one."""
 
 
 class ListLessonsResponse(
@@ -1629,6 +2013,93 @@ class MemoryReceipt(Answer[memory_service_pb2.MemoryReceipt], of=memory_service_
 
     already_known: bool
     """True when it had been stored before."""
+
+
+class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoint):
+    """MetricsPoint is how a session stood at the end of an episode."""
+
+    episode: int
+    """The episode's number, from 1."""
+
+    transitions: int
+    """Steps recorded by then."""
+
+    episode_reward: float
+    """The sum of the episode's rewards."""
+
+    moving_avg_reward: float
+    """The mean of that of the last 100 episodes."""
+
+    loss: float | None
+    """The mean loss since the point before; unset if nothing was learned."""
+
+    value_mean: float | None
+    """The mean value of the actions that were learned from; unset likewise."""
+
+    gradient_norm: float | None
+    """The mean norm of the gradients; unset without any."""
+
+    exploration_rate: float | None
+    """With which probability it explored; unset if that is not one number."""
+
+    recorded_at: datetime | None
+    """When."""
+
+
+class MultiDiscreteSpace(
+    Answer[learning_pb2.MultiDiscreteSpace], of=learning_pb2.MultiDiscreteSpace
+):
+    """MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its size
+    less 1.
+    """
+
+    sizes: list[int]
+    """The sizes, each at least 1. Of actions their product is at most 1,000: each
+    combination is an action.
+    Up to 256 entries, each 1 to 1,000,000.
+    """
+
+
+class NamedSpace(Answer[learning_pb2.NamedSpace], of=learning_pb2.NamedSpace):
+    """NamedSpace is a key of an object and what its values are."""
+
+    key: str
+    """The key.
+    Required; up to 200 characters.
+    """
+
+    discrete: DiscreteSpace
+    """One of a number of values."""
+
+    multi_discrete: MultiDiscreteSpace
+    """Whole numbers."""
+
+    box: BoxSpace
+    """Real numbers."""
+
+    open_labels: OpenLabelsSpace
+    """Labels that are not known beforehand."""
+
+
+class Numbers(Answer[learning_pb2.Numbers], of=learning_pb2.Numbers):
+    """Numbers is a list of numbers: a point of a box, or the parts of a
+    MultiDiscrete value.
+    """
+
+    values: list[float]
+    """The numbers, none NaN or infinite.
+    Up to 4,096 entries.
+    """
+
+
+class OpenLabelsSpace(Answer[learning_pb2.OpenLabelsSpace], of=learning_pb2.OpenLabelsSpace):
+    """OpenLabelsSpace has labels that are collected as they are first seen."""
+
+
+class OpenObjectSpace(Answer[learning_pb2.OpenObjectSpace], of=learning_pb2.OpenObjectSpace):
+    """OpenObjectSpace has any JSON object: its numbers, texts and truth values, by
+    their path, are what there is to know of a state.
+    """
 
 
 class Operation(Answer[operation_pb2.Operation], of=operation_pb2.Operation):
@@ -1849,6 +2320,51 @@ class PerformanceTrends(
     """95th percentile of the latency; falling is better."""
 
 
+class PredictResponse(
+    Answer[learning_service_pb2.PredictResponse], of=learning_service_pb2.PredictResponse
+):
+    """The action."""
+
+    prediction: Prediction
+    """The action, and how sure it is."""
+
+
+class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
+    """Prediction is an action that was chosen."""
+
+    prediction_id: str
+    """Names the prediction in feedback, for 30 days. It holds all that is needed
+    to learn from the reward, sealed, so its length grows with the state's.
+    """
+
+    action: Action
+    """The action."""
+
+    confidence: float
+    """The probability that none of the other allowed actions is better, given what
+    was learned: from 0 to 1, and 1 / n among n actions of which nothing is
+    known. The values are taken as normal and independent.
+    """
+
+    probability: float | None
+    """The probability (for a box the density) with which it was chosen; unset where
+    actions are a box and the call did not explore.
+    """
+
+    explored: bool
+    """Whether it is not the one that is best so far."""
+
+    trained: bool
+    """Whether the session has learned anything yet; if not, the action was drawn
+    evenly from the allowed or known ones.
+    """
+
+    actions: list[ActionScore]
+    """Each allowed action, best first; empty if they are a box, and in Act unless
+    it asks for them.
+    """
+
+
 class QueryKnowledgeResponse(
     Answer[knowledge_pb2.QueryKnowledgeResponse], of=knowledge_pb2.QueryKnowledgeResponse
 ):
@@ -2057,6 +2573,34 @@ class RecordEventsResponse(
 
     duplicate_count: int
     """Events that had been recorded before."""
+
+
+class RecordExperienceResponse(
+    Answer[learning_service_pb2.RecordExperienceResponse],
+    of=learning_service_pb2.RecordExperienceResponse,
+):
+    """The trajectory is recorded."""
+
+    trajectory_id: str
+    """Its id."""
+
+    steps_recorded: int
+    """How many steps were recorded; 0 if the trajectory was recorded before."""
+
+    total_reward: float
+    """The sum of its rewards."""
+
+    transitions: int
+    """Steps that the session has recorded in all."""
+
+    updates: int
+    """How often something was corrected by it; see FeedbackResponse."""
+
+    experience_bytes: int
+    """Bytes that the tenant's recorded steps take."""
+
+    utilization: float
+    """The same as a share of what they may take, from 0 to 1."""
 
 
 class Recovery(Answer[reflect_service_pb2.Recovery], of=reflect_service_pb2.Recovery):
@@ -2683,6 +3227,30 @@ class SleepResponse(
     """
 
 
+class Space(Answer[learning_pb2.Space], of=learning_pb2.Space):
+    """Space says which values there are; the kinds mean what those of Gymnasium
+    mean.
+    """
+
+    discrete: DiscreteSpace
+    """One of a number of values."""
+
+    multi_discrete: MultiDiscreteSpace
+    """Whole numbers."""
+
+    box: BoxSpace
+    """Real numbers."""
+
+    dict: DictSpace
+    """Objects with known keys; only of states."""
+
+    open_labels: OpenLabelsSpace
+    """Labels that are not known beforehand."""
+
+    open_object: OpenObjectSpace
+    """Any objects; only of states."""
+
+
 class StartBackupResponse(
     Answer[admin_service_pb2.StartBackupResponse], of=admin_service_pb2.StartBackupResponse
 ):
@@ -3167,9 +3735,14 @@ class WorkPattern(Answer[context_service_pb2.WorkPattern], of=context_service_pb
 
 
 __all__ = [
+    "Action",
+    "ActionScore",
     "Agent",
+    "AlgorithmDescription",
+    "AlgorithmKey",
     "ApiKey",
     "BackupResponse",
+    "BoxSpace",
     "BrokenChain",
     "CancelOperationResponse",
     "CollectedEntry",
@@ -3186,9 +3759,13 @@ __all__ = [
     "CritiqueSummary",
     "Decision",
     "DeleteEpisodeResponse",
+    "DeleteLearningSessionResponse",
     "DeleteLessonResponse",
     "DeleteMemoriesResponse",
     "DeleteTenantResponse",
+    "DescribeAlgorithmsResponse",
+    "DictSpace",
+    "DiscreteSpace",
     "EndSessionResponse",
     "Episode",
     "ErrorChange",
@@ -3199,6 +3776,7 @@ __all__ = [
     "EventReceipt",
     "ExportEpisodesResponse",
     "ExportLessonsResponse",
+    "FeedbackResponse",
     "FoundEpisode",
     "FoundKnowledge",
     "FoundLesson",
@@ -3207,8 +3785,10 @@ __all__ = [
     "FoundSession",
     "GetContextResponse",
     "GetEpisodeResponse",
+    "GetLearningSessionResponse",
     "GetLessonResponse",
     "GetMemoryResponse",
+    "GetMetricsResponse",
     "GetOperationResponse",
     "GetSessionResponse",
     "GetStatsResponse",
@@ -3223,11 +3803,16 @@ __all__ = [
     "Interval",
     "KeyEvent",
     "KnowledgeEntry",
+    "LearningMetrics",
+    "LearningServiceEndSessionResponse",
+    "LearningServiceStartSessionResponse",
+    "LearningSession",
     "Lesson",
     "ListAgentsResponse",
     "ListApiKeysResponse",
     "ListEpisodesResponse",
     "ListEventsResponse",
+    "ListLearningSessionsResponse",
     "ListLessonsResponse",
     "ListMemoriesResponse",
     "ListOperationsResponse",
@@ -3238,6 +3823,12 @@ __all__ = [
     "LogKnowledgeResponse",
     "Memory",
     "MemoryReceipt",
+    "MetricsPoint",
+    "MultiDiscreteSpace",
+    "NamedSpace",
+    "Numbers",
+    "OpenLabelsSpace",
+    "OpenObjectSpace",
     "Operation",
     "OperationProgress",
     "OutcomeBy",
@@ -3245,12 +3836,15 @@ __all__ = [
     "OutcomeSplit",
     "PerformancePoint",
     "PerformanceTrends",
+    "PredictResponse",
+    "Prediction",
     "QueryKnowledgeResponse",
     "RecallResponse",
     "RecallResult",
     "RecallTurn",
     "RecallVersion",
     "RecordEventsResponse",
+    "RecordExperienceResponse",
     "Recovery",
     "ReflectMetadata",
     "ReflectResponse",
@@ -3274,6 +3868,7 @@ __all__ = [
     "SessionLink",
     "SessionSummary",
     "SleepResponse",
+    "Space",
     "StartBackupResponse",
     "StartDeleteTenantResponse",
     "StartReindexResponse",

@@ -22,6 +22,13 @@ BucketChoice = Literal[
     "week",
 ]
 
+ConvergenceStatusChoice = Literal[
+    "initializing",
+    "learning",
+    "converging",
+    "converged",
+]
+
 EpisodeConflictChoice = Literal[
     "fail",
     "skip",
@@ -96,6 +103,22 @@ KnowledgeTypeChoice = Literal[
     "error",
     "success",
     "pattern",
+]
+
+LearningModeChoice = Literal[
+    "inline",
+    "background",
+]
+
+LearningStatusChoice = Literal[
+    "active",
+    "ended",
+]
+
+LossTrendChoice = Literal[
+    "decreasing",
+    "stable",
+    "increasing",
 ]
 
 MemoryKindChoice = Literal[
@@ -202,6 +225,7 @@ __all__ = [
     "AnalysisChoice",
     "BaselineChoice",
     "BucketChoice",
+    "ConvergenceStatusChoice",
     "EpisodeConflictChoice",
     "ErrorReasonChoice",
     "EventTypeName",
@@ -210,6 +234,9 @@ __all__ = [
     "ImportanceChoice",
     "KeyScopeChoice",
     "KnowledgeTypeChoice",
+    "LearningModeChoice",
+    "LearningStatusChoice",
+    "LossTrendChoice",
     "MemoryKindChoice",
     "MetadataComparisonChoice",
     "OperationStateChoice",

@@ -17,8 +17,44 @@ from mneme._generated.choices import (
     SeverityChoice,
 )
 from mneme.v1 import (
+    learning_pb2,
     memory_service_pb2,
 )
+
+
+class ActionFields(TypedDict, total=False):
+    """Action is what was or is to be done: a value of the session's action space."""
+
+    label: Required[str]
+    """For sessions without an action space, and for open_labels spaces and
+    discrete ones with labels.
+    Required; up to 200 characters.
+    """
+    number: int
+    """For discrete spaces without labels: from 0 to n - 1.
+    0 to 999,999.
+    """
+    numbers: NumbersFields | learning_pb2.Numbers
+    """For box and multi_discrete spaces."""
+    json: Mapping[str, Any]
+    """An object as a label, for sessions without an action space and for
+    open_labels spaces: {"strategy": "oauth2"}. Equal objects are one action.
+    Up to 4 KiB encoded and 32 levels deep.
+    """
+
+
+class BoxSpaceFields(TypedDict, total=False):
+    """BoxSpace has as many real numbers as bounds."""
+
+    low: Iterable[float]
+    """The smallest value of each number; -Infinity where there is none.
+    Up to 4,096 entries.
+    """
+    high: Iterable[float]
+    """The largest value of each number; Infinity where there is none. Of actions
+    all bounds are finite.
+    Up to 4,096 entries.
+    """
 
 
 class CostAnalysisParamsFields(TypedDict, total=False):
@@ -44,6 +80,29 @@ class DecisionFields(TypedDict, total=False):
     rationale: str
     """Why.
     Up to 2,000 characters.
+    """
+
+
+class DictSpaceFields(TypedDict, total=False):
+    """DictSpace has objects with exactly these keys."""
+
+    spaces: Iterable[NamedSpaceFields | learning_pb2.NamedSpace]
+    """The keys, without repeats.
+    Up to 256 entries.
+    """
+
+
+class DiscreteSpaceFields(TypedDict, total=False):
+    """DiscreteSpace has a number of values."""
+
+    n: int
+    """How many values; the labels' number if it is 0. Of actions at most 1,000.
+    0 to 1,000,000.
+    """
+    labels: Iterable[str]
+    """Their names, in order, without repeats; without them values are the numbers
+    from 0 to n - 1.
+    Up to 1,000 entries, each up to 200 characters.
     """
 
 
@@ -189,6 +248,46 @@ class ErrorPatternsParamsFields(TypedDict, total=False):
     baseline: BaselineChoice
     """What to compare the rate of errors after a sequence with.
     Default: ALL_CALLS.
+    """
+
+
+class ExperienceFields(TypedDict, total=False):
+    """Experience is a step: an action in a state, and what came of it."""
+
+    prediction_id: str
+    """The prediction that was followed; state, action, actor and probability are
+    then known and must be left out.
+    Up to 120,000 characters; of the form `^[A-Za-z0-9_-]*$`.
+    """
+    state: StateFields | learning_pb2.State
+    """Where it was done."""
+    action: ActionFields | learning_pb2.Action
+    """What was done."""
+    reward: float
+    """What it brought, of any size, neither NaN nor infinite."""
+    next_state: StateFields | learning_pb2.State
+    """Where it led. Left out, nothing follows: the step is the last of its
+    episode, whose only step it is in a task of one step. In a trajectory it is
+    the state of the step after it.
+    """
+    terminated: bool
+    """Whether the episode ended here, so that nothing follows."""
+    truncated: bool
+    """Whether the episode was broken off here, e.g. by a limit of steps: what
+    would have followed is still worth something. Needs next_state.
+    """
+    actor_id: str
+    """Whose episode it belongs to, where several are under way at once.
+    Up to 200 characters, on one line.
+    """
+    probability: float
+    """The probability (for a box the density) with which whoever acted chose the
+    action. Algorithms that learn only from their own behaviour need it.
+    More than 0.
+    """
+    next_allowed_actions: Iterable[ActionFields | learning_pb2.Action]
+    """The actions that are allowed in next_state; empty: all.
+    Up to 1,000 entries.
     """
 
 
@@ -440,6 +539,35 @@ class MetadataConditionFields(TypedDict, total=False):
     """The truth value to compare with."""
 
 
+class MultiDiscreteSpaceFields(TypedDict, total=False):
+    """MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its size
+    less 1.
+    """
+
+    sizes: Iterable[int]
+    """The sizes, each at least 1. Of actions their product is at most 1,000: each
+    combination is an action.
+    Up to 256 entries, each 1 to 1,000,000.
+    """
+
+
+class NamedSpaceFields(TypedDict, total=False):
+    """NamedSpace is a key of an object and what its values are."""
+
+    key: Required[str]
+    """The key.
+    Required; up to 200 characters.
+    """
+    discrete: DiscreteSpaceFields | learning_pb2.DiscreteSpace
+    """One of a number of values."""
+    multi_discrete: MultiDiscreteSpaceFields | learning_pb2.MultiDiscreteSpace
+    """Whole numbers."""
+    box: BoxSpaceFields | learning_pb2.BoxSpace
+    """Real numbers."""
+    open_labels: learning_pb2.OpenLabelsSpace
+    """Labels that are not known beforehand."""
+
+
 class NewEventFields(TypedDict, total=False):
     """NewEvent is an event to record."""
 
@@ -582,6 +710,17 @@ class NewMemoryFields(TypedDict, total=False):
     """
 
 
+class NumbersFields(TypedDict, total=False):
+    """Numbers is a list of numbers: a point of a box, or the parts of a
+    MultiDiscrete value.
+    """
+
+    values: Iterable[float]
+    """The numbers, none NaN or infinite.
+    Up to 4,096 entries.
+    """
+
+
 class PerformanceTrendsParamsFields(TypedDict, total=False):
     """Parameters of PERFORMANCE_TRENDS."""
 
@@ -664,6 +803,47 @@ class SessionComparisonParamsFields(TypedDict, total=False):
     """
 
 
+class SpaceFields(TypedDict, total=False):
+    """Space says which values there are; the kinds mean what those of Gymnasium
+    mean.
+    """
+
+    discrete: DiscreteSpaceFields | learning_pb2.DiscreteSpace
+    """One of a number of values."""
+    multi_discrete: MultiDiscreteSpaceFields | learning_pb2.MultiDiscreteSpace
+    """Whole numbers."""
+    box: BoxSpaceFields | learning_pb2.BoxSpace
+    """Real numbers."""
+    dict: DictSpaceFields | learning_pb2.DictSpace
+    """Objects with known keys; only of states."""
+    open_labels: learning_pb2.OpenLabelsSpace
+    """Labels that are not known beforehand."""
+    open_object: learning_pb2.OpenObjectSpace
+    """Any objects; only of states."""
+
+
+class StateFields(TypedDict, total=False):
+    """State is the situation in which an action is chosen: a value of the session's
+    state space.
+    """
+
+    json: Mapping[str, Any]
+    """An object, for sessions without a state space, and for dict and
+    open_object spaces.
+    Up to 32 KiB encoded and 32 levels deep.
+    """
+    numbers: NumbersFields | learning_pb2.Numbers
+    """For box and multi_discrete spaces."""
+    number: int
+    """For discrete spaces: from 0 to n - 1.
+    0 to 999,999.
+    """
+    label: Required[str]
+    """For discrete spaces with labels, and for open_labels spaces.
+    Required; up to 200 characters.
+    """
+
+
 class SuccessRateFields(TypedDict, total=False):
     """SuccessRate is how often something worked."""
 
@@ -709,23 +889,33 @@ class ToolSequencesParamsFields(TypedDict, total=False):
 
 
 __all__ = [
+    "ActionFields",
+    "BoxSpaceFields",
     "CostAnalysisParamsFields",
     "DecisionFields",
+    "DictSpaceFields",
+    "DiscreteSpaceFields",
     "EpisodeFields",
     "EpisodeFilterFields",
     "ErrorPatternsParamsFields",
+    "ExperienceFields",
     "LessonFields",
     "LessonFilterFields",
     "LockedContextFields",
     "MemoryFields",
     "MemoryFilterFields",
     "MetadataConditionFields",
+    "MultiDiscreteSpaceFields",
+    "NamedSpaceFields",
     "NewEventFields",
     "NewMemoryFields",
+    "NumbersFields",
     "PerformanceTrendsParamsFields",
     "RankingWeightsFields",
     "ReflectionFilterFields",
     "SessionComparisonParamsFields",
+    "SpaceFields",
+    "StateFields",
     "SuccessRateFields",
     "TodoFields",
     "ToolSequencesParamsFields",

@@ -5,11 +5,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mneme._generated import admin, context, event, learn, memory, operation, recall, reflect, skill
+from mneme._generated import (
+    admin,
+    context,
+    event,
+    learn,
+    learning,
+    memory,
+    operation,
+    recall,
+    reflect,
+    skill,
+)
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
 from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
+from mneme.v1.learning_service_pb2_grpc import LearningServiceStub
 from mneme.v1.memory_service_pb2_grpc import MemoryServiceStub
 from mneme.v1.operation_service_pb2_grpc import OperationServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
@@ -25,6 +37,7 @@ RPCS = (
     *context.RPCS,
     *event.RPCS,
     *learn.RPCS,
+    *learning.RPCS,
     *memory.RPCS,
     *operation.RPCS,
     *recall.RPCS,
@@ -38,6 +51,7 @@ class SyncServices(
     context.ContextMethods,
     event.EventMethods,
     learn.LearnMethods,
+    learning.LearningMethods,
     memory.MemoryMethods,
     operation.OperationMethods,
     recall.RecallMethods,
@@ -52,6 +66,7 @@ class AsyncServices(
     context.AsyncContextMethods,
     event.AsyncEventMethods,
     learn.AsyncLearnMethods,
+    learning.AsyncLearningMethods,
     memory.AsyncMemoryMethods,
     operation.AsyncOperationMethods,
     recall.AsyncRecallMethods,
@@ -69,6 +84,7 @@ class Stubs:
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.learning = LearningServiceStub(channel)
         self.memory = MemoryServiceStub(channel)
         self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)
@@ -84,6 +100,7 @@ class AsyncStubs:
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
+        self.learning = LearningServiceStub(channel)
         self.memory = MemoryServiceStub(channel)
         self.operation = OperationServiceStub(channel)
         self.recall = RecallServiceStub(channel)

@@ -4,6 +4,7 @@ import { AdminService } from "./mneme/v1/admin_service_pb.js";
 import { EventService } from "./mneme/v1/event_service_pb.js";
 import { LearnService } from "./mneme/v1/learn_service_pb.js";
 import { ContextService } from "./mneme/v1/context_service_pb.js";
+import { LearningService } from "./mneme/v1/learning_service_pb.js";
 import { MemoryService } from "./mneme/v1/memory_service_pb.js";
 import { OperationService } from "./mneme/v1/operation_service_pb.js";
 import { RecallService } from "./mneme/v1/recall_service_pb.js";
@@ -671,6 +672,177 @@ export const calls = {
     madeIds: [],
   },
   /**
+   * Describes the algorithms: what they are for, on which spaces they work, and
+   * which keys a session's config may have.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   */
+  describeAlgorithms: {
+    method: LearningService.method.describeAlgorithms,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
+   * Starts a session, or resumes one: with the same definition it goes on with
+   * what it has learned, also if it was ended.
+   *
+   * Scope: learn. Repeatable: with `session_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
+   * there is no such algorithm, or it does not work on the spaces;
+   * INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
+   * does not have, or a value out of its range; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
+   * which is not installed, or what the session has learned is of another version
+   * of it; DATA_LOSS when what the session has learned is damaged in storage;
+   * ALREADY_EXISTS when the id is taken by a session with another definition;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
+   * tenant may have.
+   */
+  startLearningSession: {
+    method: LearningService.method.startSession,
+    repeatable: true,
+    required: ["algorithm"],
+    madeIds: [["sessionId"]],
+  },
+  /**
+   * Returns one session.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
+   */
+  getLearningSession: {
+    method: LearningService.method.getLearningSession,
+    repeatable: true,
+    required: ["sessionId"],
+    madeIds: [],
+  },
+  /**
+   * Lists sessions, most recently started first.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  listLearningSessions: {
+    method: LearningService.method.listLearningSessions,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
+   * Deletes a session with all that it was told and has learned. Deleting one
+   * that does not exist is NOT_FOUND.
+   *
+   * Scope: learn. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
+   */
+  deleteLearningSession: {
+    method: LearningService.method.deleteLearningSession,
+    repeatable: false,
+    required: ["sessionId"],
+    madeIds: [],
+  },
+  /**
+   * Chooses an action: the best so far, or one to learn from. Nothing is
+   * written. Before the session has learned anything, the action is drawn evenly
+   * from the allowed or known ones.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (MODEL_NOT_TRAINED) when no action is known yet and none is given in
+   * allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
+   * has ended; start it again to resume it; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+   * its algorithm that this server does not have; DATA_LOSS when what the session
+   * has learned is damaged in storage.
+   */
+  predict: {
+    method: LearningService.method.predict,
+    repeatable: true,
+    required: ["sessionId", "state"],
+    madeIds: [],
+  },
+  /**
+   * Tells what came of an action: by its prediction, or as a full step. The step
+   * is durable when the call returns, and learned, unless the session learns in
+   * the background.
+   *
+   * Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+   * when the prediction is unknown: it is none of this session's, or older than 30
+   * days; ALREADY_EXISTS when the prediction was given feedback already, or the
+   * feedback's id is taken by another one; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+   * only from its own behaviour and the step's probability is unknown;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+   * many bytes as they may, or the disk is full; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+   * its algorithm that this server does not have; DATA_LOSS when what the session
+   * has learned is damaged in storage.
+   */
+  feedback: {
+    method: LearningService.method.feedback,
+    repeatable: true,
+    required: [],
+    madeIds: [["feedbackId"]],
+  },
+  /**
+   * Records a trajectory: steps of one episode, in their order, that were taken
+   * by this session's policy or any other behaviour. They are durable when the
+   * call returns, all or none, and are learned from like feedback.
+   *
+   * Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+   * when a prediction is unknown: it is none of this session's, or older than 30
+   * days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
+   * prediction was given feedback already; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+   * only from its own behaviour and a step's probability is unknown;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+   * many bytes as they may, or the disk is full; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+   * its algorithm that this server does not have; DATA_LOSS when what the session
+   * has learned is damaged in storage.
+   */
+  recordExperience: {
+    method: LearningService.method.recordExperience,
+    repeatable: true,
+    required: ["sessionId", "steps"],
+    madeIds: [["trajectoryId"]],
+  },
+  /**
+   * Returns how a session does: rewards, how settled they are, and points for a
+   * chart.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
+   */
+  getMetrics: {
+    method: LearningService.method.getMetrics,
+    repeatable: true,
+    required: ["sessionId"],
+    madeIds: [],
+  },
+  /**
+   * Ends a session: what it has learned is saved, and exported as a file that
+   * NumPy loads, in the tenant's folder on the server. StartSession resumes it.
+   * Ending it again changes nothing.
+   *
+   * Scope: learn. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+   * its algorithm that this server does not have; DATA_LOSS when what the session
+   * has learned is damaged in storage.
+   */
+  endLearningSession: {
+    method: LearningService.method.endSession,
+    repeatable: true,
+    required: ["sessionId"],
+    madeIds: [],
+  },
+  /**
    * Stores a memory. It can be found by its meaning when the call returns,
    * unless the embedding backend is too slow (see `wait_indexed`).
    *
@@ -1115,6 +1287,14 @@ export const walks = {
    * token is damaged or was made for other filters.
    */
   iterGetTimeline: { call: "getTimeline", items: "entries" },
+  /**
+   * Lists sessions, most recently started first.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  iterLearningSessions: { call: "listLearningSessions", items: "sessions" },
   /**
    * Lists memories, those that hold since the latest time first.
    *

@@ -7,6 +7,7 @@ import type { ErrorReason } from "./mneme/v1/errors_pb.js";
 import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
+import type { ConvergenceStatus, LearningMode, LearningStatus, LossTrend } from "./mneme/v1/learning_pb.js";
 import type { MetadataComparison, VectorIndexKind } from "./mneme/v1/memory_service_pb.js";
 import type { OperationState } from "./mneme/v1/operation_pb.js";
 import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
@@ -113,6 +114,29 @@ export interface EnumNames {
     | "decisions"
     | "files"
     | "unresolved_errors"
+  ];
+  LearningMode: [
+    LearningMode,
+    | "inline"
+    | "background"
+  ];
+  LearningStatus: [
+    LearningStatus,
+    | "active"
+    | "ended"
+  ];
+  ConvergenceStatus: [
+    ConvergenceStatus,
+    | "initializing"
+    | "learning"
+    | "converging"
+    | "converged"
+  ];
+  LossTrend: [
+    LossTrend,
+    | "decreasing"
+    | "stable"
+    | "increasing"
   ];
   MetadataComparison: [
     MetadataComparison,

@@ -78,6 +78,11 @@ class Table(ABC):
         self._rows: dict[str, dict[int, _Cell]] = {}
         self._new = _Cell(config.initial_value)
 
+    @property
+    def exploration_rate(self) -> float:
+        """See `Explores`."""
+        return self.config.epsilon
+
     def choose(
         self, questions: Sequence[Question], *, explore: bool, chance: np.random.Generator
     ) -> list[Choice]:

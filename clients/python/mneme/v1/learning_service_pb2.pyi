@@ -1,0 +1,276 @@
+import datetime
+
+from buf.validate import validate_pb2 as _validate_pb2
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
+from mneme.v1 import learning_pb2 as _learning_pb2
+from mneme.v1 import options_pb2 as _options_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class AlgorithmKey(_message.Message):
+    __slots__ = ("name", "meaning", "number", "text", "whole", "low", "high", "choices")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MEANING_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    CHOICES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    meaning: str
+    number: float
+    text: str
+    whole: bool
+    low: float
+    high: float
+    choices: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., meaning: _Optional[str] = ..., number: _Optional[float] = ..., text: _Optional[str] = ..., whole: _Optional[bool] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., choices: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class AlgorithmDescription(_message.Message):
+    __slots__ = ("name", "summary", "source", "discrete_actions", "continuous_actions", "open_actions", "on_policy", "keys", "available", "missing")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DISCRETE_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    CONTINUOUS_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    ON_POLICY_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    AVAILABLE_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    summary: str
+    source: str
+    discrete_actions: bool
+    continuous_actions: bool
+    open_actions: bool
+    on_policy: bool
+    keys: _containers.RepeatedCompositeFieldContainer[AlgorithmKey]
+    available: bool
+    missing: str
+    def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ..., source: _Optional[str] = ..., discrete_actions: _Optional[bool] = ..., continuous_actions: _Optional[bool] = ..., open_actions: _Optional[bool] = ..., on_policy: _Optional[bool] = ..., keys: _Optional[_Iterable[_Union[AlgorithmKey, _Mapping]]] = ..., available: _Optional[bool] = ..., missing: _Optional[str] = ...) -> None: ...
+
+class DescribeAlgorithmsRequest(_message.Message):
+    __slots__ = ("algorithm",)
+    ALGORITHM_FIELD_NUMBER: _ClassVar[int]
+    algorithm: str
+    def __init__(self, algorithm: _Optional[str] = ...) -> None: ...
+
+class DescribeAlgorithmsResponse(_message.Message):
+    __slots__ = ("algorithms",)
+    ALGORITHMS_FIELD_NUMBER: _ClassVar[int]
+    algorithms: _containers.RepeatedCompositeFieldContainer[AlgorithmDescription]
+    def __init__(self, algorithms: _Optional[_Iterable[_Union[AlgorithmDescription, _Mapping]]] = ...) -> None: ...
+
+class LearningServiceStartSessionRequest(_message.Message):
+    __slots__ = ("session_id", "algorithm", "config", "state_space", "action_space", "seed", "learning")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ALGORITHM_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    STATE_SPACE_FIELD_NUMBER: _ClassVar[int]
+    ACTION_SPACE_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    LEARNING_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    algorithm: str
+    config: _struct_pb2.Struct
+    state_space: _learning_pb2.Space
+    action_space: _learning_pb2.Space
+    seed: int
+    learning: _learning_pb2.LearningMode
+    def __init__(self, session_id: _Optional[str] = ..., algorithm: _Optional[str] = ..., config: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., state_space: _Optional[_Union[_learning_pb2.Space, _Mapping]] = ..., action_space: _Optional[_Union[_learning_pb2.Space, _Mapping]] = ..., seed: _Optional[int] = ..., learning: _Optional[_Union[_learning_pb2.LearningMode, str]] = ...) -> None: ...
+
+class LearningServiceStartSessionResponse(_message.Message):
+    __slots__ = ("session", "resumed")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    RESUMED_FIELD_NUMBER: _ClassVar[int]
+    session: _learning_pb2.LearningSession
+    resumed: bool
+    def __init__(self, session: _Optional[_Union[_learning_pb2.LearningSession, _Mapping]] = ..., resumed: _Optional[bool] = ...) -> None: ...
+
+class GetLearningSessionRequest(_message.Message):
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+
+class GetLearningSessionResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: _learning_pb2.LearningSession
+    def __init__(self, session: _Optional[_Union[_learning_pb2.LearningSession, _Mapping]] = ...) -> None: ...
+
+class ListLearningSessionsRequest(_message.Message):
+    __slots__ = ("algorithm", "status", "page_size", "page_token")
+    ALGORITHM_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    algorithm: str
+    status: _learning_pb2.LearningStatus
+    page_size: int
+    page_token: str
+    def __init__(self, algorithm: _Optional[str] = ..., status: _Optional[_Union[_learning_pb2.LearningStatus, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListLearningSessionsResponse(_message.Message):
+    __slots__ = ("sessions", "next_page_token")
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.LearningSession]
+    next_page_token: str
+    def __init__(self, sessions: _Optional[_Iterable[_Union[_learning_pb2.LearningSession, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class DeleteLearningSessionRequest(_message.Message):
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+
+class DeleteLearningSessionResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PredictRequest(_message.Message):
+    __slots__ = ("session_id", "state", "explore", "allowed_actions", "actor_id", "target_return")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    EXPLORE_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_ID_FIELD_NUMBER: _ClassVar[int]
+    TARGET_RETURN_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    state: _learning_pb2.State
+    explore: bool
+    allowed_actions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Action]
+    actor_id: str
+    target_return: float
+    def __init__(self, session_id: _Optional[str] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., explore: _Optional[bool] = ..., allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., actor_id: _Optional[str] = ..., target_return: _Optional[float] = ...) -> None: ...
+
+class PredictResponse(_message.Message):
+    __slots__ = ("prediction",)
+    PREDICTION_FIELD_NUMBER: _ClassVar[int]
+    prediction: _learning_pb2.Prediction
+    def __init__(self, prediction: _Optional[_Union[_learning_pb2.Prediction, _Mapping]] = ...) -> None: ...
+
+class FeedbackRequest(_message.Message):
+    __slots__ = ("session_id", "prediction_id", "state", "action", "reward", "next_state", "terminated", "truncated", "actor_id", "probability", "next_allowed_actions", "feedback_id")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    PREDICTION_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
+    NEXT_STATE_FIELD_NUMBER: _ClassVar[int]
+    TERMINATED_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_ID_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    NEXT_ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    FEEDBACK_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    prediction_id: str
+    state: _learning_pb2.State
+    action: _learning_pb2.Action
+    reward: float
+    next_state: _learning_pb2.State
+    terminated: bool
+    truncated: bool
+    actor_id: str
+    probability: float
+    next_allowed_actions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Action]
+    feedback_id: str
+    def __init__(self, session_id: _Optional[str] = ..., prediction_id: _Optional[str] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., reward: _Optional[float] = ..., next_state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., terminated: _Optional[bool] = ..., truncated: _Optional[bool] = ..., actor_id: _Optional[str] = ..., probability: _Optional[float] = ..., next_allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., feedback_id: _Optional[str] = ...) -> None: ...
+
+class FeedbackResponse(_message.Message):
+    __slots__ = ("transition", "duplicate", "updates", "loss", "value_mean", "episode_reward", "episodes_completed")
+    TRANSITION_FIELD_NUMBER: _ClassVar[int]
+    DUPLICATE_FIELD_NUMBER: _ClassVar[int]
+    UPDATES_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_MEAN_FIELD_NUMBER: _ClassVar[int]
+    EPISODE_REWARD_FIELD_NUMBER: _ClassVar[int]
+    EPISODES_COMPLETED_FIELD_NUMBER: _ClassVar[int]
+    transition: int
+    duplicate: bool
+    updates: int
+    loss: float
+    value_mean: float
+    episode_reward: float
+    episodes_completed: int
+    def __init__(self, transition: _Optional[int] = ..., duplicate: _Optional[bool] = ..., updates: _Optional[int] = ..., loss: _Optional[float] = ..., value_mean: _Optional[float] = ..., episode_reward: _Optional[float] = ..., episodes_completed: _Optional[int] = ...) -> None: ...
+
+class RecordExperienceRequest(_message.Message):
+    __slots__ = ("session_id", "steps", "trajectory_id")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    TRAJECTORY_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    steps: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Experience]
+    trajectory_id: str
+    def __init__(self, session_id: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[_learning_pb2.Experience, _Mapping]]] = ..., trajectory_id: _Optional[str] = ...) -> None: ...
+
+class RecordExperienceResponse(_message.Message):
+    __slots__ = ("trajectory_id", "steps_recorded", "total_reward", "transitions", "updates", "experience_bytes", "utilization")
+    TRAJECTORY_ID_FIELD_NUMBER: _ClassVar[int]
+    STEPS_RECORDED_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_REWARD_FIELD_NUMBER: _ClassVar[int]
+    TRANSITIONS_FIELD_NUMBER: _ClassVar[int]
+    UPDATES_FIELD_NUMBER: _ClassVar[int]
+    EXPERIENCE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    UTILIZATION_FIELD_NUMBER: _ClassVar[int]
+    trajectory_id: str
+    steps_recorded: int
+    total_reward: float
+    transitions: int
+    updates: int
+    experience_bytes: int
+    utilization: float
+    def __init__(self, trajectory_id: _Optional[str] = ..., steps_recorded: _Optional[int] = ..., total_reward: _Optional[float] = ..., transitions: _Optional[int] = ..., updates: _Optional[int] = ..., experience_bytes: _Optional[int] = ..., utilization: _Optional[float] = ...) -> None: ...
+
+class GetMetricsRequest(_message.Message):
+    __slots__ = ("session_id", "window_size", "history_size")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_SIZE_FIELD_NUMBER: _ClassVar[int]
+    HISTORY_SIZE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    window_size: int
+    history_size: int
+    def __init__(self, session_id: _Optional[str] = ..., window_size: _Optional[int] = ..., history_size: _Optional[int] = ...) -> None: ...
+
+class GetMetricsResponse(_message.Message):
+    __slots__ = ("metrics",)
+    METRICS_FIELD_NUMBER: _ClassVar[int]
+    metrics: _learning_pb2.LearningMetrics
+    def __init__(self, metrics: _Optional[_Union[_learning_pb2.LearningMetrics, _Mapping]] = ...) -> None: ...
+
+class LearningServiceEndSessionRequest(_message.Message):
+    __slots__ = ("session_id", "skip_export", "min_performance")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    SKIP_EXPORT_FIELD_NUMBER: _ClassVar[int]
+    MIN_PERFORMANCE_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    skip_export: bool
+    min_performance: float
+    def __init__(self, session_id: _Optional[str] = ..., skip_export: _Optional[bool] = ..., min_performance: _Optional[float] = ...) -> None: ...
+
+class LearningServiceEndSessionResponse(_message.Message):
+    __slots__ = ("session", "metrics", "model_path", "model_bytes", "meets_skill_bar", "session_duration")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    METRICS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_PATH_FIELD_NUMBER: _ClassVar[int]
+    MODEL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MEETS_SKILL_BAR_FIELD_NUMBER: _ClassVar[int]
+    SESSION_DURATION_FIELD_NUMBER: _ClassVar[int]
+    session: _learning_pb2.LearningSession
+    metrics: _learning_pb2.LearningMetrics
+    model_path: str
+    model_bytes: int
+    meets_skill_bar: bool
+    session_duration: _duration_pb2.Duration
+    def __init__(self, session: _Optional[_Union[_learning_pb2.LearningSession, _Mapping]] = ..., metrics: _Optional[_Union[_learning_pb2.LearningMetrics, _Mapping]] = ..., model_path: _Optional[str] = ..., model_bytes: _Optional[int] = ..., meets_skill_bar: _Optional[bool] = ..., session_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,74 @@
+"""Learning a policy from rewards: which action works in which situation."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from mneme.v1 import learning_service_pb2
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.learning.catalogue import algorithms, find_algorithm
+from mneme_server.learning.ending import EndSession
+from mneme_server.learning.measuring import Measure
+from mneme_server.learning.model_files import TenantModelFiles
+from mneme_server.learning.open_sessions import OpenSessions
+from mneme_server.learning.predicting import Predict
+from mneme_server.learning.recording import Record
+from mneme_server.learning.service import LearningServicer
+from mneme_server.learning.sessions import Sessions, StartSession
+from mneme_server.learning.settings import LearningSettings
+from mneme_server.learning.store.sessions import SqlLearningSessions
+from mneme_server.learning.store.steps import SqlLearningSteps
+from mneme_server.learning.worker import LEARNING_JOB, LearningWorker
+from mneme_server.runtime.settings import ServerSettings
+from mneme_server.transport.service import Service
+
+
+class _Forget:
+    """Forgets the sessions of tenants that are removed; see `TenantListener`."""
+
+    def __init__(self, sessions: OpenSessions) -> None:
+        self._sessions = sessions
+
+    def committed(self, tenant_id: str) -> None:
+        """Nothing follows from a commit."""
+
+    def removed(self, tenant_id: str, *, replaced: bool) -> None:
+        """What is in memory is not what will be stored."""
+        self._sessions.forget(tenant_id)
+
+
+def _build(host: Host) -> Parts:
+    runtime, tenants = host.runtime, host.tenants
+    settings = host.settings(LearningSettings)
+    files = TenantModelFiles(host.settings(ServerSettings).data_dir)
+    open_sessions = OpenSessions(find_algorithm, settings.learning_open_sessions)
+    runtime.before_closing(open_sessions.park_all)
+    runtime.listen(_Forget(open_sessions))
+    sessions = Sessions(tenants, open_sessions, files)
+    measure = Measure(tenants, sessions)
+    servicer = LearningServicer(
+        algorithms=algorithms,
+        start_session=StartSession(tenants, open_sessions, settings.learning_sessions),
+        end_session=EndSession(tenants, open_sessions, measure, files),
+        sessions=sessions,
+        predict=Predict(tenants, open_sessions),
+        record=Record(
+            tenants, open_sessions, settings.learning_bytes, partial(runtime.wake, LEARNING_JOB)
+        ),
+        measure=measure,
+    )
+    descriptor = learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"]
+    return Parts(
+        services=[Service(descriptor, servicer)],
+        jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, runtime.foreground)},
+    )
+
+
+CAPABILITY = Capability(
+    name="learning",
+    build=_build,
+    repositories={"learning_sessions": SqlLearningSessions, "learning_steps": SqlLearningSteps},
+    migrations=Path(__file__).parent / "migrations",
+)

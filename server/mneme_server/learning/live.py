@@ -1,0 +1,220 @@
+"""A session at work: its learner, and what it knows of its actions and episodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mneme_server.common.canonical import Json
+from mneme_server.common.stored import UNREADABLE, damaged
+from mneme_server.learning.actions import Actions
+from mneme_server.learning.algorithm import Algorithm, Task
+from mneme_server.learning.certainty import Vector
+from mneme_server.learning.encoding import decoded, encoded
+from mneme_server.learning.learner import Action, Choice, Learned, Learner, Question, Transition
+from mneme_server.learning.model import Checkpoint, Progress, Session, Step
+from mneme_server.learning.spaces import Box
+from mneme_server.learning.tally import Tally
+
+LARGEST = 1e100
+"""Rewards that are larger are learned from as if they were this one: their squares are numbers."""
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A state in which an action is asked for, checked. `allowed` is empty where all are."""
+
+    state: Json
+    allowed: Sequence[Json] = ()
+    actor: str = ""
+    target_return: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An action that was chosen; see `Choice`. `labels` are the actions it was chosen from."""
+
+    action: Json
+    labels: Sequence[Json]
+    values: Vector
+    policy: Vector
+    probability: float | None
+    confidence: float
+    explored: bool
+    trained: bool
+
+
+class Policy:
+    """What a session has learned, by the callers' actions instead of their numbers.
+
+    Not thread-safe. `progress` and the random numbers are its own; what it was told and has not
+    learned yet, it does not know.
+
+    Args:
+        algorithm: what learns.
+        session: as it is stored.
+        checkpoint: what it had learned when that was last saved; None if it never was.
+
+    Raises:
+        DataLoss: the checkpoint is damaged.
+    """
+
+    def __init__(
+        self, algorithm: Algorithm, session: Session, checkpoint: Checkpoint | None
+    ) -> None:
+        definition = session.definition
+        self._space = definition.actions
+        self._learner = algorithm.make(
+            Task(definition.states, definition.actions, definition.config, definition.seed)
+        )
+        self._chance = np.random.default_rng([definition.seed, 1])
+        self._actions: Actions | None = None
+        self._session_id = session.id
+        self.progress = Progress()
+        seen: Sequence[Json] = ()
+        self.told: Mapping[str, Any] = {}
+        if checkpoint is not None:
+            seen = self._load(checkpoint)
+        if not isinstance(definition.actions, Box):
+            self._actions = Actions(definition.actions, seen)  # type: ignore[arg-type]
+
+    @property
+    def learner(self) -> Learner:
+        """What learns."""
+        return self._learner
+
+    @property
+    def known(self) -> Sequence[Json]:
+        """The actions known so far; none if they are a box."""
+        return () if self._actions is None else self._actions.values
+
+    def choose(self, asked: Sequence[Asked], *, explore: bool) -> list[Chosen]:
+        """Choose an action for each; there must be one to choose."""
+        if not self.progress.learned:
+            return [self._even(one) for one in asked]
+        questions, labels = [], []
+        for one in asked:
+            numbers, names = self._numbers(one.allowed)
+            questions.append(Question(one.state, numbers, one.actor, one.target_return))
+            labels.append(names)
+        choices = self._learner.choose(questions, explore=explore, chance=self._chance)
+        return [
+            self._named(choice, question.allowed, names)
+            for choice, question, names in zip(choices, questions, labels, strict=True)
+        ]
+
+    def learn(self, steps: Sequence[Step]) -> Learned:
+        """Learn from the steps that come next."""
+        began = time.monotonic_ns()
+        learned = self._learner.learn([self._transition(step) for step in steps])
+        self.count(learned, time.monotonic_ns() - began, steps[-1].number)
+        return learned
+
+    def count(self, learned: Learned, took_ns: int, last: int | None = None) -> None:
+        """Note what learning did, how long it took, and the number of the last step it was of."""
+        before = self.progress
+        self.progress = replace(
+            before,
+            learned=before.learned if last is None else last,
+            updates=before.updates + learned.updates,
+            training_us=before.training_us + took_ns // 1_000,
+        )
+
+    def transitions(self, steps: Iterable[Step]) -> list[Transition]:
+        """Return steps that were learned before as learners take them."""
+        return [self._transition(step) for step in steps]
+
+    def checkpoint(self, tally: Tally) -> Checkpoint:
+        """Return all that it has learned, and what was counted."""
+        kept = {
+            "learner": self._learner.dump(),
+            "chance": self._chance.bit_generator.state,
+            "seen": list(self.known) if isinstance(self._actions, Actions) else [],
+            "tally": tally.dump(),
+        }
+        return Checkpoint(self.progress, encoded(kept))
+
+    def _load(self, checkpoint: Checkpoint) -> Sequence[Json]:
+        try:
+            kept = decoded(checkpoint.data)
+            self._learner.load(kept["learner"])
+            self._chance.bit_generator.state = kept["chance"]
+            self.told = kept["tally"]
+            seen: Sequence[Json] = kept["seen"]
+        except UNREADABLE as error:
+            raise damaged("checkpoint of the learning session", self._session_id, error) from error
+        self.progress = checkpoint.progress
+        return seen
+
+    def _numbers(self, allowed: Sequence[Json]) -> tuple[Sequence[int], Sequence[Json]]:
+        """Return the numbers and labels to choose from; labels that are new have the next ones."""
+        if self._actions is None:
+            return (), ()
+        if not allowed:
+            return range(len(self._actions)), self._actions.values
+        numbers, new = [], len(self._actions)
+        for label in allowed:
+            number = self._actions.number(label)
+            if number is None:
+                number, new = new, new + 1
+            numbers.append(number)
+        return numbers, allowed
+
+    def _named(self, choice: Choice, numbers: Sequence[int], labels: Sequence[Json]) -> Chosen:
+        if isinstance(choice.action, int):
+            action = labels[numbers.index(choice.action)]
+        else:
+            action = list(choice.action)
+        return Chosen(
+            action=action,
+            labels=labels,
+            values=choice.values,
+            policy=choice.policy,
+            probability=choice.probability,
+            confidence=choice.confidence,
+            explored=choice.explored,
+            trained=True,
+        )
+
+    def _even(self, asked: Asked) -> Chosen:
+        """Draw an action of which nothing is known."""
+        if isinstance(self._space, Box):
+            low, high = np.array(self._space.low), np.array(self._space.high)
+            drawn: Json = self._chance.uniform(low, high).tolist()
+            density = float(np.exp(-np.log(high - low).sum()))
+            return Chosen(drawn, (), _NONE, _NONE, density, 0.0, explored=True, trained=False)
+        labels = self._numbers(asked.allowed)[1]
+        share = 1 / len(labels)
+        return Chosen(
+            action=labels[int(self._chance.integers(len(labels)))],
+            labels=labels,
+            values=_NONE,
+            policy=np.full(len(labels), share),
+            probability=share,
+            confidence=share,
+            explored=False,
+            trained=False,
+        )
+
+    def _transition(self, step: Step) -> Transition:
+        action: Action
+        if self._actions is None:
+            action = tuple(map(float, step.action))  # type: ignore[arg-type]
+        else:
+            action = self._actions.add(step.action)
+        return Transition(
+            state=step.state,
+            action=action,
+            reward=max(-LARGEST, min(LARGEST, step.reward)),
+            next_state=step.next_state,
+            terminated=step.terminated,
+            truncated=step.truncated,
+            actor=step.actor,
+            probability=step.probability,
+            allowed=[self._actions.add(one) for one in step.allowed] if self._actions else (),
+        )

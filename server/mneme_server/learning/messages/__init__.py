@@ -1,0 +1,1 @@
+"""Between the messages of learning and the domain."""

@@ -1,0 +1,74 @@
+"""Questions, predictions, and what came of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from mneme.v1 import learning_pb2 as pb
+from mneme.v1 import learning_service_pb2 as service_pb
+
+from mneme_server.learning.live import Asked, Chosen
+from mneme_server.learning.messages.values import action, given, value_of
+from mneme_server.learning.model import Told
+from mneme_server.learning.predicting import Predicted
+
+
+def asked(request: service_pb.PredictRequest) -> Asked:
+    """Return the question of a request."""
+    return Asked(
+        state=value_of(request.state, "state"),
+        allowed=[
+            value_of(one, f"allowed_actions[{place}]")
+            for place, one in enumerate(request.allowed_actions)
+        ],
+        actor=request.actor_id,
+        target_return=request.target_return if request.HasField("target_return") else None,
+    )
+
+
+def told(message: pb.Experience | service_pb.FeedbackRequest, field: str) -> Told:
+    """Return what a message tells; `field` is its path in the request, with a dot behind it."""
+    return Told(
+        reward=message.reward,
+        prediction_id=message.prediction_id,
+        state=given(message, "state", field),
+        action=given(message, "action", field),
+        next_state=given(message, "next_state", field),
+        terminated=message.terminated,
+        truncated=message.truncated,
+        actor=message.actor_id,
+        probability=message.probability if message.HasField("probability") else None,
+        allowed=[
+            value_of(one, f"{field}next_allowed_actions[{place}]")
+            for place, one in enumerate(message.next_allowed_actions)
+        ],
+    )
+
+
+def prediction(made: Predicted, *, scores: bool) -> pb.Prediction:
+    """Return the message of a prediction, with what is thought of each action if `scores`."""
+    chosen = made.chosen
+    return pb.Prediction(
+        prediction_id=made.id,
+        action=action(chosen.action),
+        confidence=chosen.confidence,
+        probability=chosen.probability,
+        explored=chosen.explored,
+        trained=chosen.trained,
+        actions=_scores(chosen) if scores else (),
+    )
+
+
+def _scores(chosen: Chosen) -> list[pb.ActionScore]:
+    """Return what is thought of each action, the best first."""
+    if not chosen.labels:
+        return []
+    valued = len(chosen.values) > 0
+    order = np.argsort(-(chosen.values if valued else chosen.policy), kind="stable")
+    return [
+        pb.ActionScore(
+            action=action(chosen.labels[place]),
+            value=float(chosen.values[place]) if valued else None,
+            probability=float(chosen.policy[place]),
+        )
+        for place in order.tolist()
+    ]

@@ -1,0 +1,333 @@
+"""Sessions in memory: opened when they are first used, parked when others are used more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import structlog
+
+from mneme_server.common import deadline
+from mneme_server.common.canonical import Json
+from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
+from mneme_server.common.stored import damaged
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.learning.actions import Actions
+from mneme_server.learning.algorithm import Algorithm
+from mneme_server.learning.learner import Closes, Learned
+from mneme_server.learning.live import Policy
+from mneme_server.learning.model import Mode, Session, Status, Step
+from mneme_server.learning.ports import LearningUnit
+from mneme_server.learning.progress import Since
+from mneme_server.learning.spaces import Box
+from mneme_server.learning.tally import Tally
+
+SAVED_EVERY_S = 5.0
+"""How old what is saved of a session may get, once it learned more."""
+PART = 256
+"""Steps that are read and learned at once."""
+
+Tenant = OpenTenant[LearningUnit]
+
+_log = structlog.get_logger(__name__)
+
+
+class LiveSession:
+    """A session in memory.
+
+    Two locks keep callers apart. Whoever tells it something holds `telling` until that is durable
+    and learned, so that all is learned in the order in which it was recorded; whoever asks holds
+    `thinking` only, and waits for no disk.
+
+    Attributes:
+        session: as it is stored; its progress and counts here are further.
+        policy: what it has learned. Only with `thinking`.
+        tally: what it was told. Only with `telling`.
+        since: what learning did since the last episode ended. Only with `thinking`.
+        recorded: the actions it was told of; None if they are a box. Only with `telling`.
+        gone: whether it was deleted, or is of no use any more: it must be opened again.
+    """
+
+    def __init__(self, session: Session, policy: Policy) -> None:
+        self.session = session
+        self.policy = policy
+        self.tally = Tally(session.counts)
+        if policy.told:
+            self.tally.load(policy.told)
+        self.since = Since()
+        space = session.definition.actions
+        self.recorded: Actions | None = None
+        if not isinstance(space, Box):
+            self.recorded = Actions(space, session.seen)  # type: ignore[arg-type]
+        self.telling = threading.Lock()
+        self.thinking = threading.Lock()
+        self.gone = False
+        self.saved = policy.progress
+        self.saved_at = time.monotonic()
+        self.users = 0
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.session.id
+
+    @property
+    def learns_inline(self) -> bool:
+        """Whether it learns in the call that tells it something."""
+        return self.session.definition.mode is Mode.INLINE
+
+    @property
+    def behind(self) -> int:
+        """How many recorded steps it has not learned yet."""
+        return self.tally.counts.transitions - self.policy.progress.learned
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether it learned more than was saved."""
+        return self.policy.progress != self.saved
+
+    def current(self) -> Session:
+        """Return it as it stands now."""
+        seen: Sequence[Json] = () if self.recorded is None else tuple(self.recorded.values)
+        return replace(
+            self.session,
+            seen=seen,
+            counts=self.tally.counts,
+            progress=self.policy.progress,
+        )
+
+    def learn(self, steps: Sequence[Step]) -> Learned:
+        """Learn from the steps that come next."""
+        with self.thinking:
+            learned = self.policy.learn(steps)
+            self.since.add(learned)
+            return learned
+
+    def catch_up(self, tenant: Tenant, most: int | None = None) -> int:
+        """Learn what was recorded and not learned yet, so many steps at most; return how many.
+        The caller holds `telling`."""
+        done = 0
+        while self.behind and (most is None or done < most):
+            with tenant.read() as unit:
+                learned = self.policy.progress.learned
+                steps = unit.learning_steps.after(self.session.number, learned, PART)
+            if not steps:
+                raise damaged("learning session", self.id, "recorded steps are missing")
+            self.learn(steps)
+            done += len(steps)
+        return done
+
+    def save(self, tenant: Tenant) -> None:
+        """Save what it has learned. The caller holds `telling`."""
+        with self.thinking:
+            if not self.unsaved:
+                return
+            checkpoint = self.policy.checkpoint(self.tally)
+        with tenant.write() as unit:
+            unit.learning_sessions.save(self.session.number, checkpoint)
+        self.saved, self.saved_at = checkpoint.progress, time.monotonic()
+
+    def close(self) -> None:
+        """Let go of what the learner holds."""
+        self.gone = True
+        if isinstance(self.policy.learner, Closes):
+            self.policy.learner.close()
+
+
+class OpenSessions:
+    """The sessions in memory of all tenants. Thread-safe.
+
+    Args:
+        algorithm: returns an algorithm by its name, or None.
+        most: of a tenant; the one that was used longest ago is parked for another.
+    """
+
+    def __init__(self, algorithm: Callable[[str], Algorithm | None], most: int) -> None:
+        self._algorithm = algorithm
+        self._most = most
+        self._lock = threading.Lock()  # Guards what follows.
+        self._open: dict[str, OrderedDict[str, LiveSession]] = {}
+        self._opening: dict[tuple[str, str], threading.Lock] = {}
+
+    @contextmanager
+    def use(self, tenant: Tenant, session_id: str) -> Iterator[LiveSession]:
+        """Lend a session for the block, opening it if need be.
+
+        Raises:
+            NotFound: there is none.
+            FailedPrecondition: this server cannot run it.
+            DataLoss: what it has learned is damaged.
+        """
+        live = self._take(tenant, session_id)
+        try:
+            yield live
+        finally:
+            with self._lock:
+                live.users -= 1
+
+    def find(self, tenant_id: str, session_id: str) -> LiveSession | None:
+        """Return a session if it is in memory, to look at it."""
+        with self._lock:
+            return self._open.get(tenant_id, OrderedDict()).get(session_id)
+
+    def all_of(self, tenant_id: str) -> list[LiveSession]:
+        """Return the tenant's sessions in memory."""
+        with self._lock:
+            return list(self._open.get(tenant_id, OrderedDict()).values())
+
+    def drop(self, tenant_id: str, live: LiveSession) -> None:
+        """Forget a session without saving it."""
+        with self._lock:
+            sessions = self._open.get(tenant_id, OrderedDict())
+            if sessions.get(live.id) is live:
+                del sessions[live.id]
+        live.close()
+
+    def forget(self, tenant_id: str) -> None:
+        """Forget a tenant's sessions without saving them."""
+        for live in self.all_of(tenant_id):
+            self.drop(tenant_id, live)
+
+    def park_all(self, tenant: Tenant) -> None:
+        """Save a tenant's sessions and forget them: it is about to be closed."""
+        for live in self.all_of(tenant.tenant_id):
+            try:
+                with live.telling:
+                    live.save(tenant)
+            finally:
+                self.drop(tenant.tenant_id, live)
+
+    def _take(self, tenant: Tenant, session_id: str) -> LiveSession:
+        key = (tenant.tenant_id, session_id)
+        with self._lock:
+            live = self._lent(key)
+            if live is not None:
+                return live
+            opening = self._opening.setdefault(key, threading.Lock())
+        with deadline.holding(opening):
+            with self._lock:
+                live = self._lent(key)
+            try:
+                live = live or self._opened_for(tenant, session_id)
+            finally:
+                with self._lock:
+                    self._opening.pop(key, None)
+        self._park_surplus(tenant)
+        return live
+
+    def _opened_for(self, tenant: Tenant, session_id: str) -> LiveSession:
+        live = self._opened(tenant, session_id)
+        with self._lock:
+            live.users += 1
+            self._open.setdefault(tenant.tenant_id, OrderedDict())[session_id] = live
+        return live
+
+    def _lent(self, key: tuple[str, str]) -> LiveSession | None:
+        sessions = self._open.get(key[0])
+        live = None if sessions is None else sessions.get(key[1])
+        if live is None or sessions is None:
+            return None
+        sessions.move_to_end(key[1])
+        live.users += 1
+        return live
+
+    def _opened(self, tenant: Tenant, session_id: str) -> LiveSession:
+        with tenant.read() as unit:
+            session = unit.learning_sessions.get(session_id)
+            if session is None:
+                raise unknown(session_id)
+            checkpoint = unit.learning_sessions.checkpoint(session.number)
+        algorithm = self._algorithm(session.definition.algorithm)
+        if algorithm is None or algorithm.version != session.version:
+            raise _outdated(session, algorithm)
+        return _resumed(tenant, session, Policy(algorithm, session, checkpoint))
+
+    def _park_surplus(self, tenant: Tenant) -> None:
+        with self._lock:
+            sessions = self._open.get(tenant.tenant_id, OrderedDict())
+            surplus = len(sessions) - self._most
+            idle = [live for live in sessions.values() if not live.users][: max(0, surplus)]
+            for live in idle:
+                live.users += 1  # Nobody else parks it.
+        for live in idle:
+            with live.telling:
+                live.save(tenant)
+                with self._lock:
+                    live.users -= 1
+                    used = live.users > 0
+                    if not used:
+                        sessions.pop(live.id, None)
+            if not used:
+                live.close()
+
+
+def _resumed(tenant: Tenant, session: Session, policy: Policy) -> LiveSession:
+    """Return a session that has counted and learned what came after its checkpoint."""
+    live = LiveSession(session, policy)
+    place = int(policy.told.get("transitions", 0))
+    while place < session.counts.transitions:
+        with tenant.read() as unit:
+            steps = unit.learning_steps.after(session.number, place, PART)
+        if not steps:
+            raise damaged("learning session", session.id, "recorded steps are missing")
+        for step in steps:
+            live.tally.note(step)
+        place = steps[-1].number
+    if live.learns_inline:
+        live.catch_up(tenant)
+    return live
+
+
+@contextmanager
+def telling(live: LiveSession) -> Iterator[None]:
+    """Hold a session's `telling`.
+
+    Raises:
+        Unavailable: it was closed while the lock was waited for.
+    """
+    with deadline.holding(live.telling):
+        if live.gone:
+            raise Unavailable(
+                f"the learning session {live.id!r} was closed or deleted meanwhile; try again",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=0.1,
+            )
+        yield
+
+
+def require_active(live: LiveSession) -> None:
+    """Check that a session is in use.
+
+    Raises:
+        FailedPrecondition: it has ended.
+    """
+    if live.session.status is Status.ENDED:
+        raise FailedPrecondition(
+            f"the learning session {live.id!r} has ended; start it again to resume it"
+        )
+
+
+def unknown(session_id: str) -> NotFound:
+    """Return the error for a session that there is not."""
+    return NotFound(
+        f"there is no learning session {session_id!r}",
+        reason=Reason.SESSION_NOT_FOUND,
+        field="session_id",
+    )
+
+
+def _outdated(session: Session, algorithm: Algorithm | None) -> FailedPrecondition:
+    name = session.definition.algorithm
+    if algorithm is None:
+        has = f"this server has no algorithm {name}"
+    else:
+        has = f"this server's {name} is of version {algorithm.version}"
+    return FailedPrecondition(
+        f"the learning session {session.id!r} was learned by {name} of version {session.version},"
+        f" but {has}; what it has learned cannot be loaded. Delete it, or start another one",
+        reason=Reason.ALGORITHM_NOT_SUPPORTED,
+    )

@@ -1,0 +1,177 @@
+"""LearningService."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mneme.v1 import learning_service_pb2 as pb
+
+from mneme_server.common.ids import new_id
+from mneme_server.learning.algorithm import Algorithm
+from mneme_server.learning.ending import EndSession
+from mneme_server.learning.measuring import Measure
+from mneme_server.learning.messages import sessions as convert
+from mneme_server.learning.messages import steps
+from mneme_server.learning.model import Status, Told
+from mneme_server.learning.ports import SessionFilter
+from mneme_server.learning.predicting import Predict
+from mneme_server.learning.recording import Record
+from mneme_server.learning.sessions import Sessions, StartSession
+from mneme_server.transport.call import Call
+from mneme_server.transport.fields import fields
+from mneme_server.transport.paging import Pages
+
+
+class LearningServicer:
+    """Serves `mneme.v1.LearningService`."""
+
+    def __init__(
+        self,
+        *,
+        algorithms: Callable[[str], Sequence[Algorithm]],
+        start_session: StartSession,
+        end_session: EndSession,
+        sessions: Sessions,
+        predict: Predict,
+        record: Record,
+        measure: Measure,
+    ) -> None:
+        self._algorithms = algorithms
+        self._start_session = start_session
+        self._end_session = end_session
+        self._sessions = sessions
+        self._predict = predict
+        self._record = record
+        self._measure = measure
+
+    def DescribeAlgorithms(
+        self, request: pb.DescribeAlgorithmsRequest, _call: Call
+    ) -> pb.DescribeAlgorithmsResponse:
+        """Describe the algorithms."""
+        found = self._algorithms(request.algorithm)
+        return pb.DescribeAlgorithmsResponse(
+            algorithms=[convert.description(algorithm) for algorithm in found]
+        )
+
+    def StartSession(
+        self, request: pb.LearningServiceStartSessionRequest, call: Call
+    ) -> pb.LearningServiceStartSessionResponse:
+        """Start or resume a session."""
+        session, resumed = self._start_session(call.tenant, convert.new_session(request))
+        return pb.LearningServiceStartSessionResponse(
+            session=convert.session(session), resumed=resumed
+        )
+
+    def GetLearningSession(
+        self, request: pb.GetLearningSessionRequest, call: Call
+    ) -> pb.GetLearningSessionResponse:
+        """Return a session."""
+        session = self._sessions.get(call.tenant, request.session_id)
+        return pb.GetLearningSessionResponse(session=convert.session(session))
+
+    def ListLearningSessions(
+        self, request: pb.ListLearningSessionsRequest, call: Call
+    ) -> pb.ListLearningSessionsResponse:
+        """List sessions."""
+        pages = Pages(request)
+        after = pages.after(int)
+        filter_ = SessionFilter(
+            request.algorithm, Status(request.status) if request.status else None
+        )
+        found = self._sessions.page(
+            call.tenant, filter_, after[0] if after else None, pages.size + 1
+        )
+        page, token = pages.cut(found, lambda last: (last.number,))
+        return pb.ListLearningSessionsResponse(
+            sessions=[convert.session(one, with_actions=False) for one in page],
+            next_page_token=token,
+        )
+
+    def DeleteLearningSession(
+        self, request: pb.DeleteLearningSessionRequest, call: Call
+    ) -> pb.DeleteLearningSessionResponse:
+        """Delete a session."""
+        self._sessions.delete(call.tenant, request.session_id)
+        return pb.DeleteLearningSessionResponse()
+
+    def Predict(self, request: pb.PredictRequest, call: Call) -> pb.PredictResponse:
+        """Choose an action."""
+        (made,) = self._predict(
+            call.tenant, request.session_id, [steps.asked(request)], explore=request.explore
+        )
+        return pb.PredictResponse(prediction=steps.prediction(made, scores=True))
+
+    def Feedback(self, request: pb.FeedbackRequest, call: Call) -> pb.FeedbackResponse:
+        """Tell what came of an action."""
+        with fields(id="feedback_id"):
+            recorded = self._record(
+                call.tenant,
+                request.session_id,
+                [steps.told(request, "")],
+                trajectory_id=request.feedback_id or None,
+            )
+        return pb.FeedbackResponse(
+            transition=recorded.steps[0].number,
+            duplicate=recorded.duplicate,
+            updates=recorded.learned.updates,
+            loss=recorded.learned.loss,
+            value_mean=recorded.learned.value,
+            episode_reward=recorded.episode_reward,
+            episodes_completed=recorded.counts.episodes,
+        )
+
+    def RecordExperience(
+        self, request: pb.RecordExperienceRequest, call: Call
+    ) -> pb.RecordExperienceResponse:
+        """Record a trajectory."""
+        trajectory_id = request.trajectory_id or new_id()
+        told = [steps.told(step, f"steps[{place}].") for place, step in enumerate(request.steps)]
+        with fields(id="trajectory_id", prediction_id="steps[{item}].prediction_id"):
+            recorded = self._record(
+                call.tenant,
+                request.session_id,
+                [_of_trajectory(step, trajectory_id) for step in told],
+                trajectory_id=trajectory_id,
+                field="steps[{item}].",
+            )
+        return pb.RecordExperienceResponse(
+            trajectory_id=trajectory_id,
+            steps_recorded=0 if recorded.duplicate else len(recorded.steps),
+            total_reward=sum(step.reward for step in recorded.steps),
+            transitions=recorded.counts.transitions,
+            updates=recorded.learned.updates,
+            experience_bytes=recorded.bytes,
+            utilization=recorded.bytes / self._record.most_bytes,
+        )
+
+    def GetMetrics(self, request: pb.GetMetricsRequest, call: Call) -> pb.GetMetricsResponse:
+        """Tell how a session does."""
+        found = self._measure(
+            call.tenant, request.session_id, request.window_size, request.history_size
+        )
+        return pb.GetMetricsResponse(metrics=convert.metrics(found))
+
+    def EndSession(
+        self, request: pb.LearningServiceEndSessionRequest, call: Call
+    ) -> pb.LearningServiceEndSessionResponse:
+        """End a session."""
+        ended = self._end_session(call.tenant, request.session_id, export=not request.skip_export)
+        session = ended.session
+        lasted = (session.ended_us or session.updated_us) - session.created_us
+        return pb.LearningServiceEndSessionResponse(
+            session=convert.session(session),
+            metrics=convert.metrics(ended.metrics),
+            model_path=ended.path,
+            model_bytes=ended.size,
+            meets_skill_bar=ended.is_worth(request.min_performance),
+            session_duration=convert.duration(lasted),
+        )
+
+
+def _of_trajectory(step: Told, trajectory_id: str) -> Told:
+    """Return a step with the trajectory as its actor, unless it names one: trajectories that are
+    told at once are episodes of their own."""
+    if step.actor or step.prediction_id:
+        return step
+    return replace(step, actor=trajectory_id)

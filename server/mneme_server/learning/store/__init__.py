@@ -1,0 +1,1 @@
+"""Learning in a tenant's database."""

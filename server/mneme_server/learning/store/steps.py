@@ -1,0 +1,114 @@
+"""The steps that sessions were told, in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, select
+
+from mneme_server.common.canonical import canonical_json
+from mneme_server.common.stored import reads, require_times
+from mneme_server.learning.model import Step
+from mneme_server.learning.store.tables import steps
+from mneme_server.storage.guard import Prepared
+from mneme_server.storage.reading import read_rows
+from mneme_server.storage.rows import insert_rows, listed
+
+_c = steps.c
+_KIND = "recorded step"
+
+
+class SqlLearningSteps:
+    """Implements `StepRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def add(self, number: int, added: Sequence[Step]) -> None:
+        rows = [
+            {
+                "tenant_id": self._tenant_id,
+                "session": number,
+                "number": step.number,
+                "trajectory_id": step.trajectory_id,
+                "place": step.place,
+                "episode": step.episode,
+                "actor": step.actor,
+                "state": canonical_json(step.state),
+                "action": canonical_json(step.action),
+                "reward": step.reward,
+                "next_state": canonical_json(step.next_state),
+                "terminated": step.terminated,
+                "truncated": step.truncated,
+                "probability": step.probability,
+                "allowed": canonical_json(list(step.allowed)) if step.allowed else "[]",
+                "prediction": step.prediction,
+                "recorded_at": step.recorded_us,
+            }
+            for step in added
+        ]
+        insert_rows(self._connection, steps, rows)
+
+    def after(self, number: int, step: int, limit: int) -> Sequence[Step]:
+        given = {"tenant": self._tenant_id, "which": number, "after": step, "most": limit}
+        return self._read(_after(), given)
+
+    def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[Step]:
+        given = {"tenant": self._tenant_id, "which": number, "told": trajectory_id}
+        return self._read(_of_trajectory(), given)
+
+    def used(self, number: int, predictions: Sequence[str]) -> Sequence[str]:
+        values = json.dumps(list(predictions))
+        given = {"tenant": self._tenant_id, "which": number, "values": values}
+        return [str(row.prediction) for row in _used().all(self._connection, given)]
+
+    def _read(self, query: Prepared, given: dict[str, Any]) -> list[Step]:
+        return read_rows(self._connection, query, _step, given, kind=_KIND, key="number")
+
+
+@reads(_KIND, "number")
+def _step(row: Row[Any]) -> Step:
+    require_times(row.recorded_at)
+    return Step(
+        state=json.loads(row.state),
+        action=json.loads(row.action),
+        reward=float(row.reward),
+        next_state=json.loads(row.next_state),
+        terminated=bool(row.terminated),
+        truncated=bool(row.truncated),
+        actor=row.actor,
+        probability=row.probability,
+        allowed=json.loads(row.allowed),
+        prediction=row.prediction,
+        trajectory_id=row.trajectory_id,
+        place=row.place,
+        number=row.number,
+        episode=row.episode,
+        recorded_us=row.recorded_at,
+    )
+
+
+_mine = (_c.tenant_id == bindparam("tenant"), _c.session == bindparam("which"))
+
+
+@cache
+def _after() -> Prepared:
+    later = select(steps).where(*_mine, _c.number > bindparam("after"))
+    return Prepared(later.order_by(_c.number).limit(bindparam("most")))
+
+
+@cache
+def _of_trajectory() -> Prepared:
+    told = select(steps).where(*_mine, _c.trajectory_id == bindparam("told"))
+    return Prepared(told.order_by(_c.place))
+
+
+@cache
+def _used() -> Prepared:
+    return Prepared(
+        select(_c.prediction).where(*_mine, _c.prediction.in_(listed(bindparam("values"))))
+    )

@@ -1,0 +1,77 @@
+"""Learning in the background, and saving what was learned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.learning.open_sessions import (
+    PART,
+    SAVED_EVERY_S,
+    LiveSession,
+    OpenSessions,
+    Tenant,
+)
+from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.turns import TenantWorker
+
+LEARNING_JOB = "learning"
+
+
+class LearningWorker(TenantWorker):
+    """Learns what sessions were told in the background, and saves what all have learned.
+
+    Args:
+        open_tenant: lends a tenant.
+        sessions: those in memory.
+        foreground: the calls, which go first.
+    """
+
+    def __init__(
+        self,
+        open_tenant: Callable[[str], AbstractContextManager[Tenant]],
+        sessions: OpenSessions,
+        foreground: Foreground,
+    ) -> None:
+        super().__init__("learning", "learning")
+        self._open_tenant = open_tenant
+        self._sessions = sessions
+        self._foreground = foreground
+
+    def step(self, tenant_id: str) -> int | None:
+        """Learn a part of what is left, and save what is due."""
+        with self._open_tenant(tenant_id) as tenant:
+            with tenant.read() as unit:
+                behind = unit.learning_sessions.behind()
+            left = False
+            for session_id in behind:
+                with self._sessions.use(tenant, session_id) as live:
+                    left = self._learn(tenant, live) or left
+            due = [self._save(tenant, live) for live in self._sessions.all_of(tenant_id)]
+        now = now_us()
+        if left:
+            return now
+        waiting = [now + int(s * MICROSECONDS) for s in due if s is not None]
+        return min(waiting, default=None)
+
+    def _learn(self, tenant: Tenant, live: LiveSession) -> bool:
+        """Learn a part; tell whether there is more."""
+        self._foreground.give_way()
+        with live.telling:
+            if not live.gone and live.catch_up(tenant, PART) and not live.behind:
+                live.save(tenant)  # Or it would seem to be behind still.
+            return bool(live.behind) and not live.gone
+
+    def _save(self, tenant: Tenant, live: LiveSession) -> float | None:
+        """Save a session if that is due; else return in how many seconds it is."""
+        if not live.unsaved:
+            return None
+        left = live.saved_at + SAVED_EVERY_S - time.monotonic()
+        if left > 0:
+            return left
+        with live.telling:
+            if not live.gone:
+                live.save(tenant)
+        return None
