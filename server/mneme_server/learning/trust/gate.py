@@ -1,0 +1,218 @@
+"""When a learned policy may answer in the place of a baseline.
+
+Each decision that was taken with known probabilities is evidence of what the policy gains over the
+baseline, whichever of them answered. Let p and b be how much more often the policy or the baseline
+takes the action that was taken than the other one does, divided by how often the behaviour took it,
+and d how much the two differ at all (their total variation). Of the gain, rewards being from 0 to
+1, two estimates are right on average:
+
+    p * reward + b * (1 - reward) - d,      (p - b) * (reward - c).
+
+The first is never below -1, however rare the action was. The second varies less, c being the mean
+of the rewards before. A confidence sequence takes both (Karampatziakis, Mineiro and Ramdas,
+"Off-policy confidence sequences", 2021, who propose such gates). Where the two policies agree, the
+gain is exactly 0.
+
+The policy is asked before the reward is known: it has not learned from what it is judged by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.learning.trust.sequence import LowerBound, Sample
+
+Vector = NDArray[np.float64]
+
+_WINDOW = 500
+"""After so many decisions the watch for a policy that has become worse begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a decision will tell about policy and baseline once its reward is known.
+
+    Args:
+        policy: the p of the module's formulas.
+        baseline: the b.
+        difference: the d.
+        most_policy: the largest p that another action would have had.
+        most_baseline: the largest b.
+    """
+
+    policy: float
+    baseline: float
+    difference: float
+    most_policy: float
+    most_baseline: float
+
+    def sample(self, reward: float, center: float) -> Sample:
+        """Return the two estimates of the gain for a reward from 0 to 1."""
+        return Sample(
+            bounded=self.policy * reward + self.baseline * (1 - reward) - self.difference,
+            precise=(self.policy - self.baseline) * (reward - center),
+            least=max(self.most_policy * center, self.most_baseline * (1 - center)),
+        )
+
+    def swapped(self) -> Comparison:
+        """Return the comparison of the baseline with the policy."""
+        return Comparison(
+            policy=self.baseline,
+            baseline=self.policy,
+            difference=self.difference,
+            most_policy=self.most_baseline,
+            most_baseline=self.most_policy,
+        )
+
+
+def compare(policy: Vector, baseline: Vector, behaviour: Vector, taken: int) -> Comparison | None:
+    """Compare two policies in one state; None if the decision can tell nothing about them, because
+    one would do what could not happen.
+
+    Args:
+        policy: the probability with which the policy chooses each action.
+        baseline: the same of the baseline.
+        behaviour: the same of whatever chose.
+        taken: the place of the action that it chose.
+    """
+    more = np.maximum(policy - baseline, 0.0)
+    less = np.maximum(baseline - policy, 0.0)
+    differ = more + less > 1e-12
+    if (behaviour[differ] <= 0).any():
+        return None
+    chances = np.where(differ, behaviour, 1.0)
+    policy_weights, baseline_weights = more / chances, less / chances
+    return Comparison(
+        policy=float(policy_weights[taken]),
+        baseline=float(baseline_weights[taken]),
+        difference=float(more.sum()),
+        most_policy=float(policy_weights.max()),
+        most_baseline=float(baseline_weights.max()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the gate says.
+
+    Args:
+        trusts_policy: whether the policy answers.
+        decisions: how many there are to judge by.
+        gain: what the policy earned more than the baseline, per decision, as estimated.
+        low: the lower bound of the gain, valid at every look.
+        high: the upper bound.
+        why: the same in a sentence.
+    """
+
+    trusts_policy: bool
+    decisions: int
+    gain: float
+    low: float
+    high: float
+    why: str
+
+
+@dataclass(slots=True)
+class Gate:
+    """Weighs the evidence. Not thread-safe.
+
+    Args:
+        low: the smallest reward that is told apart; smaller ones count as this.
+        high: the largest.
+        level: with which probability the policy is ever trusted though it gains nothing.
+        begun: how often it has begun to collect evidence; anew when a policy that was trusted has
+            become worse. Each time it is stricter, so that `level` holds for all times together.
+        clipped: how many rewards were beyond `low` or `high`.
+        rewards: the sum of the rewards since then, in ranges of rewards.
+        gains: the evidence of what the policy gains, in ranges of rewards.
+        losses: the evidence of what it loses.
+        recent: the same, of late.
+    """
+
+    low: float = -1.0
+    high: float = 1.0
+    level: float = 0.05
+    begun: int = 1
+    clipped: int = 0
+    rewards: float = 0.0
+    gains: LowerBound = field(default_factory=LowerBound)
+    losses: LowerBound = field(default_factory=LowerBound)
+    recent: LowerBound = field(default_factory=LowerBound)
+
+    def observe(self, comparison: Comparison, reward: float) -> None:
+        """Take a decision into account, now that its reward is known."""
+        share = (reward - self.low) / (self.high - self.low)
+        self.clipped += not 0.0 <= share <= 1.0
+        share = min(1.0, max(0.0, share))
+        center = (self.rewards + 0.5) / (self.gains.count + 1)
+        loss = comparison.swapped().sample(share, center)
+        trusted = self.trusts_policy
+        self.gains.observe(comparison.sample(share, center))
+        self.losses.observe(loss)
+        self.rewards += share
+        if self.recent.count >= _WINDOW:
+            self.recent = LowerBound()
+        self.recent.observe(loss)
+        if trusted and self.recent.is_positive(self.level):
+            self.begun += 1
+            self.rewards = 0.0
+            self.gains, self.losses, self.recent = LowerBound(), LowerBound(), LowerBound()
+
+    def verdict(self, baseline: str) -> Verdict:
+        """Say who answers.
+
+        Args:
+            baseline: its name, for the sentence, like "the action 'cache'".
+        """
+        scale = self.high - self.low
+        found = Verdict(
+            trusts_policy=self.trusts_policy,
+            decisions=self.gains.count,
+            gain=self.gains.mean * scale,
+            low=self.gains.at(self._level) * scale,
+            high=-self.losses.at(self._level) * scale,
+            why="",
+        )
+        return replace(found, why=self._sentence(found, baseline))
+
+    @property
+    def _level(self) -> float:
+        """The level of this beginning; those of all beginnings sum to `level`."""
+        return self.level / (self.begun * (self.begun + 1))
+
+    @property
+    def trusts_policy(self) -> bool:
+        """Whether the policy answers."""
+        return self.gains.is_positive(self._level)
+
+    def _sentence(self, found: Verdict, baseline: str) -> str:
+        if not found.decisions:
+            known = "nothing is known yet of what the policy gains over it"
+        else:
+            known = (
+                f"{found.decisions} decisions put what the policy gains over it at "
+                f"{found.gain:.3g} each, and between {found.low:.3g} and {found.high:.3g} with a "
+                f"confidence of {1 - self._level:.1%}"
+            )
+        if found.trusts_policy:
+            return f"The policy answers instead of {baseline}: {known}."
+        again = ", since the policy became worse" if self.begun > 1 else ""
+        return f"{baseline[:1].upper()}{baseline[1:]} answers{again}: {known}."
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that it knows, as JSON."""
+        known = {one.name: getattr(self, one.name) for one in fields(self)}
+        return known | {name: known[name].dump() for name in _BOUNDS}
+
+    @classmethod
+    def load(cls, known: Mapping[str, Any]) -> Gate:
+        """Return the gate that `dump` was called on."""
+        return cls(**{**known, **{name: LowerBound.load(known[name]) for name in _BOUNDS}})
+
+
+_BOUNDS = ("gains", "losses", "recent")
