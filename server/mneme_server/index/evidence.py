@@ -46,6 +46,8 @@ def word_evidence(
 
     def wait(terms: Sequence[str]) -> bool:
         held = [i for i, counts in waiting.items() if all(term in counts for term in terms)]
+        if not held:
+            return False
         found = Match(np.array(held, np.int64), np.ones(len(held), np.float32), exhausted=True)
         return selected(found).size > 0
 
@@ -68,7 +70,8 @@ def word_evidence(
     counted = list(waiting.values())
     weights = {term: view.statistics.idf(Field.TEXT, term, counted) for term in parsed.terms}
     total = sum(weights.values())
-    here = sum(weights[term] for term in occurring(parsed.terms))
+    held = occurring(parsed.terms)
+    here = sum(weight for term, weight in weights.items() if term in held)
     names = [ways for ways in map(lexical.words_of, identifiers) if any(ways)]
     return WordEvidence(
         telling=True,

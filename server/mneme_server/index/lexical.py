@@ -252,7 +252,7 @@ class LexicalIndex:
             hits = searcher.search(
                 Query.all_query(), _LISTED_AT_ONCE, count=False, offset=offset
             ).hits
-            parts.append(ids_of(searcher, hits))
+            parts.append(ids_of(searcher, [address for _, address in hits]))
         return np.concatenate(parts)
 
     def parse(self, query: str, weights: Mapping[Field, float]) -> ParsedQuery | None:

@@ -107,6 +107,8 @@ class Searcher:
 
     def _selected(self, match: Match, selection: Selection) -> tuple[Rows, Scores]:
         """Return the rows and scores of those found that are selected."""
+        if not match.doc_ids.size:
+            return match.doc_ids, match.scores
         rows = self._table.rows_of(match.doc_ids)
         places = np.flatnonzero((rows != NO_ROW) & (rows < selection.mask.size))
         places = places[selection.mask[rows[places]]]

@@ -20,6 +20,7 @@ DocIds = NDArray[np.int64]
 
 _LONGEST_QUERY = 100_000
 _CONSIDERED_TERMS = 2_048
+_NOTHING = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 class Match(NamedTuple):
@@ -127,6 +128,8 @@ class WordSearch:
     def search_waiting(self, parsed: ParsedQuery) -> Match:
         """Return all matching documents that are not committed yet, in no order."""
         view = parsed.view
+        if not view.waiting:
+            return Match(*_NOTHING, exhausted=True)
         found = score(view.waiting.values(), parsed.terms, parsed.weights, view.statistics)
         return Match(*found, exhausted=True)
 
@@ -139,9 +142,11 @@ class WordSearch:
             )
         searcher = parsed.view.searcher
         hits = searcher.search(query, limit, count=False).hits
-        doc_ids = ids_of(searcher, hits)
-        scores = np.fromiter((score for score, _ in hits), np.float32, len(hits))
         exhausted = len(hits) < limit
+        if not hits:
+            return Match(*_NOTHING, exhausted)
+        found, addresses = zip(*hits, strict=True)
+        doc_ids, scores = ids_of(searcher, addresses), np.array(found, np.float32)
         if parsed.view.waiting:  # Of a replaced document only the waiting form counts.
             newest = ~np.isin(doc_ids, list(parsed.view.waiting))
             doc_ids, scores = doc_ids[newest], scores[newest]
@@ -169,11 +174,9 @@ class WordSearch:
         return self.search(parsed._replace(query=Query.boolean_query(clauses)), limit, within)
 
 
-def ids_of(searcher: tantivy.Searcher, hits: Sequence[tuple[object, tantivy.DocAddress]]) -> DocIds:
-    """Return the documents' ids of what was found."""
-    addresses = [address for _, address in hits]
-    values = searcher.fast_field_values(ID, addresses)
-    return np.array(values, np.int64)
+def ids_of(searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress]) -> DocIds:
+    """Return the ids of the documents at these places."""
+    return np.array(searcher.fast_field_values(ID, list(addresses)), np.int64)
 
 
 def _forms(view: View, asked: Asked) -> list[str]:

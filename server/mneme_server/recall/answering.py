@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from mneme_server.corpus.document import Document, DocumentFilter, Memory
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.ports import CorpusIndex, Selection
+from mneme_server.corpus.ports import CorpusIndex, Rows, Selection
 from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.recall.copies import best_of_each, copies_of, keys_of
+from mneme_server.recall.copies import Keys, copies_of
 from mneme_server.recall.hybrid import Ranked
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
 from mneme_server.recall.ports import RecallUnit
@@ -22,7 +22,7 @@ from mneme_server.recall.reranker.soon import Reranking
 from mneme_server.recall.succession import (
     ReadSources,
     by_contribution,
-    in_place_of,
+    gained,
     successors_first,
 )
 from mneme_server.recall.turns import Turns
@@ -47,30 +47,42 @@ def answer_of(
     selection: Selection,
     candidates: Ranked,
     *,
-    repeated: Ints,
-    rerank: Rerank | None = None,
+    copies: Keys | None,
+    rerank: Rerank | None,
+    confidence: float | None,
 ) -> Answer:
     """Read the best candidates and return them, with what is to be said of them.
 
-    `repeated` are the keys of what there are copies of.
+    `copies` are the candidates' keys, of which the repeated ones have copies; None: all are shown.
     """
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
     wanted = query.limit if rerank is None else max(query.limit, RERANKED)
-    places, copied = _best(
-        index, candidates, enough, wanted, None if query.every_copy else repeated
-    )
-    doc_ids: list[int] = index.columns.doc_id[candidates.rows[places]].tolist()
+    places, copied = _best(candidates, enough, wanted, copies)
+    row_of = _rows_by_id(index, candidates.rows[places])
+    doc_ids = list(row_of)
     with memory.read() as unit:
         memories = unit.memories.get_many(doc_ids)
         pending, lost = memory.pending, unit.memories.lost
     results = [
-        _recalled(candidates, int(place), memories[doc_id], query)
-        for doc_id, place in zip(doc_ids, places, strict=True)
+        Recalled(
+            document=memories[doc_id].document,
+            score=score,
+            similarity=None if math.isnan(cosine) else cosine,
+            details=memories[doc_id].details,
+            terms=_terms(candidates, place, query.weights) if query.explain else (),
+        )
+        for doc_id, place, score, cosine in zip(
+            doc_ids,
+            places.tolist(),
+            candidates.scores[places].tolist(),
+            candidates.similarity[places].tolist(),
+            strict=True,
+        )
         if doc_id in memories  # It may have been removed since it was found.
     ]
     results, groups, reranking = _in_order(results, query, rerank)
-    shown = _linked(results[: query.limit], groups)
-    row_of = dict(zip(doc_ids, candidates.rows[places].tolist(), strict=True))
+    shown = results[: query.limit]
+    _link(shown, groups)
 
     def passes(document: Document) -> bool:
         row = int(index.columns.rows_of(np.array([document.doc_id]))[0])
@@ -80,12 +92,11 @@ def answer_of(
     own_scores = reranking is Reranking.DONE
     shown = successors_first(shown, results, _reading(memory), passes, own_scores=own_scores)
     rows = [row_of[result.document.doc_id] for result in shown]
-    shown = [
-        replace(result, copies=copies_of(index, row, selection)) if row in copied else result
-        for result, row in zip(shown, rows, strict=True)
-    ]
+    for result, row in zip(shown, rows, strict=True):
+        if row in copied:
+            result.copies = copies_of(index, row, selection)
     if query.turns and shown:
-        shown = _with_turns(memory, index, query, shown, rows)
+        _add_turns(memory, index, query, shown, rows)
     return Answer(
         results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
@@ -96,6 +107,7 @@ def answer_of(
         words_only=query.mode == Mode.HYBRID and candidates.words_only,
         partial=lost > 0 or index.partial,
         reranking=reranking,
+        confidence=confidence,
     )
 
 
@@ -108,28 +120,21 @@ def _reading(memory: OpenTenant[RecallUnit]) -> ReadSources:
 
 
 def _best(
-    index: CorpusIndex, candidates: Ranked, enough: int, wanted: int, repeated: Ints | None
+    candidates: Ranked, enough: int, wanted: int, copies: Keys | None
 ) -> tuple[Ints, set[int]]:
     """Return the places of the candidates to read, and the rows that stand for others, too.
 
-    Of the first `enough` so many as are wanted; with `repeated`, one of each that has copies.
+    Of the first `enough` so many as are wanted; with `copies`, one of each that has some.
     """
-    if repeated is None:
+    if copies is None:
         return np.arange(min(enough, wanted)), set()
-    keys = keys_of(index.columns, candidates.rows[:enough])
-    places = best_of_each(keys)[: wanted + _LOOKED_BEHIND]
-    copied = places[np.isin(keys[places], repeated)]
+    places = copies.best[copies.best < enough][: wanted + _LOOKED_BEHIND]
+    copied = places[np.isin(copies.numbers[places], copies.repeated)]
     return places, set(candidates.rows[copied].tolist())
 
 
-def _recalled(candidates: Ranked, place: int, memory: Memory, query: RecallQuery) -> Recalled:
-    return Recalled(
-        document=memory.document,
-        score=float(candidates.scores[place]),
-        similarity=_known(candidates.similarity[place]),
-        details=memory.details,
-        terms=_terms(candidates, place, query.weights) if query.explain else (),
-    )
+def _rows_by_id(index: CorpusIndex, rows: Rows) -> dict[int, int]:
+    return dict(zip(index.columns.doc_id[rows].tolist(), rows.tolist(), strict=True))
 
 
 def _in_order(
@@ -164,46 +169,44 @@ def _newest_first(
     ordered = list(results)
     documents = [result.document for result in results]
     for group in groups:
-        for place, taken in zip(group, newest_first(group, documents), strict=True):
+        before = [(results[place].score, results[place].terms) for place in group]
+        for place, taken, (score, terms) in zip(
+            group, newest_first(group, documents), before, strict=True
+        ):
             if place != taken:
-                moved = results[taken]
-                ordered[place] = moved if own_scores else in_place_of(results[place], moved)
+                ordered[place] = moved = results[taken]
+                if not own_scores:
+                    moved.score, moved.terms = score, gained(moved.terms, terms)
     return ordered
 
 
-def _linked(results: Sequence[Recalled], groups: Groups) -> list[Recalled]:
+def _link(results: Sequence[Recalled], groups: Groups) -> None:
     """Have each of those that say almost the same name the next older and the next newer one.
 
     In each group the newest comes first; what is not among the results is not named.
     """
-    linked = list(results)
-    documents = [result.document for result in results]
     for group in groups:
         for newer, older in pairwise(place for place in group if place < len(results)):
-            linked[newer] = replace(linked[newer], older=documents[older])
-            linked[older] = replace(linked[older], newer=documents[newer])
-    return linked
+            results[newer].older = results[older].document
+            results[older].newer = results[newer].document
 
 
-def _with_turns(
+def _add_turns(
     memory: OpenTenant[RecallUnit],
     index: CorpusIndex,
     query: RecallQuery,
     results: Sequence[Recalled],
     rows: Sequence[int],
-) -> list[Recalled]:
-    """Return the results, which have these rows, with what was said around each."""
+) -> None:
+    """Add what was said around each of the results, which have these rows."""
     allowed = index.select(
         DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
     )
     turns = Turns.around_rows(index.columns, rows, query.turns, allowed)
     with memory.read() as unit:
         memories = unit.memories.get_many(turns.doc_ids)
-    around = [turns.around(row, memories) for row in rows]
-    return [
-        replace(result, before=before, after=after)
-        for result, (before, after) in zip(results, around, strict=True)
-    ]
+    for result, row in zip(results, rows, strict=True):
+        result.before, result.after = turns.around(row, memories)
 
 
 def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:
@@ -214,7 +217,3 @@ def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:
     return by_contribution(
         [Term(name, float(values[i]), float(added[i])) for i, name in enumerate(TERMS) if added[i]]
     )
-
-
-def _known(cosine: float) -> float | None:
-    return None if np.isnan(cosine) else float(cosine)

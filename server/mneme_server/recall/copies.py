@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mneme_server.corpus.ports import CorpusColumns, CorpusIndex, Rows, Selection
-from mneme_server.recall.ranking import Ints
+from mneme_server.recall.ranking import Ints, firsts
 
 _MIX = np.int64(-7046029254386353131)
 """An odd number of 64 bits: what it multiplies is spread over all of them."""
@@ -22,6 +22,27 @@ class Copies:
     count: int
     first_us: int
     last_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What tells copies among what was found: a number for each, which they share, (n,).
+
+    `best` are the places of the first of each number, in order; `repeated` the numbers that come
+    more than once.
+    """
+
+    numbers: Ints
+    best: Ints
+    repeated: Ints
+
+    @classmethod
+    def of(cls, numbers: Ints) -> Keys:
+        """Return the keys that these numbers are."""
+        order = np.argsort(numbers, kind="stable")
+        ordered = numbers[order]
+        first = firsts(ordered)
+        return cls(numbers, np.sort(order[first]), ordered[~first])
 
 
 def keys_of(columns: CorpusColumns, rows: Rows) -> Ints:
@@ -39,20 +60,7 @@ def keys_of(columns: CorpusColumns, rows: Rows) -> Ints:
     return np.where(columns.position[rows] > 0, keys, (rows + 1) * _MIX)
 
 
-def best_of_each(keys: Ints) -> Ints:
-    """Return the places of the first of each key (n,), in order."""
-    places: Ints = np.sort(np.unique(keys, return_index=True)[1])
-    return places
-
-
-def several(keys: Ints) -> Ints:
-    """Return the keys that come more than once, in order."""
-    every, counts = np.unique(keys, return_counts=True)
-    repeated: Ints = every[counts > 1]
-    return repeated
-
-
-def uncrowded(index: CorpusIndex, rows: Rows, keys: Ints, selection: Selection) -> Selection | None:
+def uncrowded(index: CorpusIndex, rows: Rows, keys: Keys, selection: Selection) -> Selection | None:
     """Return the selection without the copies of what is found, each time but the best.
 
     None where they are few: then there is room for the rest.
@@ -60,14 +68,14 @@ def uncrowded(index: CorpusIndex, rows: Rows, keys: Ints, selection: Selection) 
     Args:
         index: the tenant's.
         rows: what was found in the selection, the best first, (n,).
-        keys: their keys, (n,).
+        keys: their keys.
         selection: what was searched.
     """
-    best = best_of_each(keys)
+    best = keys.best
     if len(rows) < _FEWEST or len(best) > _CROWDED * len(rows):
         return None
     mask = selection.mask.copy()
-    repeated = best[np.isin(keys[best], several(keys))]
+    repeated = best[np.isin(keys.numbers[best], keys.repeated)]
     for place in repeated.tolist():
         mask[_copies(index, rows[place], selection)] = False
     mask[rows[best]] = True

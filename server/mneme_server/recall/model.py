@@ -62,9 +62,11 @@ class Term:
     contribution: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Recalled:
-    """One result. `score` is 0 to 1; `similarity` is the cosine, None when it is not known.
+    """One result. Nobody changes it once it was answered.
+
+    `score` is 0 to 1; `similarity` is the cosine, None when it is not known.
 
     `copies` tells of the memories that it stands for, None for itself alone. `before` and `after`
     are what its session holds around it, in order. `older` and `newer` are results that say almost

@@ -14,7 +14,7 @@ from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.recall.answering import Rerank, answer_of
 from mneme_server.recall.confidence import confidence_of
-from mneme_server.recall.copies import keys_of, several, uncrowded
+from mneme_server.recall.copies import Keys, keys_of, uncrowded
 from mneme_server.recall.cosines import Scale, scale_of
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
@@ -77,7 +77,7 @@ class Recall:
                 selection = index.select(query.filter)
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
-                found, repeated = _ranked_apart(index, query, embedding, selection, self.scale)
+                found, copies = _ranked_apart(index, query, embedding, selection, self.scale)
                 by_words = query.mode == Mode.LEXICAL or found.words_only
                 sure = confidence_of(
                     index, query.text, selection, self.model_id,
@@ -88,11 +88,10 @@ class Recall:
                     return Answer(
                         (), why, selection.count, pending_count=memory.pending, confidence=sure
                     )
-                answer = answer_of(
+                return answer_of(
                     memory, index, query, selection, found,
-                    repeated=repeated, rerank=self._rerank(query, size),
+                    copies=copies, rerank=self._rerank(query, size), confidence=sure,
                 )  # fmt: skip
-                return replace(answer, confidence=sure)
 
     def _begin_embedding(self, query: RecallQuery, size: Size) -> _Embedding:
         if query.mode == Mode.LEXICAL:
@@ -121,24 +120,25 @@ def _ranked_apart(
     embedding: _Embedding,
     selection: Selection,
     scale: Scale,
-) -> tuple[Ranked, Ints]:
+) -> tuple[Ranked, Keys | None]:
     """Rank, and once more without the copies when they leave no room for the rest.
 
-    Return the candidates, and the keys of what there are copies of among all that was found.
+    Return the candidates and, unless every copy is wanted, their keys; repeated are those of what
+    there are copies of among all that was found.
     """
     if query.every_copy:
-        return _rank(index, query, embedding, selection, scale), np.empty(0, np.int64)
+        return _rank(index, query, embedding, selection, scale), None
     embedding = cache(embedding)
     repeated: list[Ints] = []
     for _ in range(_TIMES_CROWDED):
         found = _rank(index, query, embedding, selection, scale)
-        keys = keys_of(index.columns, found.rows)
-        repeated.append(several(keys))
+        keys = Keys.of(keys_of(index.columns, found.rows))
+        repeated.append(keys.repeated)
         rest = uncrowded(index, found.rows, keys, selection) if found.capped else None
         if rest is None:
             break
         selection = rest
-    return found, np.concatenate(repeated)
+    return found, replace(keys, repeated=np.concatenate(repeated))
 
 
 def _rank(

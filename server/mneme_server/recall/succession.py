@@ -18,11 +18,15 @@ ReadSources: TypeAlias = Callable[[MemoryKind, Sequence[str]], Mapping[str, Memo
 
 def in_place_of(there: Recalled, result: Recalled) -> Recalled:
     """Return a result as it is shown in the place of another: with the score of that one."""
-    terms = result.terms
-    if terms:
-        gained = sum(t.contribution for t in there.terms) - sum(t.contribution for t in terms)
-        terms = by_contribution([*terms, Term(NEWER, 1.0 if gained > 0 else -1.0, gained)])
-    return replace(result, score=there.score, terms=terms)
+    return replace(result, score=there.score, terms=gained(result.terms, there.terms))
+
+
+def gained(terms: Sequence[Term], there: Sequence[Term]) -> Sequence[Term]:
+    """Return a result's terms, with what it gains in the place of one with the terms `there`."""
+    if not terms:
+        return terms
+    more = sum(t.contribution for t in there) - sum(t.contribution for t in terms)
+    return by_contribution([*terms, Term(NEWER, 1.0 if more > 0 else -1.0, more)])
 
 
 def by_contribution(terms: Sequence[Term]) -> list[Term]:

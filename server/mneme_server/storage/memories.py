@@ -124,11 +124,12 @@ def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]
         ),
     )
 
+    gone = (None,) * len(details.columns)
+
     @reads("memory", "source_id")
     def memory_of(row: Row[Any]) -> Memory:
         values = row[width:]
         # The source may be gone, its document not yet.
-        gone = all(value is None for value in values)
-        return Memory(document_of(row[:width]), {} if gone else decode(*values))
+        return Memory(document_of(row[:width]), {} if values == gone else decode(*values))
 
     return Prepared(query), memory_of

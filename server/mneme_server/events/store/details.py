@@ -7,12 +7,14 @@ from mneme_server.events.model import Severity
 from mneme_server.events.store.tables import events
 from mneme_server.storage.kinds import Details
 
+_SEVERITIES = {int(severity): severity.name for severity in Severity}
+
 
 def _details(event_type: str, name: str, severity: int, sequence: int) -> JsonObject:
     return {
         "event_type": event_type,
         "name": name,
-        "severity": Severity(severity).name,
+        "severity": _SEVERITIES[severity],
         "sequence": sequence,
     }
 
