@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import faiss as _typed_faiss
@@ -84,11 +85,11 @@ class Graph:
     ) -> tuple[Positions, Scores]:
         """Walk the graph for the `k` nearest; `bits` restrict what may be returned."""
         single_threaded()
-        parameters = faiss.SearchParametersHNSW(efSearch=max(breadth, k))
-        if bits is not None:
-            parameters = faiss.SearchParametersHNSW(
-                efSearch=max(breadth, k), sel=faiss.IDSelectorBitmap(bits)
-            )
+        if bits is None:
+            parameters = _walk(max(breadth, k))
+        else:
+            selector = faiss.IDSelectorBitmap(bits)
+            parameters = faiss.SearchParametersHNSW(efSearch=max(breadth, k), sel=selector)
         return _found(self._index.search(query[None, :], min(k, self.size), params=parameters))
 
     def scan(self, query: Matrix, k: int, bits: Bits) -> tuple[Positions, Scores]:
@@ -260,6 +261,11 @@ def inner_products(query: Matrix, vectors: Matrix) -> Scores:
             vectors.shape[1], len(vectors),
         )  # fmt: skip
     return out
+
+
+@cache
+def _walk(breadth: int) -> Any:
+    return faiss.SearchParametersHNSW(efSearch=breadth)
 
 
 def _empty(dimensions: int, neighbours: int, breadth: int) -> Any:

@@ -119,7 +119,7 @@ class Searcher:
 
         Scores are rounded, so that equal texts tie whatever the order of summation was.
         """
-        scores = np.round(scores, _DECIMALS)
+        scores = scores.round(_DECIMALS)
         order = np.lexsort((-self._table.doc_id[rows], -scores))[: max(k, 0)]
         return Hits(rows[order], scores[order])
 

@@ -109,7 +109,7 @@ def signs_of(index: CorpusIndex, query: str, selection: Selection, waiting: Rows
     found = words.best
     known = found.rows.size > 0 and words.attainable > 0
     best = float(found.scores[0]) / words.attainable if known else 0.0
-    return Signs(best, words, waits=bool(np.isin(found.rows, waiting).any()))
+    return Signs(best, words, waits=waiting.size > 0 and bool(np.isin(found.rows, waiting).any()))
 
 
 def confidence_of(

@@ -7,6 +7,7 @@ no author. docs/recall.md gives the formulas, the reasons and what each term was
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class Weights:
 
     def array(self) -> Floats:
         """Return the weights in the order of `TERMS`, (terms,)."""
-        return np.array([getattr(self, name) for name in TERMS], dtype=np.float64)
+        return np.array(_in_order(self), dtype=np.float64)
 
     def highest(
         self, *, asks: bool, dated: bool, named: bool, failure: bool, summed: bool = False
@@ -104,6 +105,7 @@ class Weights:
 
 
 TERMS = tuple(field.name for field in fields(Weights))
+_in_order = attrgetter(*TERMS)
 _REPEATED = TERMS.index("repeated")
 
 

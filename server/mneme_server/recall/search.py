@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -128,7 +128,7 @@ def _ranked_apart(
     """
     if query.every_copy:
         return _rank(index, query, embedding, selection, scale), None
-    embedding = cache(embedding)
+    embedding = _once(embedding)
     repeated: list[Ints] = []
     for _ in range(_TIMES_CROWDED):
         found = _rank(index, query, embedding, selection, scale)
@@ -139,6 +139,18 @@ def _ranked_apart(
             break
         selection = rest
     return found, replace(keys, repeated=np.concatenate(repeated))
+
+
+def _once(embedding: _Embedding) -> _Embedding:
+    """Return what waits for the vector the first time."""
+    known: list[Matrix | None] = []
+
+    def waited() -> Matrix | None:
+        if not known:
+            known.append(embedding())
+        return known[0]
+
+    return waited
 
 
 def _rank(

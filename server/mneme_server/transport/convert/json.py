@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
-from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Struct, Value
+from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
 from mneme.v1.options_pb2 import JsonLimits, json_limits
 
 from mneme_server.common.canonical import Json, JsonObject
@@ -112,18 +112,31 @@ def struct_of(text: str) -> Struct | None:
 
 def struct_of_object(value: JsonObject) -> Struct:
     """Return the Struct of an object."""
-    return Struct(fields={key: _value_of(item) for key, item in value.items()})
+    struct = Struct()
+    _fill(struct, value)
+    return struct
 
 
-def _value_of(item: Any) -> Value:
+def _fill(struct: Struct, value: JsonObject) -> None:
+    fields = struct.fields
+    for key, item in value.items():
+        _set(fields[key], item)
+
+
+def _set(value: Value, item: Any) -> None:
+    """Write an item in its place: to make messages and copy them into each other takes longer."""
     if isinstance(item, str):
-        return Value(string_value=item)
-    if isinstance(item, bool):
-        return Value(bool_value=item)
-    if isinstance(item, int | float):
-        return Value(number_value=item)
-    if isinstance(item, Mapping):
-        return Value(struct_value=struct_of_object(item))
-    if isinstance(item, list | tuple):
-        return Value(list_value=ListValue(values=[_value_of(inner) for inner in item]))
-    return Value(null_value=NULL_VALUE)
+        value.string_value = item
+    elif isinstance(item, bool):
+        value.bool_value = item
+    elif isinstance(item, int | float):
+        value.number_value = item
+    elif isinstance(item, Mapping):
+        value.struct_value.SetInParent()  # Or an empty one would be none.
+        _fill(value.struct_value, item)
+    elif isinstance(item, list | tuple):
+        value.list_value.SetInParent()
+        for inner in item:
+            _set(value.list_value.values.add(), inner)
+    else:
+        value.null_value = NULL_VALUE
