@@ -17,7 +17,7 @@ from mneme_server.runtime.following import DurableFollower
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.turns import TenantWorker
-from mneme_server.storage.kinds import Details, MemoryKinds
+from mneme_server.storage.kinds import MemoryKinds, Shown
 from mneme_server.storage.unit import Repository
 from mneme_server.transport.methods import kinds_brought_by
 from mneme_server.transport.service import Service
@@ -124,7 +124,7 @@ class Capability:
     name: str
     build: Callable[[Host], Parts]
     repositories: Mapping[str, Repository] = field(default_factory=dict)
-    kinds: Mapping[MemoryKind, Details | None] = field(default_factory=dict)
+    kinds: Mapping[MemoryKind, Shown] = field(default_factory=dict)
     migrations: Path | None = None
     catalog_migrations: Path | None = None
 

@@ -14,7 +14,7 @@ from mneme_server.events.session_listeners import SessionListeners
 from mneme_server.events.sessions import EndSession, StartSession
 from mneme_server.events.store.activity import SqlActivity
 from mneme_server.events.store.agents import SqlAgents
-from mneme_server.events.store.details import EVENT_DETAILS
+from mneme_server.events.store.details import event_details
 from mneme_server.events.store.events import SqlEvents
 from mneme_server.events.store.history import SqlHistory
 from mneme_server.events.store.sessions import SqlSessions
@@ -54,7 +54,7 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="events",
     build=_build,
-    kinds={EVENT: EVENT_DETAILS},
+    kinds={EVENT: event_details},
     repositories={
         "sessions": SqlSessions,
         "events": SqlEvents,

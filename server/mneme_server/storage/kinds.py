@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Column
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.corpus.document import Document
 from mneme_server.corpus.kinds import MAX_KINDS, MemoryKind
 
 
@@ -21,14 +22,18 @@ class Details:
         columns: what `decode` reads.
         decode: makes the details of the values of `columns`, in their order. What it raises of
             `common.stored.UNREADABLE` says that the row is damaged.
-        joined: the details are read with the documents, in one query: twice as fast for this kind,
-            slower for all others. One kind may be, with a column that is never null.
     """
 
     key: Column[str]
     columns: tuple[Column[Any], ...]
     decode: Callable[..., JsonObject]
-    joined: bool = False
+
+
+Told: TypeAlias = Callable[[Document], JsonObject]
+"""Makes the details of a kind whose documents tell all that is shown; raises as `decode` does."""
+
+Shown: TypeAlias = Details | Told | None
+"""What is shown of a kind's memories; None: nothing but their documents."""
 
 
 class MemoryKinds:
@@ -38,35 +43,33 @@ class MemoryKinds:
         brought: what each capability brings.
 
     Raises:
-        ValueError: two kinds have one name, or want to be joined, or there are too many.
+        ValueError: two kinds have one name, or there are too many.
     """
 
-    def __init__(self, brought: Iterable[Mapping[MemoryKind, Details | None]]) -> None:
+    def __init__(self, brought: Iterable[Mapping[MemoryKind, Shown]]) -> None:
         self.by_name: dict[str, MemoryKind] = {}
-        self.joined: tuple[MemoryKind, Details] | None = None
-        """The kind whose details are read with the documents."""
         self._details: dict[str, Details] = {}
+        self._told: dict[str, Told] = {}
         for kinds in brought:
-            for kind, details in kinds.items():
-                self._add(kind, details)
+            for kind, shown in kinds.items():
+                self._add(kind, shown)
 
     def details(self, kind: MemoryKind) -> Details | None:
-        """Return how the details of a kind are read; None: there are none."""
+        """Return how the details of a kind are read; None: they are in no table."""
         return self._details.get(kind.name)
 
-    def _add(self, kind: MemoryKind, details: Details | None) -> None:
+    def told(self, document: Document) -> JsonObject:
+        """Return the details that a document tells."""
+        told = self._told.get(document.kind.name)
+        return {} if told is None else told(document)
+
+    def _add(self, kind: MemoryKind, shown: Shown) -> None:
         if kind.name in self.by_name:
             raise ValueError(f"two kinds of memory are called {kind.name}")
         if len(self.by_name) == MAX_KINDS:
             raise ValueError(f"there may be {MAX_KINDS} kinds of memory at most")
         self.by_name[kind.name] = kind
-        if details is None:
-            return
-        self._details[kind.name] = details
-        if details.joined:
-            if self.joined is not None:
-                raise ValueError(
-                    f"only one kind of memory may have its details joined, not {kind.name} beside"
-                    f" {self.joined[0].name}"
-                )
-            self.joined = kind, details
+        if isinstance(shown, Details):
+            self._details[kind.name] = shown
+        elif shown is not None:
+            self._told[kind.name] = shown

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import structlog
-from sqlalchemy import BindParameter, Connection, Row, and_, bindparam, select
+from sqlalchemy import BindParameter, Connection, Row, bindparam, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import DataLoss
@@ -40,7 +40,6 @@ class SqlMemories:
     def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
         found: dict[int, Memory] = {}
         others: dict[MemoryKind, dict[str, Document]] = {}
-        joined = self._kinds.joined[0] if self._kinds.joined else None
         wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
         query, read = _reading(self._kinds)
         for memory in read_rows(
@@ -48,9 +47,8 @@ class SqlMemories:
             lost=self._left_out,
         ):  # fmt: skip
             document = memory.document
-            if document.kind == joined:
-                found[document.doc_id] = memory
-            else:
+            found[document.doc_id] = memory
+            if self._kinds.details(document.kind) is not None:
                 others.setdefault(document.kind, {})[document.source_id] = document
         for kind, documents_of in others.items():
             details = self._details(kind, list(documents_of))
@@ -102,34 +100,15 @@ def _select_details(details: Details) -> Prepared:
 
 @cache
 def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]]:
-    """Return what selects documents by id, with the details of the kind that has them joined, and
-    what makes a memory of a row.
+    """Return what selects documents by id, and what makes memories of its rows.
 
-    Recall runs it each time: building it anew would cost as much as running it, and asking for the
-    joined details apart half as much again.
+    Recall runs it each time: building it anew would cost as much as running it.
     """
     document_of = document_reader(kinds.by_name)
-    query = select_documents(_TENANT).where(documents.c.doc_id.in_(_IDS))
-    if kinds.joined is None:
-        return Prepared(query), lambda row: Memory(document_of(row), {})
-    kind, details = kinds.joined
-    decode = details.decode
-    width = len(query.selected_columns)
-    query = query.add_columns(*details.columns).outerjoin(
-        details.key.table,
-        and_(
-            details.key.table.c.tenant_id == _TENANT,
-            details.key == documents.c.source_id,
-            documents.c.kind == kind.name,
-        ),
-    )
-
-    gone = (None,) * len(details.columns)
 
     @reads("memory", "source_id")
     def memory_of(row: Row[Any]) -> Memory:
-        values = row[width:]
-        # The source may be gone, its document not yet.
-        return Memory(document_of(row[:width]), {} if values == gone else decode(*values))
+        document = document_of(row)
+        return Memory(document, kinds.told(document))
 
-    return Prepared(query), memory_of
+    return Prepared(select_documents(_TENANT).where(documents.c.doc_id.in_(_IDS))), memory_of

@@ -16,7 +16,7 @@ from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.documents import SqlDocuments
 from mneme_server.storage.embedding_queue import SqlEmbeddingQueue
 from mneme_server.storage.feed import SqlFeed
-from mneme_server.storage.kinds import Details, MemoryKinds
+from mneme_server.storage.kinds import MemoryKinds, Shown
 from mneme_server.storage.memories import SqlMemories
 from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
 
@@ -43,7 +43,7 @@ class TenantSchema:
         cls,
         brought: Iterable[Mapping[str, Repository]],
         branches: Iterable[Path] = (),
-        kinds: Iterable[Mapping[MemoryKind, Details | None]] = (),
+        kinds: Iterable[Mapping[MemoryKind, Shown]] = (),
     ) -> TenantSchema:
         """Join what capabilities bring.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from mneme_server.common.canonical import JsonObject
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.kinds import MemoryKind
@@ -15,6 +14,7 @@ from mneme_server.storage.unit import TenantSchema
 from sqlalchemy import insert, update
 
 NOTE, MARK = MemoryKind("note", spoken=frozenset({"aside"})), MemoryKind("mark")
+SOUND = MemoryKind("sound")
 
 
 def _shown(name: str, calls: int) -> JsonObject:
@@ -23,15 +23,16 @@ def _shown(name: str, calls: int) -> JsonObject:
     return {"name": name, "calls": calls}
 
 
-def _opened(folder: Path, tenant: str = "t", *, joined: bool = False) -> SqliteTenantStore:
+def _told(document: Document) -> JsonObject:
+    return {"name": {"alarm": "loud", "whisper": "soft"}[document.type]}
+
+
+def _opened(folder: Path, tenant: str = "t") -> SqliteTenantStore:
     details = Details(
-        key=agents.c.id,
-        columns=(agents.c.name, agents.c.tool_call_count),
-        decode=_shown,
-        joined=joined,
+        key=agents.c.id, columns=(agents.c.name, agents.c.tool_call_count), decode=_shown
     )
     return SqliteTenantStore(
-        folder, tenant, TenantSchema.of([], kinds=[{NOTE: details}, {MARK: None}])
+        folder, tenant, TenantSchema.of([], kinds=[{NOTE: details}, {MARK: None, SOUND: _told}])
     )
 
 
@@ -41,9 +42,8 @@ def _agent(tenant: str, agent_id: str, name: str) -> dict[str, object]:
     return empty | said | {"tool_call_count": 3, "total_cost_usd": 0.0}
 
 
-@pytest.mark.parametrize("joined", [False, True])
-def test_a_memory_is_shown_with_the_details_of_its_kind(tmp_path: Path, joined: bool) -> None:
-    database = _opened(tmp_path, joined=joined)
+def test_a_memory_is_shown_with_the_details_of_its_kind(tmp_path: Path) -> None:
+    database = _opened(tmp_path)
     with database.write() as unit:
         unit.documents.add([Document(0, NOTE, f"n{n}", f"note {n}", 1) for n in range(3)])
         unit.documents.add([Document(0, MARK, "n0", "a mark", 1)])
@@ -72,6 +72,24 @@ def test_a_memory_is_shown_with_the_details_of_its_kind(tmp_path: Path, joined: 
     with database.read() as unit:
         shown = unit.memories.get_many([1, 2])
         assert shown[1].details == {"name": "zero", "calls": 3}
+        assert unit.memories.lost == 1
+    database.close()
+
+
+def test_details_that_the_document_tells_are_shown_and_one_that_cannot_be_told_is_left_out(
+    tmp_path: Path,
+) -> None:
+    database = _opened(tmp_path)
+    with database.write() as unit:
+        unit.documents.add(
+            [Document(0, SOUND, kind, kind, 1, type=kind) for kind in ("alarm", "noise", "whisper")]
+        )
+    with database.read() as unit:
+        shown = unit.memories.get_many([1, 2, 3])
+        assert {i: m.details for i, m in shown.items()} == {
+            1: {"name": "loud"},
+            3: {"name": "soft"},
+        }
         assert unit.memories.lost == 1
     database.close()
 

@@ -10,7 +10,7 @@ from mneme_server.capability import Capability, Parts
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.kinds import MAX_KINDS, MemoryKind
 from mneme_server.events.kinds import EVENT
-from mneme_server.events.store.details import EVENT_DETAILS
+from mneme_server.events.store.details import event_details
 from mneme_server.learn.kinds import LESSON
 from mneme_server.storage.kinds import MemoryKinds
 from mneme_server.storage.unit import TenantSchema
@@ -27,12 +27,7 @@ def test_a_kind_has_a_plain_name(name: str) -> None:
 
 def test_two_capabilities_may_not_bring_a_kind_of_one_name() -> None:
     with pytest.raises(ValueError, match="two kinds of memory are called event"):
-        TenantSchema.of([], kinds=[{EVENT: EVENT_DETAILS}, {MemoryKind("event"): None}])
-
-
-def test_the_details_of_one_kind_may_be_joined() -> None:
-    with pytest.raises(ValueError, match="not note beside event"):
-        MemoryKinds([{EVENT: EVENT_DETAILS, NOTE: EVENT_DETAILS}])
+        TenantSchema.of([], kinds=[{EVENT: event_details}, {MemoryKind("event"): None}])
 
 
 def test_there_may_be_as_many_kinds_as_an_index_can_number() -> None:
