@@ -210,9 +210,9 @@ def _add_turns(
 
 
 def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:
-    if candidates.terms is None:
+    if candidates.terms is None or candidates.order is None:
         return []
-    values = candidates.terms[:, place]
+    values = candidates.terms[:, candidates.order[place]]
     added = weights.array() * values
     return by_contribution(
         [Term(name, float(values[i]), float(added[i])) for i, name in enumerate(TERMS) if added[i]]

@@ -52,10 +52,11 @@ def keys_of(columns: CorpusColumns, rows: Rows) -> Ints:
     a session, other events of the same shape. What has no place in a session, such as a lesson or
     a session's summary, is one of its kind.
     """
-    shape, failed = columns.shape[rows], columns.failed[rows]
-    session = columns.session[rows].astype(np.int64)
-    formed = (shape + np.where(failed, -1, session) * _MIX) * _MIX + 1
-    key = np.where(shape == 0, columns.fingerprint[rows], formed)
+    key, shape = columns.fingerprint[rows], columns.shape[rows]
+    if shape.any():
+        session = columns.session[rows].astype(np.int64)
+        formed = (shape + np.where(columns.failed[rows], -1, session) * _MIX) * _MIX + 1
+        key = np.where(shape == 0, key, formed)
     keys: Ints = key * _MIX + columns.kind[rows]
     return np.where(columns.position[rows] > 0, keys, (rows + 1) * _MIX)
 

@@ -48,8 +48,8 @@ _Rows = Rows | _Links
 class Ranked:
     """Candidates, the best first: rows, scores and cosines (n,), NaN where there is none.
 
-    `terms` (terms, n) are what the scores are made of, before weighting; None for other modes.
-    `words_only` tells that the query had no vector.
+    `terms` (terms, n) are what the scores are made of, before weighting, and `order` the place of
+    each candidate in them; None for other modes. `words_only` tells that the query had no vector.
     """
 
     rows: Rows
@@ -57,6 +57,7 @@ class Ranked:
     similarity: Floats
     capped: bool
     terms: Floats | None = None
+    order: Ints | None = None
     words_only: bool = False
     totals: Floats | None = None
     """The sums (n,), where there are terms."""
@@ -78,6 +79,7 @@ class Found:
 
     reading: Reading
     rows: Rows
+    times_us: Ints
     candidates: Candidates
     cosine: Floats
     """As the model has it, (n,)."""
@@ -139,12 +141,21 @@ def gather(
     rows = _with_neighbours(index, near, selection)
     if more.size:
         rows = _distinct(rows, more)
+    times_us = index.columns.timestamp_us[rows]
     candidates, cosine = _candidates(
-        index, reading, vector, rows, lexical, scale=scale, size=len(selection.mask)
+        index,
+        reading,
+        vector,
+        rows,
+        times_us=times_us,
+        lexical=lexical,
+        scale=scale,
+        size=len(selection.mask),
     )
     return Found(
         reading=reading,
         rows=rows,
+        times_us=times_us,
         candidates=candidates,
         cosine=cosine,
         capped=full(dense) or full(lexical[0]),
@@ -161,7 +172,7 @@ def rank(
     matches = evidence(candidates, reading.words)
     if events is not None:
         matches = max(matches, events.evidence)
-    totals, order = _order(index, rows, terms, weights)
+    totals, order = _order(index, found, terms, weights)
     highest = weights.highest(
         asks=reading.asks,
         dated=bool(reading.dates),
@@ -174,7 +185,8 @@ def rank(
         scores=scores(totals, highest, matches)[order],
         similarity=found.cosine[order],
         capped=found.capped,
-        terms=terms[:, order],
+        terms=terms,
+        order=order,
         words_only=found.words_only,
         totals=totals[order],
         evidence=matches,
@@ -186,10 +198,12 @@ def full(hits: Hits) -> bool:
     return len(hits.rows) >= CANDIDATES_PER_SIDE
 
 
-def _order(index: CorpusIndex, rows: Rows, terms: Floats, weights: Weights) -> tuple[Floats, Ints]:
+def _order(
+    index: CorpusIndex, found: Found, terms: Floats, weights: Weights
+) -> tuple[Floats, Ints]:
     """Return the sums of the candidates and their places by rank, repeated texts put back."""
-    columns = index.columns
-    times, doc_ids = columns.timestamp_us[rows], columns.doc_id[rows]
+    columns, rows, times = index.columns, found.rows, found.times_us
+    doc_ids = columns.doc_id[rows]
     totals = total(terms, weights)
     order = ranked(totals, times, doc_ids)
     # Eight bits less of a hash of the text, and its kind of memory.
@@ -252,8 +266,9 @@ def _candidates(
     reading: Reading,
     vector: Matrix | None,
     rows: Rows,
-    lexical: Sequence[Hits],
     *,
+    times_us: Ints,
+    lexical: Sequence[Hits],
     scale: Scale,
     size: int,
 ) -> tuple[Candidates, Floats]:
@@ -268,7 +283,7 @@ def _candidates(
     asked = np.where(columns.asks[previous] & reading.asks, previous, _NOBODY)
     own, before, after = _cosines(index, vector, rows, asked, following)
     session = columns.session[rows]
-    age_us = index.newest_us - columns.timestamp_us[rows]
+    age_us = index.newest_us - times_us
     candidates = Candidates(
         lexical=_bm25(rows, lexical),
         cosine=scale.usual(own),
@@ -281,7 +296,7 @@ def _candidates(
         session_words=columns.session_words(session).astype(np.float64),
         words=columns.words[rows].astype(np.float64),
         author_named=_author_named(index, reading, rows),
-        date_match=date_match(reading.dates, columns.timestamp_us[rows]),
+        date_match=date_match(reading.dates, times_us),
         failed=columns.failed[rows] & reading.failure,
         importance=(columns.importance[rows].astype(np.float64) - NORMAL_IMPORTANCE) / 4,
         age_days=np.maximum(age_us, 0) / _DAY_US,
