@@ -61,16 +61,17 @@ def word_evidence(
                 return found
         return True
 
-    def occurring(terms: Sequence[str]) -> set[str]:
-        held = {term for term in terms if view.searcher.doc_freq(Field.TEXT.value, term)}
-        if not everything:
-            held = _selected_of(lexical, parsed, sorted(held), within, selected)
-        return held | {term for term in terms if term not in held and wait([term])}
-
     counted = list(waiting.values())
-    weights = {term: view.statistics.idf(Field.TEXT, term, counted) for term in parsed.terms}
+    having = {term: view.searcher.doc_freq(Field.TEXT.value, term) for term in parsed.terms}
+    weights = {
+        term: view.statistics.idf(Field.TEXT, term, counted, count)
+        for term, count in having.items()
+    }
     total = sum(weights.values())
-    held = occurring(parsed.terms)
+    held = {term for term, count in having.items() if count}
+    if not everything:
+        held = _selected_of(lexical, parsed, sorted(held), within, selected)
+    held |= {term for term in having if term not in held and wait([term])}
     here = sum(weight for term, weight in weights.items() if term in held)
     names = [ways for ways in map(lexical.words_of, identifiers) if any(ways)]
     return WordEvidence(

@@ -107,12 +107,12 @@ class Searcher:
 
     def _selected(self, match: Match, selection: Selection) -> tuple[Rows, Scores]:
         """Return the rows and scores of those found that are selected."""
-        if not match.doc_ids.size:
-            return match.doc_ids, match.scores
+        if not match.doc_ids.size or not selection.count:
+            return match.doc_ids[:0], match.scores[:0]
         rows = self._table.rows_of(match.doc_ids)
-        places = np.flatnonzero((rows != NO_ROW) & (rows < selection.mask.size))
-        places = places[selection.mask[rows[places]]]
-        return rows[places], match.scores[places]
+        chosen = (rows != NO_ROW) & (rows < selection.mask.size)
+        chosen &= selection.mask.take(rows, mode="clip")
+        return (rows, match.scores) if chosen.all() else (rows[chosen], match.scores[chosen])
 
     def _ranked(self, rows: Rows, scores: Scores, k: int) -> Hits:
         """Return the best `k`; of equal scores the newest document comes first.

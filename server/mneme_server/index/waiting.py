@@ -87,9 +87,18 @@ class Statistics:
         self._schema = schema
         self._average: dict[Field, float | None] = {}
 
-    def idf(self, field: Field, term: str, waiting: Sequence[Mapping[str, int]]) -> float:
-        """Return the weight of a term: the rarer, the higher. `waiting` counts their words."""
-        having, count = self._searcher.doc_freq(field.value, term), self._searcher.num_docs
+    def idf(
+        self,
+        field: Field,
+        term: str,
+        waiting: Sequence[Mapping[str, int]],
+        having: int | None = None,
+    ) -> float:
+        """Return the weight of a term: the rarer, the higher. `waiting` counts their words;
+        `having` is how many of the committed documents have the term, where that is known."""
+        if having is None:
+            having = self._searcher.doc_freq(field.value, term)
+        count = self._searcher.num_docs
         if not count:
             having, count = sum(term in counts for counts in waiting), len(waiting)
         return math.log(1 + (max(count - having, 0) + 0.5) / (having + 0.5))

@@ -41,6 +41,9 @@ _IDENTIFIER = re.compile(
     r"|\b\d{5,}\b"
 )
 
+# What each of them has somewhere; most questions have none of it, and are not searched.
+_UNUSUAL = re.compile(r"[\d_/\\.:]|[a-z][A-Z]|[A-Z]{6}|Error|Exception|Warning")
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -85,7 +88,7 @@ def identifiers_in(query: str) -> list[str]:
 
     A few words with a digit among them are one: "v1.2.3", "4412".
     """
-    found = _IDENTIFIER.findall(query)
+    found = _IDENTIFIER.findall(query) if _UNUSUAL.search(query) else []
     if not found and len(query.split()) <= _FEW_WORDS and any(map(str.isdigit, query)):
         return [query]
     return found

@@ -22,6 +22,7 @@ _TEXT_CHARACTERS = 8_192
 
 _TURNS_CHARACTERS = 60_000
 _MOST_OF_A_TURN, _LEAST_OF_A_TURN = 1_000, 100
+_DEFAULT = Weights()
 
 
 def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> RecallQuery:
@@ -89,7 +90,7 @@ def _kinds(request: pb.RecallRequest, known: Mapping[str, MemoryKind]) -> frozen
 
 def _weights(message: pb.RankingWeights) -> Weights:
     """Return the default weights, with the groups of terms that the message names scaled."""
-    weights = Weights()
+    weights = _DEFAULT
     if message.HasField("neighbors"):
         weights = replace(
             weights,

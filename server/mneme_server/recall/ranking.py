@@ -227,14 +227,14 @@ def evidence(candidates: Candidates, query_words: int) -> float:
     cosine = np.fmax.reduce(candidates.cosine, initial=0.0)
     fields_weight = 1.0 + CONTEXT_WEIGHT
     per_word = candidates.lexical.max(initial=0.0) / (fields_weight * max(query_words, 1))
-    return float(np.clip(max(cosine, per_word / (per_word + WORD_HALF)), 0.0, 1.0))
+    return min(max(0.0, float(cosine), float(per_word / (per_word + WORD_HALF))), 1.0)
 
 
 def scores(totals: Floats, highest: float, evidence_: float) -> Floats:
     """Return the scores, 0 to 1, in the order of the sums: sqrt(sum / highest * evidence)."""
     if highest <= 0:
         return np.zeros_like(totals)
-    return np.sqrt(np.clip(totals / highest, 0.0, 1.0) * evidence_)
+    return np.sqrt(np.minimum(np.maximum(totals / highest, 0.0), 1.0) * evidence_)
 
 
 def _cosine(known: Floats, lexical: Floats) -> Floats:
@@ -250,7 +250,8 @@ def _cosine(known: Floats, lexical: Floats) -> Floats:
 
 
 def _length(words: Floats) -> Floats:
-    return np.log(np.clip(words, 1, MAX_WORDS) * _shrinking(words, LONG_WORDS))
+    counted = np.minimum(np.maximum(words, 1.0), MAX_WORDS)
+    return np.log(counted * _shrinking(words, LONG_WORDS))
 
 
 def _shrinking(words: Floats, most: float) -> Floats | float:
