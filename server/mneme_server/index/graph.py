@@ -105,14 +105,14 @@ class Graph:
         A code c stands for lowest + range · (c + ½) / 255 in its dimension, so the product is one
         of the codes with a scaled query, and a constant.
         """
-        scaled = query * self._range / _LEVELS
+        scaled = np.ascontiguousarray(query * self._range / _LEVELS, np.float32)
         constant = query @ self._lowest + scaled.sum() / 2
         products = np.empty(positions.size, np.float32)
         for start in range(0, positions.size, _GATHERED):
             codes = self._codes.take(positions[start : start + _GATHERED], axis=0)
             floats = _scratch.vectors(*codes.shape)
             floats[:] = codes
-            products[start : start + _GATHERED] = inner_products(scaled, floats)
+            _multiply(scaled, floats, products[start : start + _GATHERED])
         products += np.float32(constant)
         clipped: Scores = np.clip(products, -1.0, 1.0, out=products)
         return clipped
@@ -255,12 +255,16 @@ def inner_products(query: Matrix, vectors: Matrix) -> Scores:
     out = np.empty(len(vectors), np.float32)
     if out.size:
         query = np.ascontiguousarray(query, np.float32)
-        vectors = np.ascontiguousarray(vectors, np.float32)
-        faiss.fvec_inner_products_ny(
-            faiss.swig_ptr(out), faiss.swig_ptr(query), faiss.swig_ptr(vectors),
-            vectors.shape[1], len(vectors),
-        )  # fmt: skip
+        _multiply(query, np.ascontiguousarray(vectors, np.float32), out)
     return out
+
+
+def _multiply(query: Matrix, vectors: Matrix, out: Scores) -> None:
+    """Write the products into `out`; all three are contiguous floats of 32 bits."""
+    faiss.fvec_inner_products_ny(
+        faiss.swig_ptr(out), faiss.swig_ptr(query), faiss.swig_ptr(vectors),
+        vectors.shape[1], len(vectors),
+    )  # fmt: skip
 
 
 @cache

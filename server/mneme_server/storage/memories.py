@@ -48,7 +48,7 @@ class SqlMemories:
         ):  # fmt: skip
             document = memory.document
             found[document.doc_id] = memory
-            if self._kinds.details(document.kind) is not None:
+            if not memory.details and self._kinds.details(document.kind) is not None:
                 others.setdefault(document.kind, {})[document.source_id] = document
         for kind, documents_of in others.items():
             details = self._details(kind, list(documents_of))
