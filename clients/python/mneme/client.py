@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -14,6 +14,7 @@ from mneme._generated.answers import Operation
 from mneme._generated.services import RPCS, Stubs, SyncServices
 from mneme._recording import RecordsAll
 from mneme.attempts import PAST_LESSONS, Attempt
+from mneme.choosing import ALGORITHM, Chooser
 
 
 class MnemeClient(SyncServices, RecordsAll):
@@ -122,6 +123,37 @@ class MnemeClient(SyncServices, RecordsAll):
             enabled=enabled,
             auto_reflect=auto_reflect,
             include_past_lessons=include_past_lessons,
+        )
+
+    def chooser(
+        self,
+        session_id: str,
+        *,
+        algorithm: str = ALGORITHM,
+        config: Mapping[str, Any] | None = None,
+        success: float = 1.0,
+        failure: float = 0.0,
+        explore: bool = True,
+    ) -> Chooser:
+        """Something that chooses among options by what worked, and learns what works.
+
+        Args:
+            session_id: the learning session; started when it is first needed, and gone on with if
+                it exists.
+            algorithm: what learns; `thompson` and `linucb` learn from tens of rewards.
+            config: the algorithm's keys; those left out have their defaults.
+            success: the reward of work that ended without naming another one.
+            failure: the reward of work that raised an exception.
+            explore: whether to try options to learn from; if not, the best so far is chosen.
+        """
+        return Chooser(
+            self,
+            session_id,
+            algorithm=algorithm,
+            config=config,
+            success=success,
+            failure=failure,
+            explore=explore,
         )
 
     def operation(

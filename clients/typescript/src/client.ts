@@ -9,6 +9,7 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { type Call, Caller, type CallOptions, type Items } from "./caller.js";
+import { Chooser, type ChooserOptions } from "./choosing.js";
 import { type ConnectionOptions, connectionOf } from "./connection.js";
 import { ConfigurationError } from "./errors.js";
 import type { Fields, FieldValue } from "./fields.js";
@@ -113,6 +114,13 @@ export interface Mneme extends Methods, Walks {
     work: (attempt: Attempt) => T | Promise<T>,
   ): Promise<T>;
   /**
+   * Something that chooses among options by what worked, and learns what works.
+   *
+   * @param sessionId the learning session; started when it is first needed, and gone on with if it
+   *   exists.
+   */
+  chooser(sessionId: string, options?: ChooserOptions): Chooser;
+  /**
    * Records any number of events by `streamEvents`, and resumes when the stream breaks off. What the
    * server has not acknowledged is kept (2,000 events at most) and sent again under the ids that
    * the events have or are given here, so that nothing is lost or doubled.
@@ -182,6 +190,7 @@ export function createMneme(options: MnemeOptions = {}): Mneme {
     },
     transport: connection.transport,
     attempt: (task, about, work) => attempt(methods, task, about, work),
+    chooser: (sessionId, about = {}) => new Chooser(methods, sessionId, about),
     recordAll: (events, about = {}) =>
       recordAll(caller, calls.streamEvents, events, { retries, timeoutMs }, about),
     resultOf: (operation, schema, about = {}) =>

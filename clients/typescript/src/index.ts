@@ -1,6 +1,13 @@
 /** The client of Mneme, the memory of AI agents. */
 
 export type { CallOptions, Items } from "./caller.js";
+export {
+  Choice,
+  Chooser,
+  type ChooserOptions,
+  type Option,
+  type Situation,
+} from "./choosing.js";
 export { createMneme, type Mneme, type MnemeOptions, type RequestOf } from "./client.js";
 export type { TlsOptions } from "./connection.js";
 export { ConfigurationError, type FieldViolation, MnemeError, type StatusCode } from "./errors.js";

@@ -1,0 +1,77 @@
+/** Choosers on a real server: what worked is chosen, what came of it is learned. */
+
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { type Mneme, MnemeError } from "@mneme/client";
+import { Server } from "./support/server.js";
+
+let server: Server;
+let client: Mneme;
+
+before(async () => {
+  server = await Server.start();
+});
+after(() => server?.stop());
+beforeEach(async () => {
+  client = server.client({ apiKey: await server.newKey({ scopes: ["learn"] }) });
+});
+
+async function rewards(sessionId: string) {
+  const { metrics } = await client.getMetrics({ sessionId });
+  return metrics?.history.map((point) => point.episodeReward);
+}
+
+test("after tens of rewards it chooses what works for the kind of task", async () => {
+  const best: Record<string, string> = { auth: "oauth2", ui: "mock" };
+  const among = ["oauth2", "mock", "guess"] as const;
+  const ways = client.chooser("ways");
+  for (let n = 0; n < 60; n++) {
+    const task = n % 2 ? "auth" : "ui";
+    await ways.choose(among, { state: { task_type: task } }, (choice) =>
+      choice.reward(choice.action === best[task] ? 1 : 0),
+    );
+  }
+  const settled = client.chooser("ways", { explore: false });
+  for (const [task, way] of Object.entries(best)) {
+    await settled.choose(among, { state: { task_type: task } }, ({ action, explored }) => {
+      assert.deepEqual({ action, explored }, { action: way, explored: false });
+    });
+  }
+});
+
+test("it returns what the work returned, and an object can be an option", async () => {
+  const ways = client.chooser("ways");
+  const option = { strategy: "oauth2", retries: 2 };
+  const answer = await ways.choose([option], {}, ({ action }) => action.strategy);
+  assert.equal(answer, "oauth2");
+  assert.deepEqual(await rewards("ways"), [1]);
+});
+
+test("work that fails is a failure, and its error goes on", async () => {
+  const ways = client.chooser("ways", { failure: -1 });
+  const work = ways.choose(["a"], {}, () => {
+    throw new RangeError("broken");
+  });
+  await assert.rejects(work, { name: "RangeError", message: "broken" });
+  assert.deepEqual(await rewards("ways"), [-1]);
+});
+
+test("when nothing can be learned from work that failed, both errors are told", async () => {
+  const ways = client.chooser("ways");
+  const work = ways.choose(["a"], {}, async () => {
+    await client.deleteLearningSession({ sessionId: "ways" });
+    throw new RangeError("broken");
+  });
+  await assert.rejects(work, (error: AggregateError) => {
+    assert.match(String(error.errors[0]), /broken/);
+    assert.ok(error.errors[1] instanceof MnemeError);
+    return true;
+  });
+});
+
+test("without options it says so", async () => {
+  await assert.rejects(
+    client.chooser("ways").choose([], {}, () => 1),
+    /nothing to choose from/,
+  );
+});
