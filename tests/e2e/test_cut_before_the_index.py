@@ -7,9 +7,12 @@ from pathlib import Path
 
 import grpc
 import pytest
+from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
+from support.api import Api
 from support.cutting import LAST
-from support.making import event, ids_of, recall, record
+from support.making import episode, event, ids_of, recall, record, skill
 from support.server import ServerProcess, server_process
 
 LEXICAL, DENSE = recall_pb.RECALL_MODE_LEXICAL, recall_pb.RECALL_MODE_DENSE
@@ -40,3 +43,39 @@ def test_an_event_whose_commit_no_index_was_told_of_is_found_after_the_next_star
         found = recall(api, "heron kingfisher pelican tide", limit=50)
         assert set(ids_of(found)) >= {LAST, "pelican", "tide", "h0"}
         assert all(result.HasField("similarity") for result in found.results)
+
+
+@pytest.mark.parametrize("kind", ["episode", "skill"])
+def test_so_is_an_attempt_and_a_skill(kind: str, tmp_path: Path) -> None:
+    def make(api: Api, name: str, text: str) -> None:
+        if kind == "episode":
+            episode(api, text, episode_id=name, reward=0.75)
+        else:
+            skill(api, name, description=text, skill_id=name, claimed_success_rate=0.75)
+
+    data = tmp_path / "data"
+    server = ServerProcess(data, cut_at="apply")
+    api = server.keys.tenant()
+    make(api, "pelican", "feed the pelican on the pier")
+    with pytest.raises(grpc.RpcError):
+        make(api, LAST, "count the kingfishers under the bridge")
+    assert server.process.wait(timeout=60) == -signal.SIGKILL, server.log
+    server._release()
+    with server_process(data) as server:
+        api = server.keys.api(api.secret)
+        for mode in (LEXICAL, DENSE):
+            found = recall(api, "count kingfishers", scopes=[kind], mode=mode)
+            assert ids_of(found)[0] == LAST
+        # What filters look at is there, too.
+        if kind == "episode":
+            kept = episode_pb.EpisodeFilter(min_reward=0.75)
+            attempts = api.skill.RetrieveEpisodes(
+                episode_pb.RetrieveEpisodesRequest(task="birds", filter=kept)
+            )
+            assert attempts.searched_count == 2
+        else:
+            wanted = skill_pb.SkillFilter(min_success_rate=0.75)
+            skills = api.skill.SearchSkills(
+                skill_pb.SearchSkillsRequest(task="birds", filter=wanted)
+            )
+            assert skills.searched_count == 2

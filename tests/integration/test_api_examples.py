@@ -17,6 +17,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
 from support.descriptors import services
 from support.moments import timeless
 from support.operations import in_the_end
@@ -110,6 +111,11 @@ def test_the_examples_run_in_their_order_and_are_answered_as_before(channel: grp
     An answer that is meant to change is written anew with MNEME_TEST_WRITE_ANSWERS=1.
     """
     answer(channel, "AdminService.CreateTenant", [admin_pb.CreateTenantRequest(tenant_id=DELETED)])
+    answer(
+        channel,
+        "SkillService.CreateSkill",
+        [skill_pb.CreateSkillRequest(skill_id="run-tests", name="run_tests")],
+    )
     chosen: dict[str, str] = {}
     answers: dict[str, Any] = {}
     for name, example in EXAMPLES.items():

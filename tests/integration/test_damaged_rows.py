@@ -11,15 +11,18 @@ from unittest import mock
 
 import pytest
 from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflection_pb2
+from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.events.store.agents import SqlAgents
 from mneme_server.storage.examination import first_damage
 from structlog.testing import capture_logs
 from support.api import Api, grpc, refused
 from support.making import (
+    episode,
     event,
     ids_of,
     lesson,
@@ -27,6 +30,7 @@ from support.making import (
     recall,
     record,
     session_of,
+    skill,
     verify,
 )
 from support.server import LocalServer, local_server
@@ -123,6 +127,14 @@ OTHER_DAMAGES = {
         "UPDATE reflections SET what_worked = '[' ",
         lambda api: api.learn.ListReflections(reflection_pb2.ListReflectionsRequest()),
     ),
+    "episode": (
+        "UPDATE episodes SET tools = '['",
+        lambda api: api.skill.ListEpisodes(episode_pb.ListEpisodesRequest()),
+    ),
+    "skill": (
+        "UPDATE skills SET reported = '[1'",
+        lambda api: api.skill.GetSkill(skill_pb.GetSkillRequest(skill_id="cook")),
+    ),
     "handover": (
         "UPDATE handovers SET content = '{}'",
         lambda api: api.context.WakeUp(context_pb.WakeUpRequest(project="p")),
@@ -143,6 +155,8 @@ def test_other_damaged_rows_are_named_too(kind: str, api: Api, tamper: Tamper) -
         )
     )  # fmt: skip
     api.context.Sleep(context_pb.SleepRequest(session_id="s", progress=["cooked"]))
+    episode(api, "cook rice", tools=["boil"])
+    skill(api, "cook rice", skill_id="cook")
     sql, call = OTHER_DAMAGES[kind]
     tamper(sql)
     with refused() as failure:

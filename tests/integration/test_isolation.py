@@ -45,6 +45,7 @@ from support.making import (
     record,
     search_lessons,
     session_of,
+    skill,
     stream,
     struct,
     verify,
@@ -133,6 +134,8 @@ def theirs(server: LocalServer) -> Api:
     learner = server.keys.key(theirs.tenant_id, *ALL_SCOPES)
     learner.learning.StartSession(_policy(OTHER))
     learner.learning.Feedback(_done(session_id=OTHER, action=_action(OTHER), reward=1))
+    skill(theirs, OTHER, skill_id=OTHER, description=_TOPIC, project=OTHER, tags=[OTHER])
+    theirs.skill.LinkSkills(_link(OTHER, skill(theirs, "child", skill_id="child").id))
     return theirs
 
 
@@ -223,6 +226,8 @@ def _everything(api: Api) -> list[Any]:
     sessions = api.events.ListSessions(events_pb.ListSessionsRequest())
     agents = api.events.ListAgents(events_pb.ListAgentsRequest())
     episodes = api.skill.ListEpisodes(episode_pb.ListEpisodesRequest())
+    skills = api.skill.ListSkills(skill_pb.ListSkillsRequest())
+    linked = [api.skill.GetSkill(skill_pb.GetSkillRequest(skill_id=s.id)) for s in skills.skills]
     return [
         lessons,
         list(memories.memories),
@@ -230,6 +235,7 @@ def _everything(api: Api) -> list[Any]:
         list(agents.agents),
         list_events(api),
         list(episodes.episodes),
+        linked,
     ]
 
 
@@ -752,6 +758,133 @@ def _(world: World) -> None:
             lambda asked, f=filter_: skill_pb.ExportEpisodesRequest(filter=f(asked)),
         )
         assert answer == []
+
+
+def _link(parent: str, child: str) -> skill_pb.LinkSkillsRequest:
+    return skill_pb.LinkSkillsRequest(
+        parent_skill_id=parent,
+        child_skill_id=child,
+        relationship=skill_pb.SKILL_RELATIONSHIP_PREREQUISITE,
+    )
+
+
+@isolates("mneme.v1.SkillService/CreateSkill")
+def _(world: World) -> None:
+    # Id and name are free here.
+    saved = skill(world.ours, OTHER, skill_id=OTHER)
+    assert (saved.description, saved.record.uses) == ("", 0)
+
+
+def _skills_are_out_of_reach(world: World, rpc: str, request: Callable[[str], Message]) -> None:
+    assert not_found(answered_as_absent(world.ours, f"mneme.v1.SkillService/{rpc}", request))
+
+
+@isolates("mneme.v1.SkillService/GetSkill")
+def _(world: World) -> None:
+    _skills_are_out_of_reach(
+        world, "GetSkill", lambda asked: skill_pb.GetSkillRequest(skill_id=asked)
+    )
+    skill(world.ours, "child", skill_id="child")
+    mine = world.ours.skill.GetSkill(skill_pb.GetSkillRequest(skill_id="child"))
+    assert list(mine.links) == []
+
+
+@isolates("mneme.v1.SkillService/UpdateSkill")
+def _(world: World) -> None:
+    _skills_are_out_of_reach(
+        world,
+        "UpdateSkill",
+        lambda asked: skill_pb.UpdateSkillRequest(
+            skill=skill_pb.Skill(id=asked, code="mine"), update_mask=FieldMask(paths=["code"])
+        ),
+    )
+
+
+@isolates("mneme.v1.SkillService/DeleteSkill")
+def _(world: World) -> None:
+    _skills_are_out_of_reach(
+        world, "DeleteSkill", lambda asked: skill_pb.DeleteSkillRequest(skill_id=asked)
+    )
+
+
+@isolates("mneme.v1.SkillService/RecordSkillUse")
+def _(world: World) -> None:
+    _skills_are_out_of_reach(
+        world,
+        "RecordSkillUse",
+        lambda asked: skill_pb.RecordSkillUseRequest(skill_id=asked, success=True),
+    )
+
+
+@isolates("mneme.v1.SkillService/LinkSkills")
+def _(world: World) -> None:
+    skill(world.ours, "child", skill_id="child")
+    _skills_are_out_of_reach(world, "LinkSkills", lambda asked: _link(asked, "child"))
+    # What is linked there closes no circle here.
+    skill(world.ours, "parent", skill_id=OTHER)
+    assert world.ours.skill.LinkSkills(_link("child", OTHER)).link.parent_name == "child"
+
+
+@isolates("mneme.v1.SkillService/UnlinkSkills")
+def _(world: World) -> None:
+    skill(world.ours, "child", skill_id="child")
+    _skills_are_out_of_reach(
+        world,
+        "UnlinkSkills",
+        lambda asked: skill_pb.UnlinkSkillsRequest(parent_skill_id=asked, child_skill_id="child"),
+    )
+
+
+def _skill_filters() -> dict[str, Callable[[str], skill_pb.SkillFilter]]:
+    return {
+        "project": lambda asked: skill_pb.SkillFilter(project=asked),
+        "tags": lambda asked: skill_pb.SkillFilter(tags=[asked]),
+    }
+
+
+@isolates("mneme.v1.SkillService/ListSkills")
+def _(world: World) -> None:
+    skill(world.ours, "mine")
+    answer = world.ours.skill.ListSkills(skill_pb.ListSkillsRequest())
+    assert ([found.name for found in answer.skills], answer.total_size) == (["mine"], 1)
+    for filter_ in _skill_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/ListSkills",
+            lambda asked, f=filter_: skill_pb.ListSkillsRequest(filter=f(asked)),
+        )
+        assert found == [""]
+
+
+@isolates("mneme.v1.SkillService/ConsolidateSkills")
+def _(world: World) -> None:
+    request = skill_pb.ConsolidateSkillsRequest(min_attempts=1)
+    assert world.ours.skill.ConsolidateSkills(request).episode_count == 0
+    mine = episode(world.ours, _TOPIC)
+    (made,) = world.ours.skill.ConsolidateSkills(request).skills
+    assert list(made.skill.source_episode_ids) == [mine.id]
+    for filter_ in _episode_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/ConsolidateSkills",
+            lambda asked, f=filter_: skill_pb.ConsolidateSkillsRequest(filter=f(asked)),
+        )
+        assert found == [""]
+
+
+@isolates("mneme.v1.SkillService/SearchSkills")
+def _(world: World) -> None:
+    skill(world.ours, "mine", description=_TOPIC)
+    answer = world.ours.skill.SearchSkills(skill_pb.SearchSkillsRequest(task=_TOPIC))
+    assert [found.skill.name for found in answer.results] == ["mine"]
+    assert answer.searched_count == 1
+    for filter_ in _skill_filters().values():
+        found = answered_as_absent(
+            world.ours,
+            "mneme.v1.SkillService/SearchSkills",
+            lambda asked, f=filter_: skill_pb.SearchSkillsRequest(task=_TOPIC, filter=f(asked)),
+        )
+        assert found == [""]
 
 
 @isolates("mneme.v1.LearnService/LogKnowledge")

@@ -25,8 +25,20 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import Api
-from support.making import event, ids_of, lesson, list_events, recall, record, stream, verify
+from support.making import (
+    episode,
+    event,
+    ids_of,
+    lesson,
+    list_events,
+    recall,
+    record,
+    skill,
+    stream,
+    verify,
+)
 from support.server import ServerProcess
 
 KILLS = int(os.environ.get("MNEME_TEST_KILLS") or 5)
@@ -110,6 +122,19 @@ def _log(api: Api, ids: list[str], _rng: random.Random) -> None:
     )
 
 
+def _attempt(api: Api, ids: list[str], rng: random.Random) -> None:
+    word = f"word{ids[0].replace('-', '')}"
+    episode(api, f"try {word}", episode_id=ids[0], success=rng.random() < 0.5, critique=word)
+
+
+def _use(api: Api, ids: list[str], _rng: random.Random) -> None:
+    word = f"word{ids[0].replace('-', '')}"
+    skill(api, ids[0], skill_id=ids[0], description=f"about {word}")
+    api.skill.RecordSkillUse(
+        skill_pb.RecordSkillUseRequest(skill_id=ids[0], use_id="first", success=True)
+    )
+
+
 def _sleep(api: Api, ids: list[str], _rng: random.Random) -> None:
     api.events.StartSession(events_pb.StartSessionRequest(session_id=ids[0], project="p"))
     api.context.Sleep(context_pb.SleepRequest(session_id=ids[0], progress=[ids[0]]))
@@ -125,6 +150,8 @@ KINDS: dict[str, Callable[[Api, list[str], random.Random], None]] = {
     "streamed": _stream,
     "lesson": _teach,
     "entry": _log,
+    "episode": _attempt,
+    "skill": _use,
     "slept": _sleep,
     "asked": _ask,
 }
@@ -207,12 +234,20 @@ def _check(api: Api, ledger: Ledger, rng: random.Random) -> None:
     lessons = Counter(answer.lesson.id for answer in answers)
     assert set(lessons.values()) <= {1}
     assert ledger.acknowledged["lesson"] <= lessons.keys() <= ledger.sent["lesson"]
+    exported = api.skill.ExportEpisodes(skill_pb.ExportEpisodesRequest())
+    episodes = Counter(answer.episode.id for answer in exported)
+    assert set(episodes.values()) <= {1}
+    assert ledger.acknowledged["episode"] <= episodes.keys() <= ledger.sent["episode"]
+    listed = api.skill.ListSkills(skill_pb.ListSkillsRequest(page_size=1000))
+    uses = {one.id: one.record.uses for one in listed.skills}
+    assert ledger.acknowledged["skill"] <= uses.keys() <= ledger.sent["skill"]
+    assert all(uses[one] == 1 for one in ledger.acknowledged["skill"]), uses
     slept = sorted(ledger.acknowledged["slept"])
     for one in rng.sample(slept, min(5, len(slept))):
         session = api.events.GetSession(events_pb.GetSessionRequest(session_id=one)).session
         assert session.id == one
     lexical = recall_pb.RECALL_MODE_LEXICAL
-    for kind in ("event", "streamed", "lesson", "entry"):
+    for kind in ("event", "streamed", "lesson", "entry", "episode", "skill"):
         known = sorted(ledger.acknowledged[kind])
         for one in rng.sample(known, min(10, len(known))):
             found = recall(api, f"word{one.replace('-', '')}", mode=lexical, limit=1)

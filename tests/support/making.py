@@ -11,6 +11,7 @@ from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
 
 from support.api import Api
 
@@ -98,6 +99,11 @@ def episode(api: Api, task: str, *, success: bool = True, **fields: Any) -> epis
     """Store an episode and return it."""
     request = episode_pb.StoreEpisodeRequest(task=task, success=success, **fields)
     return api.skill.StoreEpisode(request).episode
+
+
+def skill(api: Api, name: str, **fields: Any) -> skill_pb.Skill:
+    """Save a skill and return it."""
+    return api.skill.CreateSkill(skill_pb.CreateSkillRequest(name=name, **fields)).skill
 
 
 def list_lessons(api: Api, **filter_: Any) -> list[learn_pb.Lesson]:

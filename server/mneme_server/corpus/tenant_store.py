@@ -45,6 +45,10 @@ class DocumentWriter(Protocol):
         """Mark a source's document as archived or not."""
         ...
 
+    def set_value(self, kind: MemoryKind, source_id: str, value: float) -> None:
+        """Give a source's document another value to be filtered by."""
+        ...
+
     def set_session(
         self,
         kind: MemoryKind,

@@ -8,32 +8,37 @@ from mneme.v1 import skill_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.recall.search import Recall
+from mneme_server.skills.consolidating import ConsolidateSkills
 from mneme_server.skills.episodes import Episodes
-from mneme_server.skills.kinds import EPISODE
+from mneme_server.skills.kinds import EPISODE, SKILL
 from mneme_server.skills.service import SkillServicer
-from mneme_server.skills.store.details import EPISODE_DETAILS
+from mneme_server.skills.skills import Skills
+from mneme_server.skills.store.details import EPISODE_DETAILS, SKILL_DETAILS
 from mneme_server.skills.store.episodes import SqlEpisodes
+from mneme_server.skills.store.skills import SqlSkills
 from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
     runtime, recall = host.runtime, host.get(Recall)
     episodes = Episodes(host.tenants, runtime.writing, recall, runtime.foreground)
+    skills = Skills(host.tenants, runtime.writing, recall, runtime.foreground)
+    consolidate = ConsolidateSkills(host.tenants, runtime.writing, recall, runtime.foreground)
     return Parts(
         services=[
             Service(
                 skill_service_pb2.DESCRIPTOR.services_by_name["SkillService"],
-                SkillServicer(episodes, runtime.foreground),
+                SkillServicer(episodes, skills, consolidate, runtime.foreground),
             )
         ],
-        offers=[episodes],
+        offers=[episodes, skills, consolidate],
     )
 
 
 CAPABILITY = Capability(
     name="skills",
     build=_build,
-    kinds={EPISODE: EPISODE_DETAILS},
-    repositories={"episodes": SqlEpisodes},
+    kinds={EPISODE: EPISODE_DETAILS, SKILL: SKILL_DETAILS},
+    repositories={"episodes": SqlEpisodes, "skills": SqlSkills},
     migrations=Path(__file__).parent / "migrations",
 )

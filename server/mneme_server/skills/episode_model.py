@@ -6,12 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from mneme_server.context.words import cut
-
-_OUTPUT_CHARS = 300
-"""Of the output, those that an episode is found by: the task and the critique say what it was
-about, and an embedding model reads the beginning only."""
-
 
 @dataclass(frozen=True, slots=True)
 class Episode:
@@ -42,9 +36,11 @@ class Episode:
 
     @property
     def text(self) -> str:
-        """What the episode is found by."""
-        parts = (self.task, self.critique, cut(self.output, _OUTPUT_CHARS))
-        return "\n".join(filter(None, parts))
+        """What the episode is found by: what it was about, and what was thought of it.
+
+        Not by its output, which draws attempts at one task apart.
+        """
+        return f"{self.task}\n{self.critique}".strip()
 
     @property
     def outcome(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -55,7 +55,7 @@ class Episodes:
                 return _unchanged(known, given)
             record = read_record(memory, given.session_id) if given.session_id else None
             episode = completed(replace(given, id=given.id or new_id()), record, now_us())
-            vectors = self.embedder.embed([episode.text])  # Before the lock: it may take long.
+            vectors, of_tasks = self._embedded([episode])  # Before the lock: it may take long.
             with memory.write() as unit:
                 deadline.check()
                 known = unit.episodes.get_many([episode.id]).get(episode.id)
@@ -63,7 +63,7 @@ class Episodes:
                     return _unchanged(known, given)
                 if vectors is None:
                     memory.require_room(1)
-                unit.episodes.save([episode])
+                unit.episodes.save([episode], of_tasks)
                 unit.documents.add([_document(episode)], vectors)
         return episode
 
@@ -140,14 +140,20 @@ class Episodes:
         """
         now = now_us()
         given = [_imported(episode, now) for episode in episodes]
-        vectors = self.embedder.embed([episode.text for episode in given])
+        vectors, of_tasks = self._embedded(given)
         report = ImportReport([episode.id for episode in given])
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
                 memory.require_room(len(given))
             rows, replaced = _to_write(unit, given, on_conflict, report)
-            _write(unit, given, vectors, rows, replaced)
+            if rows:
+                unit.episodes.save([given[row] for row in rows], of_tasks)
+                unit.documents.remove(EPISODE, list(replaced))
+                unit.documents.add(
+                    [_document(given[row]) for row in rows],
+                    None if vectors is None else vectors[rows],
+                )
         return report
 
     def export(self, tenant_id: str, filter_: EpisodeFilter) -> Iterator[Episode]:
@@ -161,6 +167,19 @@ class Episodes:
                     return
                 yield from page
                 after = page[-1].id
+
+    def _embedded(self, episodes: Sequence[Episode]) -> tuple[Matrix | None, dict[str, Matrix]]:
+        """Return the vectors of the episodes' texts (n, d), None if they are not to be had soon;
+        and those of their tasks (d,) by id, where a critique makes them others."""
+        apart = [episode for episode in episodes if episode.critique]
+        texts = [*(one.text for one in episodes), *(one.task for one in apart)]
+        made = self.embedder.embed(texts)
+        if made is None:
+            return None, {}
+        of_tasks = made[len(episodes) :]
+        return made[: len(episodes)], {
+            one.id: vector for one, vector in zip(apart, of_tasks, strict=True)
+        }
 
 
 def _known(memory: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
@@ -253,23 +272,6 @@ def _to_write(
         stored[episode.id] = episode
         rows[episode.id] = row
     return list(rows.values()), replaced
-
-
-def _write(
-    unit: SkillsUnit,
-    given: Sequence[Episode],
-    vectors: Matrix | None,
-    rows: list[int],
-    replaced: Collection[str],
-) -> None:
-    if not rows:
-        return
-    unit.episodes.save([given[row] for row in rows])
-    if replaced:
-        unit.documents.remove(EPISODE, list(replaced))
-    unit.documents.add(
-        [_document(given[row]) for row in rows], None if vectors is None else vectors[rows]
-    )
 
 
 def _document(episode: Episode) -> Document:

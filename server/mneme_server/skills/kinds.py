@@ -4,3 +4,5 @@ from mneme_server.corpus.kinds import MemoryKind
 
 EPISODE = MemoryKind("episode", failed=frozenset({"failure"}))
 """Attempts at tasks. The category of one is how it ended, its value the reward."""
+SKILL = MemoryKind("skill")
+"""What works for a kind of task. The value of one is its success rate."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.context.notes import SessionNotes, event_pages
+from mneme_server.context.words import telling
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.activity import EventDigest, active_us
 from mneme_server.events.event_types import Part, traits_of
@@ -78,8 +79,8 @@ class _Said:
                 role = role_of(event.event_type, payload, event.text)
                 if role == "user":
                     self.first = self.first or event.text
-                elif role == "assistant":
-                    self.last = event.text
+                elif role == "assistant" and (not self.last or telling(event.text)):
+                    self.last = event.text  # Not a goodbye, if there is anything better.
 
 
 def _record(session: Session, notes: SessionNotes, said: _Said) -> SessionRecord:

@@ -80,6 +80,12 @@ class SqlDocuments:
             {"archived": archived},
         )
 
+    def set_value(self, kind: MemoryKind, source_id: str, value: float) -> None:
+        self._update(
+            (documents.c.kind == kind.name) & (documents.c.source_id == source_id),
+            {"value": value},
+        )
+
     def set_session(
         self,
         kind: MemoryKind,

@@ -25,6 +25,9 @@ from mneme._generated.choices import (
     RerankingChoice,
     SessionStatusChoice,
     SeverityChoice,
+    SkillChangeChoice,
+    SkillRelationshipChoice,
+    SkillTraitChoice,
     TrendChoice,
     VectorIndexKindChoice,
 )
@@ -338,6 +341,53 @@ class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.
     """
 
 
+class ConsolidateSkillsResponse(
+    Answer[skill_service_pb2.ConsolidateSkillsResponse],
+    of=skill_service_pb2.ConsolidateSkillsResponse,
+):
+    """The skills that the episodes make."""
+
+    skills: list[ConsolidatedSkill]
+    """Those with the most successes first. Fewer than there are if more would not
+    fit in 3 MiB; the others were made all the same.
+    """
+
+    created_count: int
+    """Newly created."""
+
+    updated_count: int
+    """Changed."""
+
+    unchanged_count: int
+    """Left as they were."""
+
+    episode_count: int
+    """Episodes looked at: of those that match, the latest 20,000."""
+
+    not_embedded_count: int
+    """Episodes left out, since their tasks could not be embedded: run it again
+    later.
+    """
+
+    group_count: int
+    """Groups, those that make no skill included."""
+
+    truncated: bool
+    """True when more than 20,000 episodes match."""
+
+
+class ConsolidatedSkill(
+    Answer[skill_service_pb2.ConsolidatedSkill], of=skill_service_pb2.ConsolidatedSkill
+):
+    """ConsolidatedSkill is a skill that a group of episodes makes."""
+
+    skill: Skill
+    """The skill. In a dry run, a new one has no id."""
+
+    change: SkillChangeChoice | None
+    """What became of it."""
+
+
 class ContextSession(
     Answer[context_service_pb2.ContextSession], of=context_service_pb2.ContextSession
 ):
@@ -511,6 +561,15 @@ class CreateLessonResponse(
     """The lesson."""
 
 
+class CreateSkillResponse(
+    Answer[skill_service_pb2.CreateSkillResponse], of=skill_service_pb2.CreateSkillResponse
+):
+    """The saved skill."""
+
+    skill: Skill
+    """The skill."""
+
+
 class CreateTenantResponse(
     Answer[admin_service_pb2.CreateTenantResponse], of=admin_service_pb2.CreateTenantResponse
 ):
@@ -529,6 +588,7 @@ class CritiquePoint(Answer[episode_pb2.CritiquePoint], of=episode_pb2.CritiquePo
     episode_ids: list[str]
     """The episodes whose critiques say it in these words, or in nearly the same:
     at least six in ten of the words that tell something are shared.
+    Up to 1,000 entries, each up to 200 characters, on one line.
     """
 
     failure_count: int
@@ -624,6 +684,15 @@ class DeleteMemoriesResponse(
 
     dry_run: bool
     """Whether it was a dry run."""
+
+
+class DeleteSkillResponse(
+    Answer[skill_service_pb2.DeleteSkillResponse], of=skill_service_pb2.DeleteSkillResponse
+):
+    """The deleted skill."""
+
+    skill: Skill
+    """The skill as it was."""
 
 
 class DeleteTenantResponse(
@@ -1109,6 +1178,29 @@ class FoundSession(Answer[context_service_pb2.FoundSession], of=context_service_
     """Cosine of the query's and the summary's embeddings, -1 to 1."""
 
 
+class FoundSkill(Answer[skill_service_pb2.FoundSkill], of=skill_service_pb2.FoundSkill):
+    """FoundSkill is a skill and how well it fits."""
+
+    skill: Skill
+    """The skill."""
+
+    score: float
+    """What it is ranked by, 0 to 1: relevance * (1 + lower_bound) / 2, where
+    lower_bound is that of its record. So of two that fit equally well the one
+    that is known to work comes first, and none comes first for being reliable
+    alone.
+    """
+
+    relevance: float
+    """How well it fits, 0 to 1: the score of RecallResult."""
+
+    similarity: float | None
+    """Cosine of the task's and the skill's embeddings, -1 to 1."""
+
+    links: list[SkillLink]
+    """Its links: what must be had before it, what else would do."""
+
+
 class GetContextResponse(
     Answer[context_service_pb2.GetContextResponse], of=context_service_pb2.GetContextResponse
 ):
@@ -1198,6 +1290,18 @@ class GetSessionResponse(
 
     session: Session
     """The session with its counters."""
+
+
+class GetSkillResponse(
+    Answer[skill_service_pb2.GetSkillResponse], of=skill_service_pb2.GetSkillResponse
+):
+    """The skill."""
+
+    skill: Skill
+    """The skill."""
+
+    links: list[SkillLink]
+    """Its links, by relationship and names."""
 
 
 class GetStatsResponse(
@@ -1743,6 +1847,15 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
 
+class LinkSkillsResponse(
+    Answer[skill_service_pb2.LinkSkillsResponse], of=skill_service_pb2.LinkSkillsResponse
+):
+    """The link."""
+
+    link: SkillLink
+    """The link."""
+
+
 class ListAgentsResponse(
     Answer[event_service_pb2.ListAgentsResponse], of=event_service_pb2.ListAgentsResponse
 ):
@@ -1883,6 +1996,21 @@ class ListSessionsResponse(
 
     total_size: int
     """Sessions that match, over all pages, as of this page."""
+
+
+class ListSkillsResponse(
+    Answer[skill_service_pb2.ListSkillsResponse], of=skill_service_pb2.ListSkillsResponse
+):
+    """A page of skills."""
+
+    skills: list[Skill]
+    """By name. Fewer than `page_size` if more would not fit in 3 MiB."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Skills that match, over all pages, as of this page."""
 
 
 class ListTenantsResponse(
@@ -2603,6 +2731,15 @@ class RecordExperienceResponse(
     """The same as a share of what they may take, from 0 to 1."""
 
 
+class RecordSkillUseResponse(
+    Answer[skill_service_pb2.RecordSkillUseResponse], of=skill_service_pb2.RecordSkillUseResponse
+):
+    """The skill's record."""
+
+    skill: Skill
+    """The skill with the use counted."""
+
+
 class Recovery(Answer[reflect_service_pb2.Recovery], of=reflect_service_pb2.Recovery):
     """Recovery is what followed an error in sessions that succeeded anyway. In each
     session, only the last such error counts.
@@ -2977,6 +3114,25 @@ class SearchSessionsResponse(
     """
 
 
+class SearchSkillsResponse(
+    Answer[skill_service_pb2.SearchSkillsResponse], of=skill_service_pb2.SearchSkillsResponse
+):
+    """The skills found."""
+
+    results: list[FoundSkill]
+    """Best first, of the 200 most relevant. Fewer than `limit` if more would not
+    fit in 3 MiB.
+    """
+
+    searched_count: int
+    """Skills that pass the filter; all of them were searched."""
+
+    words_only: bool
+    """True when the embedding backend was too slow to answer: only the task's
+    words counted.
+    """
+
+
 class SequenceCount(
     Answer[reflect_service_pb2.SequenceCount], of=reflect_service_pb2.SequenceCount
 ):
@@ -3211,6 +3367,228 @@ class SessionSummary(
 
     updated_at: datetime | None
     """When the summary was made."""
+
+
+class Skill(Answer[skill_service_pb2.Skill], of=skill_service_pb2.Skill):
+    """Skill is what works for a kind of task."""
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+
+    name: str
+    """Its name, unique in the tenant.
+    Required; up to 200 characters, on one line.
+    """
+
+    description: str
+    """What it is for and how it is done.
+    Up to 65,536 characters.
+    """
+
+    signature: SkillSignature
+    """What it takes and gives."""
+
+    code: str
+    """How it is done, as code; may be empty.
+    Up to 65,536 characters.
+    """
+
+    project: str
+    """The project it is for; may be empty.
+    Up to 200 characters, on one line.
+    """
+
+    tags: list[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+
+    metadata: dict[str, Any]
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+
+    claimed_success_rate: float | None
+    """The success rate that its author expects, 0 to 1; unset if nobody said. It
+    does not count in the record.
+    0 to 1.
+    """
+
+    record: SkillRecord
+    """How it did so far."""
+
+    source_episode_ids: list[str]
+    """The episodes that it came from, latest first, up to 1,000. Some may have
+    been deleted since.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+
+    findings: SkillFindings
+    """What its episodes say, if ConsolidateSkills made it."""
+
+    created_at: datetime | None
+    """When it was created."""
+
+    updated_at: datetime | None
+    """When its content last changed; uses and links do not count."""
+
+
+class SkillDifference(
+    Answer[skill_service_pb2.SkillDifference], of=skill_service_pb2.SkillDifference
+):
+    """SkillDifference is something that successes and failures have unequally often."""
+
+    trait: SkillTraitChoice | None
+    """What it is."""
+
+    name: str
+    """Its name: the tool, the label, the error."""
+
+    success_count: int
+    """Successes that have it."""
+
+    failure_count: int
+    """Failures that have it."""
+
+    q_value: float
+    """Fisher's exact test, adjusted (Benjamini-Hochberg) for everything that the
+    run compared, in all groups: of the differences shown, at most 5 % are
+    expected to be chance.
+    """
+
+
+class SkillFindings(Answer[skill_service_pb2.SkillFindings], of=skill_service_pb2.SkillFindings):
+    """SkillFindings is what the episodes of a skill say. What goes together need
+    not cause each other: these are counts of what was recorded, no experiments.
+    """
+
+    attempt_count: int
+    """Episodes of the group."""
+
+    success_count: int
+    """Those that succeeded with a reward of at least `min_reward`; the others
+    count as failures.
+    """
+
+    example_task: str
+    """The task of the most typical success, word for word; its first 300
+    characters.
+    """
+
+    example_output: str
+    """What it produced; its first 300 characters."""
+
+    example_episode_id: str
+    """The episode it is.
+    Up to 200 characters, on one line.
+    """
+
+    ways: list[SkillWay]
+    """How successes went, the most frequent first; up to three that at least two
+    successes share.
+    """
+
+    shared: list[SkillDifference]
+    """Tools that at least eight in ten successes called, and how many did."""
+
+    differences: list[SkillDifference]
+    """What tells successes from failures, the surest first; up to ten with a
+    `q_value` of at most 0.05.
+    """
+
+    compared_count: int
+    """What was compared in this group: traits that at least three episodes have
+    and at least three lack, if there are three successes and three failures.
+    """
+
+    critiques: list[CritiquePoint]
+    """What the critiques say, up to five points."""
+
+
+class SkillLink(Answer[skill_service_pb2.SkillLink], of=skill_service_pb2.SkillLink):
+    """SkillLink is how two skills belong together."""
+
+    parent_skill_id: str
+    """One of them."""
+
+    parent_name: str
+    """Its name."""
+
+    child_skill_id: str
+    """The other one."""
+
+    child_name: str
+    """Its name."""
+
+    relationship: SkillRelationshipChoice | None
+    """What they are to each other."""
+
+    weight: float
+    """How strong it is, 0 to 1."""
+
+    metadata: dict[str, Any]
+    """Free JSON."""
+
+
+class SkillRecord(Answer[skill_service_pb2.SkillRecord], of=skill_service_pb2.SkillRecord):
+    """SkillRecord is how a skill did so far."""
+
+    uses: int
+    """How often it was used: as reported, plus the episodes that it came from."""
+
+    successes: int
+    """How many of them succeeded."""
+
+    success_rate: float | None
+    """Share of uses that succeeded; unset before the first."""
+
+    lower_bound: float
+    """The ends of the rate's 95 % interval (Wilson's): 0 and 1 before the first
+    use.
+    """
+
+    upper_bound: float
+    """Its upper end."""
+
+    average_reward: float | None
+    """Average reward of the uses that have one; unset if none has."""
+
+    average_latency_ms: float | None
+    """Average time of the uses that have one, in milliseconds; unset if none has."""
+
+    last_used_at: datetime | None
+    """The last use that was reported, or the last episode that it came from; unset
+    before the first.
+    """
+
+    episode_count: int
+    """How many of the uses are episodes that it came from."""
+
+
+class SkillSignature(Answer[skill_service_pb2.SkillSignature], of=skill_service_pb2.SkillSignature):
+    """SkillSignature is what a skill takes and gives."""
+
+    inputs: dict[str, Any]
+    """What it takes: names and what they mean, or a JSON Schema; free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+
+    outputs: dict[str, Any]
+    """What it gives, in the same way.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+
+
+class SkillWay(Answer[skill_service_pb2.SkillWay], of=skill_service_pb2.SkillWay):
+    """SkillWay is how a success went."""
+
+    tools: list[str]
+    """The tools it called, in order; repeats in a row count once."""
+
+    success_count: int
+    """How many successes went so."""
 
 
 class SleepResponse(
@@ -3611,6 +3989,15 @@ class UndeleteLessonResponse(
     """The lesson, without archived_at."""
 
 
+class UnlinkSkillsResponse(
+    Answer[skill_service_pb2.UnlinkSkillsResponse], of=skill_service_pb2.UnlinkSkillsResponse
+):
+    """The link is gone."""
+
+    removed_count: int
+    """How many links were removed."""
+
+
 class UpdateLessonResponse(
     Answer[learn_service_pb2.UpdateLessonResponse], of=learn_service_pb2.UpdateLessonResponse
 ):
@@ -3627,6 +4014,15 @@ class UpdateMemoryResponse(
 
     memory: Memory
     """The memory as it is now."""
+
+
+class UpdateSkillResponse(
+    Answer[skill_service_pb2.UpdateSkillResponse], of=skill_service_pb2.UpdateSkillResponse
+):
+    """The changed skill."""
+
+    skill: Skill
+    """The skill as it is now."""
 
 
 class VerifyEventsResponse(
@@ -3747,6 +4143,8 @@ __all__ = [
     "CancelOperationResponse",
     "CollectedEntry",
     "Comparison",
+    "ConsolidateSkillsResponse",
+    "ConsolidatedSkill",
     "ContextSession",
     "CostAnalysis",
     "CostPoint",
@@ -3754,6 +4152,7 @@ __all__ = [
     "CostlyOperation",
     "CreateApiKeyResponse",
     "CreateLessonResponse",
+    "CreateSkillResponse",
     "CreateTenantResponse",
     "CritiquePoint",
     "CritiqueSummary",
@@ -3762,6 +4161,7 @@ __all__ = [
     "DeleteLearningSessionResponse",
     "DeleteLessonResponse",
     "DeleteMemoriesResponse",
+    "DeleteSkillResponse",
     "DeleteTenantResponse",
     "DescribeAlgorithmsResponse",
     "DictSpace",
@@ -3783,6 +4183,7 @@ __all__ = [
     "FoundMemory",
     "FoundReflection",
     "FoundSession",
+    "FoundSkill",
     "GetContextResponse",
     "GetEpisodeResponse",
     "GetLearningSessionResponse",
@@ -3791,6 +4192,7 @@ __all__ = [
     "GetMetricsResponse",
     "GetOperationResponse",
     "GetSessionResponse",
+    "GetSkillResponse",
     "GetStatsResponse",
     "GetTimelineResponse",
     "Handover",
@@ -3808,6 +4210,7 @@ __all__ = [
     "LearningServiceStartSessionResponse",
     "LearningSession",
     "Lesson",
+    "LinkSkillsResponse",
     "ListAgentsResponse",
     "ListApiKeysResponse",
     "ListEpisodesResponse",
@@ -3818,6 +4221,7 @@ __all__ = [
     "ListOperationsResponse",
     "ListReflectionsResponse",
     "ListSessionsResponse",
+    "ListSkillsResponse",
     "ListTenantsResponse",
     "LockedContext",
     "LogKnowledgeResponse",
@@ -3845,6 +4249,7 @@ __all__ = [
     "RecallVersion",
     "RecordEventsResponse",
     "RecordExperienceResponse",
+    "RecordSkillUseResponse",
     "Recovery",
     "ReflectMetadata",
     "ReflectResponse",
@@ -3860,6 +4265,7 @@ __all__ = [
     "SearchMemoriesResponse",
     "SearchReflectionsResponse",
     "SearchSessionsResponse",
+    "SearchSkillsResponse",
     "SequenceCount",
     "SequenceEffect",
     "ServerInfo",
@@ -3867,6 +4273,13 @@ __all__ = [
     "SessionComparison",
     "SessionLink",
     "SessionSummary",
+    "Skill",
+    "SkillDifference",
+    "SkillFindings",
+    "SkillLink",
+    "SkillRecord",
+    "SkillSignature",
+    "SkillWay",
     "SleepResponse",
     "Space",
     "StartBackupResponse",
@@ -3890,8 +4303,10 @@ __all__ = [
     "ToolUse",
     "TrendTest",
     "UndeleteLessonResponse",
+    "UnlinkSkillsResponse",
     "UpdateLessonResponse",
     "UpdateMemoryResponse",
+    "UpdateSkillResponse",
     "VerifyEventsResponse",
     "WaitOperationResponse",
     "WakeUpResponse",

@@ -129,6 +129,7 @@ MemoryKindChoice = Literal[
     "session",
     "memory",
     "episode",
+    "skill",
 ]
 
 MetadataComparisonChoice = Literal[
@@ -185,6 +186,25 @@ SeverityChoice = Literal[
     "warn",
     "error",
     "critical",
+]
+
+SkillChangeChoice = Literal[
+    "created",
+    "updated",
+    "unchanged",
+]
+
+SkillRelationshipChoice = Literal[
+    "prerequisite",
+    "alternative",
+    "refinement",
+    "composition",
+]
+
+SkillTraitChoice = Literal[
+    "tool",
+    "tag",
+    "error",
 ]
 
 TrendChoice = Literal[
@@ -246,6 +266,9 @@ __all__ = [
     "RerankingChoice",
     "SessionStatusChoice",
     "SeverityChoice",
+    "SkillChangeChoice",
+    "SkillRelationshipChoice",
+    "SkillTraitChoice",
     "TrendChoice",
     "VectorIndexKindChoice",
 ]

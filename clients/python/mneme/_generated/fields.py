@@ -15,10 +15,13 @@ from mneme._generated.choices import (
     MetadataComparisonChoice,
     OutcomeChoice,
     SeverityChoice,
+    SkillTraitChoice,
 )
 from mneme.v1 import (
+    episode_pb2,
     learning_pb2,
     memory_service_pb2,
+    skill_service_pb2,
 )
 
 
@@ -68,6 +71,22 @@ class CostAnalysisParamsFields(TypedDict, total=False):
     """The spans of `over_time` and its trend; by default depends on the range. A
     bucket that cuts the range into more than 1,000 spans is refused.
     """
+
+
+class CritiquePointFields(TypedDict, total=False):
+    """CritiquePoint is something that critiques of the episodes found say."""
+
+    text: str
+    """A sentence of one of them, word for word."""
+    episode_ids: Iterable[str]
+    """The episodes whose critiques say it in these words, or in nearly the same:
+    at least six in ten of the words that tell something are shared.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+    failure_count: int
+    """How many of them failed."""
+    success_count: int
+    """How many of them succeeded."""
 
 
 class DecisionFields(TypedDict, total=False):
@@ -803,6 +822,185 @@ class SessionComparisonParamsFields(TypedDict, total=False):
     """
 
 
+class SkillFields(TypedDict, total=False):
+    """Skill is what works for a kind of task."""
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+    name: Required[str]
+    """Its name, unique in the tenant.
+    Required; up to 200 characters, on one line.
+    """
+    description: str
+    """What it is for and how it is done.
+    Up to 65,536 characters.
+    """
+    signature: SkillSignatureFields | skill_service_pb2.SkillSignature
+    """What it takes and gives."""
+    code: str
+    """How it is done, as code; may be empty.
+    Up to 65,536 characters.
+    """
+    project: str
+    """The project it is for; may be empty.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    metadata: Mapping[str, Any]
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+    claimed_success_rate: float
+    """The success rate that its author expects, 0 to 1; unset if nobody said. It
+    does not count in the record.
+    0 to 1.
+    """
+    record: SkillRecordFields | skill_service_pb2.SkillRecord
+    """How it did so far."""
+    source_episode_ids: Iterable[str]
+    """The episodes that it came from, latest first, up to 1,000. Some may have
+    been deleted since.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+    findings: SkillFindingsFields | skill_service_pb2.SkillFindings
+    """What its episodes say, if ConsolidateSkills made it."""
+    created_at: datetime
+    """When it was created."""
+    updated_at: datetime
+    """When its content last changed; uses and links do not count."""
+
+
+class SkillDifferenceFields(TypedDict, total=False):
+    """SkillDifference is something that successes and failures have unequally often."""
+
+    trait: SkillTraitChoice
+    """What it is."""
+    name: str
+    """Its name: the tool, the label, the error."""
+    success_count: int
+    """Successes that have it."""
+    failure_count: int
+    """Failures that have it."""
+    q_value: float
+    """Fisher's exact test, adjusted (Benjamini-Hochberg) for everything that the
+    run compared, in all groups: of the differences shown, at most 5 % are
+    expected to be chance.
+    """
+
+
+class SkillFilterFields(TypedDict, total=False):
+    """SkillFilter picks skills. Empty fields do not filter; given ones must all
+    match.
+    """
+
+    project: str
+    """For this project.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    min_success_rate: float
+    """Of which at least this share of uses succeeded; of one that was never used,
+    its claimed success rate counts, 0 if it has none.
+    0 to 1.
+    """
+
+
+class SkillFindingsFields(TypedDict, total=False):
+    """SkillFindings is what the episodes of a skill say. What goes together need
+    not cause each other: these are counts of what was recorded, no experiments.
+    """
+
+    attempt_count: int
+    """Episodes of the group."""
+    success_count: int
+    """Those that succeeded with a reward of at least `min_reward`; the others
+    count as failures.
+    """
+    example_task: str
+    """The task of the most typical success, word for word; its first 300
+    characters.
+    """
+    example_output: str
+    """What it produced; its first 300 characters."""
+    example_episode_id: str
+    """The episode it is.
+    Up to 200 characters, on one line.
+    """
+    ways: Iterable[SkillWayFields | skill_service_pb2.SkillWay]
+    """How successes went, the most frequent first; up to three that at least two
+    successes share.
+    """
+    shared: Iterable[SkillDifferenceFields | skill_service_pb2.SkillDifference]
+    """Tools that at least eight in ten successes called, and how many did."""
+    differences: Iterable[SkillDifferenceFields | skill_service_pb2.SkillDifference]
+    """What tells successes from failures, the surest first; up to ten with a
+    `q_value` of at most 0.05.
+    """
+    compared_count: int
+    """What was compared in this group: traits that at least three episodes have
+    and at least three lack, if there are three successes and three failures.
+    """
+    critiques: Iterable[CritiquePointFields | episode_pb2.CritiquePoint]
+    """What the critiques say, up to five points."""
+
+
+class SkillRecordFields(TypedDict, total=False):
+    """SkillRecord is how a skill did so far."""
+
+    uses: int
+    """How often it was used: as reported, plus the episodes that it came from."""
+    successes: int
+    """How many of them succeeded."""
+    success_rate: float
+    """Share of uses that succeeded; unset before the first."""
+    lower_bound: float
+    """The ends of the rate's 95 % interval (Wilson's): 0 and 1 before the first
+    use.
+    """
+    upper_bound: float
+    """Its upper end."""
+    average_reward: float
+    """Average reward of the uses that have one; unset if none has."""
+    average_latency_ms: float
+    """Average time of the uses that have one, in milliseconds; unset if none has."""
+    last_used_at: datetime
+    """The last use that was reported, or the last episode that it came from; unset
+    before the first.
+    """
+    episode_count: int
+    """How many of the uses are episodes that it came from."""
+
+
+class SkillSignatureFields(TypedDict, total=False):
+    """SkillSignature is what a skill takes and gives."""
+
+    inputs: Mapping[str, Any]
+    """What it takes: names and what they mean, or a JSON Schema; free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+    outputs: Mapping[str, Any]
+    """What it gives, in the same way.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+
+
+class SkillWayFields(TypedDict, total=False):
+    """SkillWay is how a success went."""
+
+    tools: Iterable[str]
+    """The tools it called, in order; repeats in a row count once."""
+    success_count: int
+    """How many successes went so."""
+
+
 class SpaceFields(TypedDict, total=False):
     """Space says which values there are; the kinds mean what those of Gymnasium
     mean.
@@ -892,6 +1090,7 @@ __all__ = [
     "ActionFields",
     "BoxSpaceFields",
     "CostAnalysisParamsFields",
+    "CritiquePointFields",
     "DecisionFields",
     "DictSpaceFields",
     "DiscreteSpaceFields",
@@ -914,6 +1113,13 @@ __all__ = [
     "RankingWeightsFields",
     "ReflectionFilterFields",
     "SessionComparisonParamsFields",
+    "SkillFields",
+    "SkillDifferenceFields",
+    "SkillFilterFields",
+    "SkillFindingsFields",
+    "SkillRecordFields",
+    "SkillSignatureFields",
+    "SkillWayFields",
     "SpaceFields",
     "StateFields",
     "SuccessRateFields",

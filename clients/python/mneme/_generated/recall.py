@@ -83,8 +83,8 @@ class RecallMethods(SyncCaller):
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
                 are ranked by their summaries and by their best events. Kinds: "event",
-                "lesson", "reflection", "knowledge", "session", "memory", "episode". Up to 16
-                entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
+                "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
+                to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
             user_id: Of this user: of sessions serving them, and memories about them. Up to 200
@@ -209,8 +209,8 @@ class AsyncRecallMethods(AsyncCaller):
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
                 are ranked by their summaries and by their best events. Kinds: "event",
-                "lesson", "reflection", "knowledge", "session", "memory", "episode". Up to 16
-                entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
+                "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
+                to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
             agent_id: Of this agent. Up to 200 characters, on one line.
             session_id: Of this session. Up to 200 characters, on one line.
             user_id: Of this user: of sessions serving them, and memories about them. Up to 200

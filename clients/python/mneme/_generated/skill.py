@@ -8,20 +8,36 @@ from datetime import datetime
 from typing import Any
 
 from mneme._core.aio import AsyncCaller, AsyncStream
-from mneme._core.rpc import Rpc
+from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream, SyncCaller
 from mneme._generated.answers import (
+    ConsolidateSkillsResponse,
+    CreateSkillResponse,
     DeleteEpisodeResponse,
+    DeleteSkillResponse,
     Episode,
     ExportEpisodesResponse,
     GetEpisodeResponse,
+    GetSkillResponse,
     ImportEpisodesResponse,
+    LinkSkillsResponse,
     ListEpisodesResponse,
+    ListSkillsResponse,
+    RecordSkillUseResponse,
     RetrieveEpisodesResponse,
+    SearchSkillsResponse,
+    Skill,
     StoreEpisodeResponse,
+    UnlinkSkillsResponse,
+    UpdateSkillResponse,
 )
-from mneme._generated.choices import EpisodeConflictChoice
-from mneme._generated.fields import EpisodeFields, EpisodeFilterFields
+from mneme._generated.choices import EpisodeConflictChoice, SkillRelationshipChoice
+from mneme._generated.fields import (
+    EpisodeFields,
+    EpisodeFilterFields,
+    SkillFilterFields,
+    SkillSignatureFields,
+)
 from mneme.v1 import episode_pb2, skill_service_pb2
 
 _STORE_EPISODE = Rpc(
@@ -74,6 +90,78 @@ _EXPORT_EPISODES = Rpc(
     answer=ExportEpisodesResponse,
     repeatable=True,
 )
+_CREATE_SKILL = Rpc(
+    service="mneme.v1.SkillService",
+    method="CreateSkill",
+    request=skill_service_pb2.CreateSkillRequest,
+    answer=CreateSkillResponse,
+    repeatable=True,
+    made_ids=("skill_id",),
+)
+_GET_SKILL = Rpc(
+    service="mneme.v1.SkillService",
+    method="GetSkill",
+    request=skill_service_pb2.GetSkillRequest,
+    answer=GetSkillResponse,
+    repeatable=True,
+)
+_UPDATE_SKILL = Rpc(
+    service="mneme.v1.SkillService",
+    method="UpdateSkill",
+    request=skill_service_pb2.UpdateSkillRequest,
+    answer=UpdateSkillResponse,
+    repeatable=True,
+)
+_LIST_SKILLS = Rpc(
+    service="mneme.v1.SkillService",
+    method="ListSkills",
+    request=skill_service_pb2.ListSkillsRequest,
+    answer=ListSkillsResponse,
+    repeatable=True,
+)
+_SEARCH_SKILLS = Rpc(
+    service="mneme.v1.SkillService",
+    method="SearchSkills",
+    request=skill_service_pb2.SearchSkillsRequest,
+    answer=SearchSkillsResponse,
+    repeatable=True,
+)
+_RECORD_SKILL_USE = Rpc(
+    service="mneme.v1.SkillService",
+    method="RecordSkillUse",
+    request=skill_service_pb2.RecordSkillUseRequest,
+    answer=RecordSkillUseResponse,
+    repeatable=True,
+    made_ids=("use_id",),
+)
+_LINK_SKILLS = Rpc(
+    service="mneme.v1.SkillService",
+    method="LinkSkills",
+    request=skill_service_pb2.LinkSkillsRequest,
+    answer=LinkSkillsResponse,
+    repeatable=True,
+)
+_UNLINK_SKILLS = Rpc(
+    service="mneme.v1.SkillService",
+    method="UnlinkSkills",
+    request=skill_service_pb2.UnlinkSkillsRequest,
+    answer=UnlinkSkillsResponse,
+    repeatable=True,
+)
+_DELETE_SKILL = Rpc(
+    service="mneme.v1.SkillService",
+    method="DeleteSkill",
+    request=skill_service_pb2.DeleteSkillRequest,
+    answer=DeleteSkillResponse,
+    repeatable=True,
+)
+_CONSOLIDATE_SKILLS = Rpc(
+    service="mneme.v1.SkillService",
+    method="ConsolidateSkills",
+    request=skill_service_pb2.ConsolidateSkillsRequest,
+    answer=ConsolidateSkillsResponse,
+    repeatable=True,
+)
 
 RPCS = (
     _STORE_EPISODE,
@@ -83,12 +171,23 @@ RPCS = (
     _DELETE_EPISODE,
     _IMPORT_EPISODES,
     _EXPORT_EPISODES,
+    _CREATE_SKILL,
+    _GET_SKILL,
+    _UPDATE_SKILL,
+    _LIST_SKILLS,
+    _SEARCH_SKILLS,
+    _RECORD_SKILL_USE,
+    _LINK_SKILLS,
+    _UNLINK_SKILLS,
+    _DELETE_SKILL,
+    _CONSOLIDATE_SKILLS,
 )
 
 
 class SkillMethods(SyncCaller):
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -132,11 +231,12 @@ class SkillMethods(SyncCaller):
             session_id: The session in which it happened. Its record fills in what the request
                 leaves out: agent, user, project and labels are the session's; `task` is what
                 its metadata calls "task", else what was asked first; `input` is what the user
-                said first, `output` what the agent said last; `latency_ms` is the time from its
-                first event to its last, `tokens_used` the sum of its events', `tools` the tools
-                called; the outcome is that of the session, as EndSession's status and its
-                metadata ("reward", "success", "outcome") say. A session that is not recorded
-                here is a label like any other. Up to 200 characters, on one line.
+                said first, `output` what the agent said last that is more than a goodbye;
+                `latency_ms` is the time from its first event to its last, `tokens_used` the sum
+                of its events', `tools` the tools called; the outcome is that of the session, as
+                EndSession's status and its metadata ("reward", "success", "outcome") say. A
+                session that is not recorded here is a label like any other. Up to 200
+                characters, on one line.
             task: What was to be done. Up to 8,192 characters.
             input: What the agent was given. Up to 65,536 characters.
             output: What it produced. Up to 65,536 characters.
@@ -399,10 +499,443 @@ class SkillMethods(SyncCaller):
             timeout,
         )
 
+    def create_skill(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        signature: SkillSignatureFields | skill_service_pb2.SkillSignature | None = None,
+        code: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        claimed_success_rate: float | None = None,
+        source_episode_ids: Iterable[str] | None = None,
+        skill_id: str | None = None,
+        timeout: float | None = None,
+    ) -> CreateSkillResponse:
+        """Saves a skill: what works for a kind of task.
+
+        Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+        taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        saved).
+
+        Args:
+            name: Its name, unique in the tenant: case counts. Required; up to 200 characters,
+                on one line.
+            description: What it is for and how it is done; it is found by this and its name. Up
+                to 65,536 characters.
+            signature: What it takes and gives.
+            code: How it is done, as code. Up to 65,536 characters.
+            project: The project it is for. Up to 200 characters, on one line.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            claimed_success_rate: The success rate that is expected of it. It counts for
+                `min_success_rate` until the skill was used, and for nothing else. 0 to 1.
+            source_episode_ids: The episodes that it comes from. They need not be stored here,
+                and do not count as uses. Up to 1,000 entries, each up to 200 characters, on one
+                line.
+            skill_id: Choose the id to make retries harmless; a ULID is made when it is empty.
+                Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The saved skill.
+        """
+        return self._unary(
+            _CREATE_SKILL,
+            {
+                "name": name,
+                "description": description,
+                "signature": signature,
+                "code": code,
+                "project": project,
+                "tags": tags,
+                "metadata": metadata,
+                "claimed_success_rate": claimed_success_rate,
+                "source_episode_ids": source_episode_ids,
+                "skill_id": skill_id,
+            },
+            timeout,
+        )
+
+    def get_skill(
+        self,
+        skill_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetSkillResponse:
+        """Returns one skill, with its links.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            skill_id: The skill. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skill.
+        """
+        return self._unary(
+            _GET_SKILL,
+            {
+                "skill_id": skill_id,
+            },
+            timeout,
+        )
+
+    def update_skill(
+        self,
+        skill_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        signature: SkillSignatureFields | skill_service_pb2.SkillSignature | None = None,
+        code: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        claimed_success_rate: float | None = None,
+        timeout: float | None = None,
+    ) -> UpdateSkillResponse:
+        """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+        description that was changed here as it is.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+        many texts are already waiting (nothing is changed).
+
+        Args:
+            skill_id: The skill: its id (required) and new values for the fields in the mask;
+                only those are checked. Required.
+            name: Its name, unique in the tenant. Required; up to 200 characters, on one line.
+            description: What it is for and how it is done. Up to 65,536 characters.
+            signature: What it takes and gives.
+            code: How it is done, as code; may be empty. Up to 65,536 characters.
+            project: The project it is for; may be empty. Up to 200 characters, on one line.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            claimed_success_rate: The success rate that its author expects, 0 to 1; unset if
+                nobody said. It does not count in the record. 0 to 1.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed skill.
+        """
+        return self._unary(
+            _UPDATE_SKILL,
+            update_of(
+                "skill",
+                skill_id,
+                {
+                    "name": name,
+                    "description": description,
+                    "signature": signature,
+                    "code": code,
+                    "project": project,
+                    "tags": tags,
+                    "metadata": metadata,
+                    "claimed_success_rate": claimed_success_rate,
+                },
+            ),
+            timeout,
+        )
+
+    def list_skills(
+        self,
+        *,
+        filter: SkillFilterFields | skill_service_pb2.SkillFilter | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListSkillsResponse:
+        """Lists skills by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which skills.
+            page_size: Skills per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of skills.
+        """
+        return self._unary(
+            _LIST_SKILLS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_skills(
+        self,
+        *,
+        filter: SkillFilterFields | skill_service_pb2.SkillFilter | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Skill]:
+        """Walks all pages of `list_skills`, fetching each when it is reached.
+
+        Lists skills by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which skills.
+            page_size: Skills per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_SKILLS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+            },
+            lambda page: page.skills,
+            timeout,
+        )
+
+    def search_skills(
+        self,
+        task: str,
+        *,
+        filter: SkillFilterFields | skill_service_pb2.SkillFilter | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> SearchSkillsResponse:
+        """Finds skills for a task, by meaning and words, the reliable ones first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            task: The task at hand, in words. Required; up to 8,192 characters.
+            filter: Which skills. All of those that match are searched.
+            limit: Maximum number of skills. 1 to 100. Default: 10.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skills found.
+        """
+        return self._unary(
+            _SEARCH_SKILLS,
+            {
+                "task": task,
+                "filter": filter,
+                "limit": limit,
+            },
+            timeout,
+        )
+
+    def record_skill_use(
+        self,
+        skill_id: str,
+        *,
+        success: bool | None = None,
+        reward: float | None = None,
+        latency_ms: int | None = None,
+        used_at: datetime | None = None,
+        use_id: str | None = None,
+        timeout: float | None = None,
+    ) -> RecordSkillUseResponse:
+        """Reports how a skill did when it was used. The same use again counts once.
+
+        Scope: write. Repeatable: with `use_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+        by another use.
+
+        Args:
+            skill_id: The skill. Required; up to 200 characters, on one line.
+            success: Whether it succeeded.
+            reward: How good the result was; unset: it does not count in the average.
+                -1,000,000,000 to 10^9.
+            latency_ms: How long it took, in milliseconds; unset: it does not count in the
+                average. 0 to 2^53 - 1.
+            used_at: When it was used; unset: now. From 1970 to 9999.
+            use_id: Choose the id to make retries harmless; a ULID is made when it is empty. Up
+                to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skill's record.
+        """
+        return self._unary(
+            _RECORD_SKILL_USE,
+            {
+                "skill_id": skill_id,
+                "success": success,
+                "reward": reward,
+                "latency_ms": latency_ms,
+                "used_at": used_at,
+                "use_id": use_id,
+            },
+            timeout,
+        )
+
+    def link_skills(
+        self,
+        parent_skill_id: str,
+        child_skill_id: str,
+        *,
+        relationship: SkillRelationshipChoice,
+        weight: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> LinkSkillsResponse:
+        """Says how two skills belong together. The same link again replaces its weight
+        and metadata.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+        directly or through others, which the message names.
+
+        Args:
+            parent_skill_id: One of them. Required; up to 200 characters, on one line.
+            child_skill_id: The other one. Required; up to 200 characters, on one line.
+            relationship: What they are to each other. Required.
+            weight: How strong it is. 0 to 1. Default: 1.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The link.
+        """
+        return self._unary(
+            _LINK_SKILLS,
+            {
+                "parent_skill_id": parent_skill_id,
+                "child_skill_id": child_skill_id,
+                "relationship": relationship,
+                "weight": weight,
+                "metadata": metadata,
+            },
+            timeout,
+        )
+
+    def unlink_skills(
+        self,
+        parent_skill_id: str,
+        child_skill_id: str,
+        *,
+        relationship: SkillRelationshipChoice | None = None,
+        timeout: float | None = None,
+    ) -> UnlinkSkillsResponse:
+        """Removes a link. Removing one that does not exist changes nothing.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            parent_skill_id: The parent of the link. Required; up to 200 characters, on one
+                line.
+            child_skill_id: Its child. Required; up to 200 characters, on one line.
+            relationship: What they are to each other; unset: whatever they are.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The link is gone.
+        """
+        return self._unary(
+            _UNLINK_SKILLS,
+            {
+                "parent_skill_id": parent_skill_id,
+                "child_skill_id": child_skill_id,
+                "relationship": relationship,
+            },
+            timeout,
+        )
+
+    def delete_skill(
+        self,
+        skill_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> DeleteSkillResponse:
+        """Deletes a skill with its links and the record of its uses. The episodes that
+        it came from stay. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            skill_id: The skill. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted skill.
+        """
+        return self._unary(
+            _DELETE_SKILL,
+            {
+                "skill_id": skill_id,
+            },
+            timeout,
+        )
+
+    def consolidate_skills(
+        self,
+        *,
+        min_attempts: int | None = None,
+        min_reward: float | None = None,
+        dry_run: bool | None = None,
+        filter: EpisodeFilterFields | episode_pb2.EpisodeFilter | None = None,
+        timeout: float | None = None,
+    ) -> ConsolidateSkillsResponse:
+        """Makes skills of what succeeded again and again: groups the episodes by the
+        meaning of their tasks, and makes each group with enough successes a skill
+        that says what its successes share and what its failures lack. A group that
+        is a skill already is kept up to date; when nothing was stored since,
+        nothing changes. A skill of a group that was deleted is made again.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
+
+        Args:
+            min_attempts: How many successes a group needs. 1 to 10,000. Default: 3.
+            min_reward: What an episode's reward must be at least to count as a success; it must
+                also have succeeded. -1,000,000,000 to 10^9. Default: 0.7.
+            dry_run: Change nothing, and return what would be.
+            filter: Which episodes to look at.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skills that the episodes make.
+        """
+        return self._unary(
+            _CONSOLIDATE_SKILLS,
+            {
+                "min_attempts": min_attempts,
+                "min_reward": min_reward,
+                "dry_run": dry_run,
+                "filter": filter,
+            },
+            timeout,
+        )
+
 
 class AsyncSkillMethods(AsyncCaller):
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -446,11 +979,12 @@ class AsyncSkillMethods(AsyncCaller):
             session_id: The session in which it happened. Its record fills in what the request
                 leaves out: agent, user, project and labels are the session's; `task` is what
                 its metadata calls "task", else what was asked first; `input` is what the user
-                said first, `output` what the agent said last; `latency_ms` is the time from its
-                first event to its last, `tokens_used` the sum of its events', `tools` the tools
-                called; the outcome is that of the session, as EndSession's status and its
-                metadata ("reward", "success", "outcome") say. A session that is not recorded
-                here is a label like any other. Up to 200 characters, on one line.
+                said first, `output` what the agent said last that is more than a goodbye;
+                `latency_ms` is the time from its first event to its last, `tokens_used` the sum
+                of its events', `tools` the tools called; the outcome is that of the session, as
+                EndSession's status and its metadata ("reward", "success", "outcome") say. A
+                session that is not recorded here is a label like any other. Up to 200
+                characters, on one line.
             task: What was to be done. Up to 8,192 characters.
             input: What the agent was given. Up to 65,536 characters.
             output: What it produced. Up to 65,536 characters.
@@ -708,6 +1242,438 @@ class AsyncSkillMethods(AsyncCaller):
         return self._server_stream(
             _EXPORT_EPISODES,
             {
+                "filter": filter,
+            },
+            timeout,
+        )
+
+    async def create_skill(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        signature: SkillSignatureFields | skill_service_pb2.SkillSignature | None = None,
+        code: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        claimed_success_rate: float | None = None,
+        source_episode_ids: Iterable[str] | None = None,
+        skill_id: str | None = None,
+        timeout: float | None = None,
+    ) -> CreateSkillResponse:
+        """Saves a skill: what works for a kind of task.
+
+        Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+        taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        saved).
+
+        Args:
+            name: Its name, unique in the tenant: case counts. Required; up to 200 characters,
+                on one line.
+            description: What it is for and how it is done; it is found by this and its name. Up
+                to 65,536 characters.
+            signature: What it takes and gives.
+            code: How it is done, as code. Up to 65,536 characters.
+            project: The project it is for. Up to 200 characters, on one line.
+            tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            claimed_success_rate: The success rate that is expected of it. It counts for
+                `min_success_rate` until the skill was used, and for nothing else. 0 to 1.
+            source_episode_ids: The episodes that it comes from. They need not be stored here,
+                and do not count as uses. Up to 1,000 entries, each up to 200 characters, on one
+                line.
+            skill_id: Choose the id to make retries harmless; a ULID is made when it is empty.
+                Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The saved skill.
+        """
+        return await self._unary(
+            _CREATE_SKILL,
+            {
+                "name": name,
+                "description": description,
+                "signature": signature,
+                "code": code,
+                "project": project,
+                "tags": tags,
+                "metadata": metadata,
+                "claimed_success_rate": claimed_success_rate,
+                "source_episode_ids": source_episode_ids,
+                "skill_id": skill_id,
+            },
+            timeout,
+        )
+
+    async def get_skill(
+        self,
+        skill_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetSkillResponse:
+        """Returns one skill, with its links.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            skill_id: The skill. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skill.
+        """
+        return await self._unary(
+            _GET_SKILL,
+            {
+                "skill_id": skill_id,
+            },
+            timeout,
+        )
+
+    async def update_skill(
+        self,
+        skill_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        signature: SkillSignatureFields | skill_service_pb2.SkillSignature | None = None,
+        code: str | None = None,
+        project: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        claimed_success_rate: float | None = None,
+        timeout: float | None = None,
+    ) -> UpdateSkillResponse:
+        """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+        description that was changed here as it is.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+        many texts are already waiting (nothing is changed).
+
+        Args:
+            skill_id: The skill: its id (required) and new values for the fields in the mask;
+                only those are checked. Required.
+            name: Its name, unique in the tenant. Required; up to 200 characters, on one line.
+            description: What it is for and how it is done. Up to 65,536 characters.
+            signature: What it takes and gives.
+            code: How it is done, as code; may be empty. Up to 65,536 characters.
+            project: The project it is for; may be empty. Up to 200 characters, on one line.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            claimed_success_rate: The success rate that its author expects, 0 to 1; unset if
+                nobody said. It does not count in the record. 0 to 1.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed skill.
+        """
+        return await self._unary(
+            _UPDATE_SKILL,
+            update_of(
+                "skill",
+                skill_id,
+                {
+                    "name": name,
+                    "description": description,
+                    "signature": signature,
+                    "code": code,
+                    "project": project,
+                    "tags": tags,
+                    "metadata": metadata,
+                    "claimed_success_rate": claimed_success_rate,
+                },
+            ),
+            timeout,
+        )
+
+    async def list_skills(
+        self,
+        *,
+        filter: SkillFilterFields | skill_service_pb2.SkillFilter | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListSkillsResponse:
+        """Lists skills by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which skills.
+            page_size: Skills per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of skills.
+        """
+        return await self._unary(
+            _LIST_SKILLS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_skills(
+        self,
+        *,
+        filter: SkillFilterFields | skill_service_pb2.SkillFilter | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Skill]:
+        """Walks all pages of `list_skills`, fetching each when it is reached.
+
+        Lists skills by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which skills.
+            page_size: Skills per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_SKILLS,
+            {
+                "filter": filter,
+                "page_size": page_size,
+            },
+            lambda page: page.skills,
+            timeout,
+        )
+
+    async def search_skills(
+        self,
+        task: str,
+        *,
+        filter: SkillFilterFields | skill_service_pb2.SkillFilter | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> SearchSkillsResponse:
+        """Finds skills for a task, by meaning and words, the reliable ones first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            task: The task at hand, in words. Required; up to 8,192 characters.
+            filter: Which skills. All of those that match are searched.
+            limit: Maximum number of skills. 1 to 100. Default: 10.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skills found.
+        """
+        return await self._unary(
+            _SEARCH_SKILLS,
+            {
+                "task": task,
+                "filter": filter,
+                "limit": limit,
+            },
+            timeout,
+        )
+
+    async def record_skill_use(
+        self,
+        skill_id: str,
+        *,
+        success: bool | None = None,
+        reward: float | None = None,
+        latency_ms: int | None = None,
+        used_at: datetime | None = None,
+        use_id: str | None = None,
+        timeout: float | None = None,
+    ) -> RecordSkillUseResponse:
+        """Reports how a skill did when it was used. The same use again counts once.
+
+        Scope: write. Repeatable: with `use_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+        by another use.
+
+        Args:
+            skill_id: The skill. Required; up to 200 characters, on one line.
+            success: Whether it succeeded.
+            reward: How good the result was; unset: it does not count in the average.
+                -1,000,000,000 to 10^9.
+            latency_ms: How long it took, in milliseconds; unset: it does not count in the
+                average. 0 to 2^53 - 1.
+            used_at: When it was used; unset: now. From 1970 to 9999.
+            use_id: Choose the id to make retries harmless; a ULID is made when it is empty. Up
+                to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skill's record.
+        """
+        return await self._unary(
+            _RECORD_SKILL_USE,
+            {
+                "skill_id": skill_id,
+                "success": success,
+                "reward": reward,
+                "latency_ms": latency_ms,
+                "used_at": used_at,
+                "use_id": use_id,
+            },
+            timeout,
+        )
+
+    async def link_skills(
+        self,
+        parent_skill_id: str,
+        child_skill_id: str,
+        *,
+        relationship: SkillRelationshipChoice,
+        weight: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> LinkSkillsResponse:
+        """Says how two skills belong together. The same link again replaces its weight
+        and metadata.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+        directly or through others, which the message names.
+
+        Args:
+            parent_skill_id: One of them. Required; up to 200 characters, on one line.
+            child_skill_id: The other one. Required; up to 200 characters, on one line.
+            relationship: What they are to each other. Required.
+            weight: How strong it is. 0 to 1. Default: 1.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The link.
+        """
+        return await self._unary(
+            _LINK_SKILLS,
+            {
+                "parent_skill_id": parent_skill_id,
+                "child_skill_id": child_skill_id,
+                "relationship": relationship,
+                "weight": weight,
+                "metadata": metadata,
+            },
+            timeout,
+        )
+
+    async def unlink_skills(
+        self,
+        parent_skill_id: str,
+        child_skill_id: str,
+        *,
+        relationship: SkillRelationshipChoice | None = None,
+        timeout: float | None = None,
+    ) -> UnlinkSkillsResponse:
+        """Removes a link. Removing one that does not exist changes nothing.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            parent_skill_id: The parent of the link. Required; up to 200 characters, on one
+                line.
+            child_skill_id: Its child. Required; up to 200 characters, on one line.
+            relationship: What they are to each other; unset: whatever they are.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The link is gone.
+        """
+        return await self._unary(
+            _UNLINK_SKILLS,
+            {
+                "parent_skill_id": parent_skill_id,
+                "child_skill_id": child_skill_id,
+                "relationship": relationship,
+            },
+            timeout,
+        )
+
+    async def delete_skill(
+        self,
+        skill_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> DeleteSkillResponse:
+        """Deletes a skill with its links and the record of its uses. The episodes that
+        it came from stay. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            skill_id: The skill. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted skill.
+        """
+        return await self._unary(
+            _DELETE_SKILL,
+            {
+                "skill_id": skill_id,
+            },
+            timeout,
+        )
+
+    async def consolidate_skills(
+        self,
+        *,
+        min_attempts: int | None = None,
+        min_reward: float | None = None,
+        dry_run: bool | None = None,
+        filter: EpisodeFilterFields | episode_pb2.EpisodeFilter | None = None,
+        timeout: float | None = None,
+    ) -> ConsolidateSkillsResponse:
+        """Makes skills of what succeeded again and again: groups the episodes by the
+        meaning of their tasks, and makes each group with enough successes a skill
+        that says what its successes share and what its failures lack. A group that
+        is a skill already is kept up to date; when nothing was stored since,
+        nothing changes. A skill of a group that was deleted is made again.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
+
+        Args:
+            min_attempts: How many successes a group needs. 1 to 10,000. Default: 3.
+            min_reward: What an episode's reward must be at least to count as a success; it must
+                also have succeeded. -1,000,000,000 to 10^9. Default: 0.7.
+            dry_run: Change nothing, and return what would be.
+            filter: Which episodes to look at.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The skills that the episodes make.
+        """
+        return await self._unary(
+            _CONSOLIDATE_SKILLS,
+            {
+                "min_attempts": min_attempts,
+                "min_reward": min_reward,
+                "dry_run": dry_run,
                 "filter": filter,
             },
             timeout,

@@ -27,8 +27,9 @@ if _version_not_supported:
 
 
 class SkillServiceStub:
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -77,11 +78,62 @@ class SkillServiceStub:
                 request_serializer=mneme_dot_v1_dot_skill__service__pb2.ExportEpisodesRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_skill__service__pb2.ExportEpisodesResponse.FromString,
                 _registered_method=True)
+        self.CreateSkill = channel.unary_unary(
+                '/mneme.v1.SkillService/CreateSkill',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.CreateSkillRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.CreateSkillResponse.FromString,
+                _registered_method=True)
+        self.GetSkill = channel.unary_unary(
+                '/mneme.v1.SkillService/GetSkill',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.GetSkillRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.GetSkillResponse.FromString,
+                _registered_method=True)
+        self.UpdateSkill = channel.unary_unary(
+                '/mneme.v1.SkillService/UpdateSkill',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.UpdateSkillRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.UpdateSkillResponse.FromString,
+                _registered_method=True)
+        self.ListSkills = channel.unary_unary(
+                '/mneme.v1.SkillService/ListSkills',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.ListSkillsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.ListSkillsResponse.FromString,
+                _registered_method=True)
+        self.SearchSkills = channel.unary_unary(
+                '/mneme.v1.SkillService/SearchSkills',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.SearchSkillsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.SearchSkillsResponse.FromString,
+                _registered_method=True)
+        self.RecordSkillUse = channel.unary_unary(
+                '/mneme.v1.SkillService/RecordSkillUse',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.RecordSkillUseRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.RecordSkillUseResponse.FromString,
+                _registered_method=True)
+        self.LinkSkills = channel.unary_unary(
+                '/mneme.v1.SkillService/LinkSkills',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.LinkSkillsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.LinkSkillsResponse.FromString,
+                _registered_method=True)
+        self.UnlinkSkills = channel.unary_unary(
+                '/mneme.v1.SkillService/UnlinkSkills',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.UnlinkSkillsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.UnlinkSkillsResponse.FromString,
+                _registered_method=True)
+        self.DeleteSkill = channel.unary_unary(
+                '/mneme.v1.SkillService/DeleteSkill',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.DeleteSkillRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.DeleteSkillResponse.FromString,
+                _registered_method=True)
+        self.ConsolidateSkills = channel.unary_unary(
+                '/mneme.v1.SkillService/ConsolidateSkills',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.ConsolidateSkillsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.ConsolidateSkillsResponse.FromString,
+                _registered_method=True)
 
 
 class SkillServiceServicer:
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -171,6 +223,125 @@ class SkillServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CreateSkill(self, request, context):
+        """Saves a skill: what works for a kind of task.
+
+        Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+        taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        saved).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSkill(self, request, context):
+        """Returns one skill, with its links.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateSkill(self, request, context):
+        """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+        description that was changed here as it is.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+        many texts are already waiting (nothing is changed).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSkills(self, request, context):
+        """Lists skills by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchSkills(self, request, context):
+        """Finds skills for a task, by meaning and words, the reliable ones first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordSkillUse(self, request, context):
+        """Reports how a skill did when it was used. The same use again counts once.
+
+        Scope: write. Repeatable: with `use_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+        by another use.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LinkSkills(self, request, context):
+        """Says how two skills belong together. The same link again replaces its weight
+        and metadata.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+        directly or through others, which the message names.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UnlinkSkills(self, request, context):
+        """Removes a link. Removing one that does not exist changes nothing.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteSkill(self, request, context):
+        """Deletes a skill with its links and the record of its uses. The episodes that
+        it came from stay. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ConsolidateSkills(self, request, context):
+        """Makes skills of what succeeded again and again: groups the episodes by the
+        meaning of their tasks, and makes each group with enough successes a skill
+        that says what its successes share and what its failures lack. A group that
+        is a skill already is kept up to date; when nothing was stored since,
+        nothing changes. A skill of a group that was deleted is made again.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SkillServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -209,6 +380,56 @@ def add_SkillServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_skill__service__pb2.ExportEpisodesRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_skill__service__pb2.ExportEpisodesResponse.SerializeToString,
             ),
+            'CreateSkill': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateSkill,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.CreateSkillRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.CreateSkillResponse.SerializeToString,
+            ),
+            'GetSkill': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSkill,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.GetSkillRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.GetSkillResponse.SerializeToString,
+            ),
+            'UpdateSkill': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateSkill,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.UpdateSkillRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.UpdateSkillResponse.SerializeToString,
+            ),
+            'ListSkills': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSkills,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.ListSkillsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.ListSkillsResponse.SerializeToString,
+            ),
+            'SearchSkills': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchSkills,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.SearchSkillsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.SearchSkillsResponse.SerializeToString,
+            ),
+            'RecordSkillUse': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordSkillUse,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.RecordSkillUseRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.RecordSkillUseResponse.SerializeToString,
+            ),
+            'LinkSkills': grpc.unary_unary_rpc_method_handler(
+                    servicer.LinkSkills,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.LinkSkillsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.LinkSkillsResponse.SerializeToString,
+            ),
+            'UnlinkSkills': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnlinkSkills,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.UnlinkSkillsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.UnlinkSkillsResponse.SerializeToString,
+            ),
+            'DeleteSkill': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteSkill,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.DeleteSkillRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.DeleteSkillResponse.SerializeToString,
+            ),
+            'ConsolidateSkills': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConsolidateSkills,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.ConsolidateSkillsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.ConsolidateSkillsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'mneme.v1.SkillService', rpc_method_handlers)
@@ -218,8 +439,9 @@ def add_SkillServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SkillService:
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -406,6 +628,276 @@ class SkillService:
             '/mneme.v1.SkillService/ExportEpisodes',
             mneme_dot_v1_dot_skill__service__pb2.ExportEpisodesRequest.SerializeToString,
             mneme_dot_v1_dot_skill__service__pb2.ExportEpisodesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateSkill(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/CreateSkill',
+            mneme_dot_v1_dot_skill__service__pb2.CreateSkillRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.CreateSkillResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSkill(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/GetSkill',
+            mneme_dot_v1_dot_skill__service__pb2.GetSkillRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.GetSkillResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateSkill(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/UpdateSkill',
+            mneme_dot_v1_dot_skill__service__pb2.UpdateSkillRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.UpdateSkillResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSkills(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/ListSkills',
+            mneme_dot_v1_dot_skill__service__pb2.ListSkillsRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.ListSkillsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchSkills(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/SearchSkills',
+            mneme_dot_v1_dot_skill__service__pb2.SearchSkillsRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.SearchSkillsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordSkillUse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/RecordSkillUse',
+            mneme_dot_v1_dot_skill__service__pb2.RecordSkillUseRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.RecordSkillUseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LinkSkills(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/LinkSkills',
+            mneme_dot_v1_dot_skill__service__pb2.LinkSkillsRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.LinkSkillsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnlinkSkills(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/UnlinkSkills',
+            mneme_dot_v1_dot_skill__service__pb2.UnlinkSkillsRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.UnlinkSkillsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteSkill(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/DeleteSkill',
+            mneme_dot_v1_dot_skill__service__pb2.DeleteSkillRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.DeleteSkillResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConsolidateSkills(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/ConsolidateSkills',
+            mneme_dot_v1_dot_skill__service__pb2.ConsolidateSkillsRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.ConsolidateSkillsResponse.FromString,
             options,
             channel_credentials,
             insecure,

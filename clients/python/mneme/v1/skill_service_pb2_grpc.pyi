@@ -28,8 +28,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SkillServiceStub:
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -95,11 +96,91 @@ class SkillServiceStub:
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
     streams are open on the server or for the tenant.
     """
+    CreateSkill: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.CreateSkillRequest, _skill_service_pb2.CreateSkillResponse]
+    """Saves a skill: what works for a kind of task.
+
+    Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+    taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+    it cannot be embedded soon and too many texts are already waiting (nothing is
+    saved).
+    """
+    GetSkill: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.GetSkillRequest, _skill_service_pb2.GetSkillResponse]
+    """Returns one skill, with its links.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    UpdateSkill: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.UpdateSkillRequest, _skill_service_pb2.UpdateSkillResponse]
+    """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+    description that was changed here as it is.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+    many texts are already waiting (nothing is changed).
+    """
+    ListSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.ListSkillsRequest, _skill_service_pb2.ListSkillsResponse]
+    """Lists skills by name.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
+    """
+    SearchSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.SearchSkillsRequest, _skill_service_pb2.SearchSkillsResponse]
+    """Finds skills for a task, by meaning and words, the reliable ones first.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
+    RecordSkillUse: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.RecordSkillUseRequest, _skill_service_pb2.RecordSkillUseResponse]
+    """Reports how a skill did when it was used. The same use again counts once.
+
+    Scope: write. Repeatable: with `use_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+    by another use.
+    """
+    LinkSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.LinkSkillsRequest, _skill_service_pb2.LinkSkillsResponse]
+    """Says how two skills belong together. The same link again replaces its weight
+    and metadata.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+    directly or through others, which the message names.
+    """
+    UnlinkSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.UnlinkSkillsRequest, _skill_service_pb2.UnlinkSkillsResponse]
+    """Removes a link. Removing one that does not exist changes nothing.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    DeleteSkill: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.DeleteSkillRequest, _skill_service_pb2.DeleteSkillResponse]
+    """Deletes a skill with its links and the record of its uses. The episodes that
+    it came from stay. Deleting it again is NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    ConsolidateSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.ConsolidateSkillsRequest, _skill_service_pb2.ConsolidateSkillsResponse]
+    """Makes skills of what succeeded again and again: groups the episodes by the
+    meaning of their tasks, and makes each group with enough successes a skill
+    that says what its successes share and what its failures lack. A group that
+    is a skill already is kept up to date; when nothing was stored since,
+    nothing changes. A skill of a group that was deleted is made again.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+    cannot be embedded soon and too many texts are already waiting (nothing is
+    changed).
+    """
 
 @_typing.type_check_only
 class SkillServiceAsyncStub(SkillServiceStub):
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -162,10 +243,90 @@ class SkillServiceAsyncStub(SkillServiceStub):
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
     streams are open on the server or for the tenant.
     """
+    CreateSkill: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.CreateSkillRequest, _skill_service_pb2.CreateSkillResponse]  # type: ignore[assignment]
+    """Saves a skill: what works for a kind of task.
+
+    Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+    taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+    it cannot be embedded soon and too many texts are already waiting (nothing is
+    saved).
+    """
+    GetSkill: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.GetSkillRequest, _skill_service_pb2.GetSkillResponse]  # type: ignore[assignment]
+    """Returns one skill, with its links.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    UpdateSkill: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.UpdateSkillRequest, _skill_service_pb2.UpdateSkillResponse]  # type: ignore[assignment]
+    """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+    description that was changed here as it is.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+    many texts are already waiting (nothing is changed).
+    """
+    ListSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.ListSkillsRequest, _skill_service_pb2.ListSkillsResponse]  # type: ignore[assignment]
+    """Lists skills by name.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
+    """
+    SearchSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.SearchSkillsRequest, _skill_service_pb2.SearchSkillsResponse]  # type: ignore[assignment]
+    """Finds skills for a task, by meaning and words, the reliable ones first.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
+    RecordSkillUse: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.RecordSkillUseRequest, _skill_service_pb2.RecordSkillUseResponse]  # type: ignore[assignment]
+    """Reports how a skill did when it was used. The same use again counts once.
+
+    Scope: write. Repeatable: with `use_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+    by another use.
+    """
+    LinkSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.LinkSkillsRequest, _skill_service_pb2.LinkSkillsResponse]  # type: ignore[assignment]
+    """Says how two skills belong together. The same link again replaces its weight
+    and metadata.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+    directly or through others, which the message names.
+    """
+    UnlinkSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.UnlinkSkillsRequest, _skill_service_pb2.UnlinkSkillsResponse]  # type: ignore[assignment]
+    """Removes a link. Removing one that does not exist changes nothing.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    DeleteSkill: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.DeleteSkillRequest, _skill_service_pb2.DeleteSkillResponse]  # type: ignore[assignment]
+    """Deletes a skill with its links and the record of its uses. The episodes that
+    it came from stay. Deleting it again is NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    ConsolidateSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.ConsolidateSkillsRequest, _skill_service_pb2.ConsolidateSkillsResponse]  # type: ignore[assignment]
+    """Makes skills of what succeeded again and again: groups the episodes by the
+    meaning of their tasks, and makes each group with enough successes a skill
+    that says what its successes share and what its failures lack. A group that
+    is a skill already is kept up to date; when nothing was stored since,
+    nothing changes. A skill of a group that was deleted is made again.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+    cannot be embedded soon and too many texts are already waiting (nothing is
+    changed).
+    """
 
 class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
-    """SkillService keeps attempts at tasks. An episode can be found by its meaning
-    as soon as the call that wrote it returns. If the embedding backend is too
+    """SkillService keeps attempts at tasks, and the skills that agents have learned
+    from them. Either can be found by its meaning as soon as the call that wrote
+    it returns. If the embedding backend is too
     slow to answer, it is stored anyway: found by its words at once, and by its
     meaning once the backend is back.
 
@@ -267,6 +428,145 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
         streams are open on the server or for the tenant.
+        """
+
+    @_abc_1.abstractmethod
+    def CreateSkill(
+        self,
+        request: _skill_service_pb2.CreateSkillRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.CreateSkillResponse, _abc.Awaitable[_skill_service_pb2.CreateSkillResponse]]:
+        """Saves a skill: what works for a kind of task.
+
+        Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+        taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+        it cannot be embedded soon and too many texts are already waiting (nothing is
+        saved).
+        """
+
+    @_abc_1.abstractmethod
+    def GetSkill(
+        self,
+        request: _skill_service_pb2.GetSkillRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.GetSkillResponse, _abc.Awaitable[_skill_service_pb2.GetSkillResponse]]:
+        """Returns one skill, with its links.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateSkill(
+        self,
+        request: _skill_service_pb2.UpdateSkillRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.UpdateSkillResponse, _abc.Awaitable[_skill_service_pb2.UpdateSkillResponse]]:
+        """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+        description that was changed here as it is.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+        many texts are already waiting (nothing is changed).
+        """
+
+    @_abc_1.abstractmethod
+    def ListSkills(
+        self,
+        request: _skill_service_pb2.ListSkillsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.ListSkillsResponse, _abc.Awaitable[_skill_service_pb2.ListSkillsResponse]]:
+        """Lists skills by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+        """
+
+    @_abc_1.abstractmethod
+    def SearchSkills(
+        self,
+        request: _skill_service_pb2.SearchSkillsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.SearchSkillsResponse, _abc.Awaitable[_skill_service_pb2.SearchSkillsResponse]]:
+        """Finds skills for a task, by meaning and words, the reliable ones first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def RecordSkillUse(
+        self,
+        request: _skill_service_pb2.RecordSkillUseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.RecordSkillUseResponse, _abc.Awaitable[_skill_service_pb2.RecordSkillUseResponse]]:
+        """Reports how a skill did when it was used. The same use again counts once.
+
+        Scope: write. Repeatable: with `use_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+        by another use.
+        """
+
+    @_abc_1.abstractmethod
+    def LinkSkills(
+        self,
+        request: _skill_service_pb2.LinkSkillsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.LinkSkillsResponse, _abc.Awaitable[_skill_service_pb2.LinkSkillsResponse]]:
+        """Says how two skills belong together. The same link again replaces its weight
+        and metadata.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+        directly or through others, which the message names.
+        """
+
+    @_abc_1.abstractmethod
+    def UnlinkSkills(
+        self,
+        request: _skill_service_pb2.UnlinkSkillsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.UnlinkSkillsResponse, _abc.Awaitable[_skill_service_pb2.UnlinkSkillsResponse]]:
+        """Removes a link. Removing one that does not exist changes nothing.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteSkill(
+        self,
+        request: _skill_service_pb2.DeleteSkillRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.DeleteSkillResponse, _abc.Awaitable[_skill_service_pb2.DeleteSkillResponse]]:
+        """Deletes a skill with its links and the record of its uses. The episodes that
+        it came from stay. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ConsolidateSkills(
+        self,
+        request: _skill_service_pb2.ConsolidateSkillsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.ConsolidateSkillsResponse, _abc.Awaitable[_skill_service_pb2.ConsolidateSkillsResponse]]:
+        """Makes skills of what succeeded again and again: groups the episodes by the
+        meaning of their tasks, and makes each group with enough successes a skill
+        that says what its successes share and what its failures lack. A group that
+        is a skill already is kept up to date; when nothing was stored since,
+        nothing changes. A skill of a group that was deleted is made again.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+        cannot be embedded soon and too many texts are already waiting (nothing is
+        changed).
         """
 
 def add_SkillServiceServicer_to_server(servicer: SkillServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

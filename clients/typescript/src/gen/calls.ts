@@ -1216,6 +1216,146 @@ export const calls = {
     required: [],
     madeIds: [],
   },
+  /**
+   * Saves a skill: what works for a kind of task.
+   *
+   * Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+   * taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+   * it cannot be embedded soon and too many texts are already waiting (nothing is
+   * saved).
+   */
+  createSkill: {
+    method: SkillService.method.createSkill,
+    repeatable: true,
+    required: ["name"],
+    madeIds: [["skillId"]],
+  },
+  /**
+   * Returns one skill, with its links.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   */
+  getSkill: {
+    method: SkillService.method.getSkill,
+    repeatable: true,
+    required: ["skillId"],
+    madeIds: [],
+  },
+  /**
+   * Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+   * description that was changed here as it is.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+   * name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+   * many texts are already waiting (nothing is changed).
+   */
+  updateSkill: {
+    method: SkillService.method.updateSkill,
+    repeatable: true,
+    update: "skill",
+    required: ["skill"],
+    madeIds: [],
+  },
+  /**
+   * Lists skills by name.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  listSkills: {
+    method: SkillService.method.listSkills,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
+   * Finds skills for a task, by meaning and words, the reliable ones first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   */
+  searchSkills: {
+    method: SkillService.method.searchSkills,
+    repeatable: true,
+    required: ["task"],
+    madeIds: [],
+  },
+  /**
+   * Reports how a skill did when it was used. The same use again counts once.
+   *
+   * Scope: write. Repeatable: with `use_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+   * by another use.
+   */
+  recordSkillUse: {
+    method: SkillService.method.recordSkillUse,
+    repeatable: true,
+    required: ["skillId"],
+    madeIds: [["useId"]],
+  },
+  /**
+   * Says how two skills belong together. The same link again replaces its weight
+   * and metadata.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+   * directly or through others, which the message names.
+   */
+  linkSkills: {
+    method: SkillService.method.linkSkills,
+    repeatable: true,
+    required: ["parentSkillId", "childSkillId", "relationship"],
+    madeIds: [],
+  },
+  /**
+   * Removes a link. Removing one that does not exist changes nothing.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   */
+  unlinkSkills: {
+    method: SkillService.method.unlinkSkills,
+    repeatable: true,
+    required: ["parentSkillId", "childSkillId"],
+    madeIds: [],
+  },
+  /**
+   * Deletes a skill with its links and the record of its uses. The episodes that
+   * it came from stay. Deleting it again is NOT_FOUND.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   */
+  deleteSkill: {
+    method: SkillService.method.deleteSkill,
+    repeatable: true,
+    required: ["skillId"],
+    madeIds: [],
+  },
+  /**
+   * Makes skills of what succeeded again and again: groups the episodes by the
+   * meaning of their tasks, and makes each group with enough successes a skill
+   * that says what its successes share and what its failures lack. A group that
+   * is a skill already is kept up to date; when nothing was stored since,
+   * nothing changes. A skill of a group that was deleted is made again.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+   * cannot be embedded soon and too many texts are already waiting (nothing is
+   * changed).
+   */
+  consolidateSkills: {
+    method: SkillService.method.consolidateSkills,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
 } as const;
 
 /** Walks over all pages: whose pages, and the field that holds the items. */
@@ -1320,4 +1460,12 @@ export const walks = {
    * token is damaged or was made for other filters.
    */
   iterEpisodes: { call: "listEpisodes", items: "episodes" },
+  /**
+   * Lists skills by name.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  iterSkills: { call: "listSkills", items: "skills" },
 } as const;

@@ -13,7 +13,7 @@ import type { OperationState } from "./mneme/v1/operation_pb.js";
 import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
 import type { Analysis, Baseline, Bucket, Trend } from "./mneme/v1/reflect_service_pb.js";
 import type { Outcome } from "./mneme/v1/reflection_pb.js";
-import type { EpisodeConflict } from "./mneme/v1/skill_service_pb.js";
+import type { EpisodeConflict, SkillChange, SkillRelationship, SkillTrait } from "./mneme/v1/skill_service_pb.js";
 
 /** Every enum, with the names that a caller may use for its values. */
 export interface EnumNames {
@@ -202,6 +202,25 @@ export interface EnumNames {
     | "skip"
     | "replace"
   ];
+  SkillRelationship: [
+    SkillRelationship,
+    | "prerequisite"
+    | "alternative"
+    | "refinement"
+    | "composition"
+  ];
+  SkillTrait: [
+    SkillTrait,
+    | "tool"
+    | "tag"
+    | "error"
+  ];
+  SkillChange: [
+    SkillChange,
+    | "created"
+    | "updated"
+    | "unchanged"
+  ];
 }
 
 /** What is known of EventType; any other name may be given, too. */
@@ -229,7 +248,7 @@ export type EventTypeName =
   | (string & {});
 
 /** A kind of memory. */
-export type MemoryKind = "event" | "lesson" | "reflection" | "knowledge" | "session" | "memory" | "episode";
+export type MemoryKind = "event" | "lesson" | "reflection" | "knowledge" | "session" | "memory" | "episode" | "skill";
 
 /** The fields that take known names, by their messages. */
 export interface KnownNames {

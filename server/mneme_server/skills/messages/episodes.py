@@ -122,7 +122,7 @@ def episode_filter(message: pb.EpisodeFilter) -> EpisodeFilter:
 def critique_summary(made: CritiqueSummary) -> pb.CritiqueSummary:
     """Return the message of what critiques say."""
     return pb.CritiqueSummary(
-        points=map(_point, made.points),
+        points=map(critique_point, made.points),
         more_count=made.more,
         with_critique=made.with_critique,
         without_critique=made.without_critique,
@@ -130,7 +130,8 @@ def critique_summary(made: CritiqueSummary) -> pb.CritiqueSummary:
     )
 
 
-def _point(point: CritiquePoint) -> pb.CritiquePoint:
+def critique_point(point: CritiquePoint) -> pb.CritiquePoint:
+    """Return the message of something that critiques say."""
     return pb.CritiquePoint(
         text=point.text,
         episode_ids=point.episode_ids,

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from mneme_server.runtime.foreground import Foreground
+from mneme_server.skills.consolidating import ConsolidateSkills
 from mneme_server.skills.episodes import Episodes
 from mneme_server.skills.service.episodes import EpisodeCalls
+from mneme_server.skills.service.skills import SkillCalls
+from mneme_server.skills.skills import Skills
 
 
-class SkillServicer(EpisodeCalls):
+class SkillServicer(EpisodeCalls, SkillCalls):
     """Serves `mneme.v1.SkillService`."""
 
-    def __init__(self, episodes: Episodes, foreground: Foreground) -> None:
+    def __init__(
+        self,
+        episodes: Episodes,
+        skills: Skills,
+        consolidate: ConsolidateSkills,
+        foreground: Foreground,
+    ) -> None:
+        self._consolidate = consolidate
         self._episodes = episodes
+        self._skills = skills
         self._foreground = foreground

@@ -1,9 +1,12 @@
-"""What is shown of recalled episodes beside their texts."""
+"""What is shown of recalled episodes and skills beside their texts."""
 
 from __future__ import annotations
 
+import json
+
 from mneme_server.common.canonical import JsonObject
-from mneme_server.skills.store.tables import episodes
+from mneme_server.skills.skill_model import Tally
+from mneme_server.skills.store.tables import episodes, skills
 from mneme_server.storage.kinds import Details
 
 
@@ -27,4 +30,21 @@ EPISODE_DETAILS = Details(
         episodes.c.tokens_used,
     ),
     decode=_episode,
+)
+
+
+def _skill(name: str, reported: str, learned: str) -> JsonObject:
+    tally = Tally(*json.loads(reported)) + Tally(*json.loads(learned))
+    return {
+        "name": name,
+        "uses": tally.uses,
+        "success_rate": tally.rate,
+        "lower_bound": tally.interval[0],
+    }
+
+
+SKILL_DETAILS = Details(
+    key=skills.c.id,
+    columns=(skills.c.name, skills.c.reported, skills.c.learned),
+    decode=_skill,
 )

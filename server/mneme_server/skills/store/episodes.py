@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
+import numpy as np
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    delete,
+    func,
+    literal,
+    select,
+    tuple_,
+)
 from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads, require_times
+from mneme_server.corpus.ports import Matrix
 from mneme_server.skills.episode_model import Episode, EpisodeFilter
 from mneme_server.skills.store.tables import episode_tags, episodes
 from mneme_server.storage.reading import read_rows
@@ -22,6 +34,10 @@ from mneme_server.storage.rows import (
     upsert,
 )
 from mneme_server.storage.totals import add_to_total, known, total
+from mneme_server.storage.vectors import STORED_VECTOR
+
+_OUTPUT_CHARS = 1_000
+"""Of an output, those that a digest has."""
 
 
 class SqlEpisodes:
@@ -37,10 +53,13 @@ class SqlEpisodes:
         )
         return {episode.id: episode for episode in found}
 
-    def save(self, saved: Collection[Episode]) -> None:
+    def save(self, saved: Collection[Episode], task_vectors: Mapping[str, Matrix]) -> None:
         ids = {episode.id for episode in saved}
         before = known(self._connection, self._tenant_id, episodes.c.id, ids)
-        rows = [_episode_row(episode, self._tenant_id) for episode in saved]
+        rows = [
+            _episode_row(episode, self._tenant_id) | _vector_row(task_vectors.get(episode.id))
+            for episode in saved
+        ]
         self._connection.execute(upsert(episodes), rows)
         add_to_total(self._connection, self._tenant_id, "episodes", len(ids) - before)
         if before:
@@ -52,6 +71,18 @@ class SqlEpisodes:
         ]
         if tags:
             self._connection.execute(insert(episode_tags), tags)
+
+    def task_vectors(self, episode_ids: Collection[str]) -> Mapping[str, Matrix]:
+        found: dict[str, Matrix] = {}
+        for some in chunks(episode_ids):
+            query = select(episodes.c.id, episodes.c.task_vector).where(
+                episodes.c.tenant_id == self._tenant_id,
+                episodes.c.id.in_(some),
+                episodes.c.task_vector != b"",
+            )
+            for episode_id, vector in self._connection.execute(query):
+                found[episode_id] = np.frombuffer(vector, STORED_VECTOR)
+        return found
 
     def _forget_tags(self, episode_ids: Collection[str]) -> None:
         for some in chunks(episode_ids):
@@ -73,7 +104,21 @@ class SqlEpisodes:
     def page(
         self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Episode]:
-        query = self._filtered(select(episodes), filter_)
+        return self._page(select(episodes), filter_, after, limit)
+
+    def digests(
+        self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Episode]:
+        return self._page(select(*_DIGEST), filter_, after, limit)
+
+    def _page(
+        self,
+        query: Select[Any],
+        filter_: EpisodeFilter,
+        after: tuple[int, str] | None,
+        limit: int,
+    ) -> Sequence[Episode]:
+        query = self._filtered(query, filter_)
         if after is not None:
             query = query.where(tuple_(episodes.c.occurred_at, episodes.c.id) < tuple_(*after))
         query = query.order_by(episodes.c.occurred_at.desc(), episodes.c.id.desc())
@@ -112,6 +157,13 @@ class SqlEpisodes:
         return query.where(*conditions)
 
 
+_DIGEST = (
+    *(one for one in episodes.c if one.name not in ("input", "output", "task_vector")),
+    literal("").label("input"),
+    func.substr(episodes.c.output, 1, _OUTPUT_CHARS).label("output"),
+)
+
+
 @reads("episode")
 def _episode(row: Row[Any]) -> Episode:
     require_times(row.occurred_at, row.created_at)
@@ -136,6 +188,10 @@ def _episode(row: Row[Any]) -> Episode:
         created_us=row.created_at,
         filled=tuple(json.loads(row.filled)),
     )
+
+
+def _vector_row(vector: Matrix | None) -> dict[str, bytes]:
+    return {"task_vector": b"" if vector is None else vector.astype(STORED_VECTOR).tobytes()}
 
 
 def _episode_row(episode: Episode, tenant_id: str) -> dict[str, Any]:

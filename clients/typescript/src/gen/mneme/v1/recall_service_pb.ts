@@ -100,7 +100,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
    * everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
    * are ranked by their summaries and by their best events.
    * Kinds: "event", "lesson", "reflection", "knowledge", "session", "memory",
-   * "episode".
+   * "episode", "skill".
    * Up to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
    *
    * @generated from field: repeated string scopes = 2;

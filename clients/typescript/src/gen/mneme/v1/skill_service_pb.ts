@@ -7,16 +7,18 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
-import type { DeleteEpisodeRequestSchema, DeleteEpisodeResponseSchema, Episode, EpisodeFilter, GetEpisodeRequestSchema, GetEpisodeResponseSchema, ListEpisodesRequestSchema, ListEpisodesResponseSchema, RetrieveEpisodesRequestSchema, RetrieveEpisodesResponseSchema, StoreEpisodeRequestSchema, StoreEpisodeResponseSchema } from "./episode_pb.js";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { CritiquePoint, DeleteEpisodeRequestSchema, DeleteEpisodeResponseSchema, Episode, EpisodeFilter, GetEpisodeRequestSchema, GetEpisodeResponseSchema, ListEpisodesRequestSchema, ListEpisodesResponseSchema, RetrieveEpisodesRequestSchema, RetrieveEpisodesResponseSchema, StoreEpisodeRequestSchema, StoreEpisodeResponseSchema } from "./episode_pb.js";
 import { file_mneme_v1_episode } from "./episode_pb.js";
 import { file_mneme_v1_options } from "./options_pb.js";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/skill_service.proto.
  */
 export const file_mneme_v1_skill_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9za2lsbF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKLAQoVSW1wb3J0RXBpc29kZXNSZXF1ZXN0EjAKCGVwaXNvZGVzGAEgAygLMhEubW5lbWUudjEuRXBpc29kZUILukgIkgEFCAEQ9AMSQAoLb25fY29uZmxpY3QYAiABKA4yGS5tbmVtZS52MS5FcGlzb2RlQ29uZmxpY3RCELpIBYIBAhABiuUmBEZBSUwijAEKFkltcG9ydEVwaXNvZGVzUmVzcG9uc2USFQoNY3JlYXRlZF9jb3VudBgBIAEoBRIWCg5yZXBsYWNlZF9jb3VudBgCIAEoBRIXCg91bmNoYW5nZWRfY291bnQYAyABKAUSFQoNc2tpcHBlZF9jb3VudBgEIAEoBRITCgtlcGlzb2RlX2lkcxgFIAMoCSJAChVFeHBvcnRFcGlzb2Rlc1JlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlciI8ChZFeHBvcnRFcGlzb2Rlc1Jlc3BvbnNlEiIKB2VwaXNvZGUYASABKAsyES5tbmVtZS52MS5FcGlzb2RlKocBCg9FcGlzb2RlQ29uZmxpY3QSIAocRVBJU09ERV9DT05GTElDVF9VTlNQRUNJRklFRBAAEhkKFUVQSVNPREVfQ09ORkxJQ1RfRkFJTBABEhkKFUVQSVNPREVfQ09ORkxJQ1RfU0tJUBACEhwKGEVQSVNPREVfQ09ORkxJQ1RfUkVQTEFDRRADMrgKCgxTa2lsbFNlcnZpY2USxgIKDFN0b3JlRXBpc29kZRIdLm1uZW1lLnYxLlN0b3JlRXBpc29kZVJlcXVlc3QaHi5tbmVtZS52MS5TdG9yZUVwaXNvZGVSZXNwb25zZSL2AZACALjkJgLK5CYCCAPK5CZKCAMQAhpEdGhlIHRhc2sgb3IgdGhlIG91dGNvbWUgaXMgbGVmdCBvdXQsIGFuZCBubyByZWNvcmRlZCBzZXNzaW9uIHNheXMgaXTK5CY4CAYaNHRoZSBpZCBpcyB0YWtlbiBieSBhbiBlcGlzb2RlIHdpdGggZGlmZmVyZW50IGNvbnRlbnTK5CZbCAgQHxpVaXQgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgc3RvcmVkKRJcCgpHZXRFcGlzb2RlEhsubW5lbWUudjEuR2V0RXBpc29kZVJlcXVlc3QaHC5tbmVtZS52MS5HZXRFcGlzb2RlUmVzcG9uc2UiE5ACAbjkJgHK5CYCCAPK5CYCCAUSnQEKDExpc3RFcGlzb2RlcxIdLm1uZW1lLnYxLkxpc3RFcGlzb2Rlc1JlcXVlc3QaHi5tbmVtZS52MS5MaXN0RXBpc29kZXNSZXNwb25zZSJOkAIBuOQmAcrkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEmgKEFJldHJpZXZlRXBpc29kZXMSIS5tbmVtZS52MS5SZXRyaWV2ZUVwaXNvZGVzUmVxdWVzdBoiLm1uZW1lLnYxLlJldHJpZXZlRXBpc29kZXNSZXNwb25zZSINkAIBuOQmAcrkJgIIAxJlCg1EZWxldGVFcGlzb2RlEh4ubW5lbWUudjEuRGVsZXRlRXBpc29kZVJlcXVlc3QaHy5tbmVtZS52MS5EZWxldGVFcGlzb2RlUmVzcG9uc2UiE5ACArjkJgLK5CYCCAPK5CYCCAUSiwIKDkltcG9ydEVwaXNvZGVzEh8ubW5lbWUudjEuSW1wb3J0RXBpc29kZXNSZXF1ZXN0GiAubW5lbWUudjEuSW1wb3J0RXBpc29kZXNSZXNwb25zZSK1AZACALjkJgLK5CYCCAPK5CZBCAYaPWFuIGlkIGlzIHRha2VuIGJ5IGRpZmZlcmVudCBjb250ZW50IGFuZCBgb25fY29uZmxpY3RgIGlzIEZBSUzK5CZfCAgQHxpZdGhleSBjYW5ub3QgYmUgZW1iZWRkZWQgc29vbiBhbmQgdG9vIG1hbnkgdGV4dHMgYXJlIGFscmVhZHkgd2FpdGluZyAobm90aGluZyBpcyBpbXBvcnRlZCkSpwEKDkV4cG9ydEVwaXNvZGVzEh8ubW5lbWUudjEuRXhwb3J0RXBpc29kZXNSZXF1ZXN0GiAubW5lbWUudjEuRXhwb3J0RXBpc29kZXNSZXNwb25zZSJQkAIBuOQmAcrkJgIIA8rkJj8ICBAgGjl0b28gbWFueSBzdHJlYW1zIGFyZSBvcGVuIG9uIHRoZSBzZXJ2ZXIgb3IgZm9yIHRoZSB0ZW5hbnQwARpY6uMmVAoHZXBpc29kZRJJQW4gYXR0ZW1wdCBhdCBhIHRhc2suIE1ldGFkYXRhOiBzdWNjZXNzLCByZXdhcmQsIGxhdGVuY3lfbXMsIHRva2Vuc191c2VkLmIGcHJvdG8z", [file_buf_validate_validate, file_mneme_v1_episode, file_mneme_v1_options]);
+  fileDesc("ChxtbmVtZS92MS9za2lsbF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKLAQoVSW1wb3J0RXBpc29kZXNSZXF1ZXN0EjAKCGVwaXNvZGVzGAEgAygLMhEubW5lbWUudjEuRXBpc29kZUILukgIkgEFCAEQ9AMSQAoLb25fY29uZmxpY3QYAiABKA4yGS5tbmVtZS52MS5FcGlzb2RlQ29uZmxpY3RCELpIBYIBAhABiuUmBEZBSUwijAEKFkltcG9ydEVwaXNvZGVzUmVzcG9uc2USFQoNY3JlYXRlZF9jb3VudBgBIAEoBRIWCg5yZXBsYWNlZF9jb3VudBgCIAEoBRIXCg91bmNoYW5nZWRfY291bnQYAyABKAUSFQoNc2tpcHBlZF9jb3VudBgEIAEoBRITCgtlcGlzb2RlX2lkcxgFIAMoCSJAChVFeHBvcnRFcGlzb2Rlc1JlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlciI8ChZFeHBvcnRFcGlzb2Rlc1Jlc3BvbnNlEiIKB2VwaXNvZGUYASABKAsyES5tbmVtZS52MS5FcGlzb2RlInsKDlNraWxsU2lnbmF0dXJlEjMKBmlucHV0cxgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCqrlJgYIgIAEECASNAoHb3V0cHV0cxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCqrlJgYIgIAEECAitQIKC1NraWxsUmVjb3JkEgwKBHVzZXMYASABKAMSEQoJc3VjY2Vzc2VzGAIgASgDEhkKDHN1Y2Nlc3NfcmF0ZRgDIAEoAUgAiAEBEhMKC2xvd2VyX2JvdW5kGAQgASgBEhMKC3VwcGVyX2JvdW5kGAUgASgBEhsKDmF2ZXJhZ2VfcmV3YXJkGAYgASgBSAGIAQESHwoSYXZlcmFnZV9sYXRlbmN5X21zGAcgASgBSAKIAQESMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcGlzb2RlX2NvdW50GAkgASgDQg8KDV9zdWNjZXNzX3JhdGVCEQoPX2F2ZXJhZ2VfcmV3YXJkQhUKE19hdmVyYWdlX2xhdGVuY3lfbXMiMAoIU2tpbGxXYXkSDQoFdG9vbHMYASADKAkSFQoNc3VjY2Vzc19jb3VudBgCIAEoBSKDAQoPU2tpbGxEaWZmZXJlbmNlEiMKBXRyYWl0GAEgASgOMhQubW5lbWUudjEuU2tpbGxUcmFpdBIMCgRuYW1lGAIgASgJEhUKDXN1Y2Nlc3NfY291bnQYAyABKAUSFQoNZmFpbHVyZV9jb3VudBgEIAEoBRIPCgdxX3ZhbHVlGAUgASgBIucCCg1Ta2lsbEZpbmRpbmdzEhUKDWF0dGVtcHRfY291bnQYASABKAUSFQoNc3VjY2Vzc19jb3VudBgCIAEoBRIUCgxleGFtcGxlX3Rhc2sYAyABKAkSFgoOZXhhbXBsZV9vdXRwdXQYBCABKAkSOQoSZXhhbXBsZV9lcGlzb2RlX2lkGAUgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIgCgR3YXlzGAYgAygLMhIubW5lbWUudjEuU2tpbGxXYXkSKQoGc2hhcmVkGAcgAygLMhkubW5lbWUudjEuU2tpbGxEaWZmZXJlbmNlEi4KC2RpZmZlcmVuY2VzGAggAygLMhkubW5lbWUudjEuU2tpbGxEaWZmZXJlbmNlEhYKDmNvbXBhcmVkX2NvdW50GAkgASgFEioKCWNyaXRpcXVlcxgKIAMoCzIXLm1uZW1lLnYxLkNyaXRpcXVlUG9pbnQixwUKBVNraWxsEikKAmlkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBItCgRuYW1lGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEioKC2Rlc2NyaXB0aW9uGAMgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSKwoJc2lnbmF0dXJlGAQgASgLMhgubW5lbWUudjEuU2tpbGxTaWduYXR1cmUSIwoEY29kZRgFIAEoCUIVukgSchAYgIAEMgpeW15ceDAwXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYByADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNQoIbWV0YWRhdGEYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qgqq5SYGCICABBAgEjoKFGNsYWltZWRfc3VjY2Vzc19yYXRlGAkgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAAEgAiAEBEiUKBnJlY29yZBgKIAEoCzIVLm1uZW1lLnYxLlNraWxsUmVjb3JkEkMKEnNvdXJjZV9lcGlzb2RlX2lkcxgLIAMoCUInukgkkgEhEOgHIhxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEikKCGZpbmRpbmdzGAwgASgLMhcubW5lbWUudjEuU2tpbGxGaW5kaW5ncxIuCgpjcmVhdGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIXChVfY2xhaW1lZF9zdWNjZXNzX3JhdGUirAQKEkNyZWF0ZVNraWxsUmVxdWVzdBItCgRuYW1lGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEioKC2Rlc2NyaXB0aW9uGAIgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSKwoJc2lnbmF0dXJlGAMgASgLMhgubW5lbWUudjEuU2tpbGxTaWduYXR1cmUSIwoEY29kZRgEIAEoCUIVukgSchAYgIAEMgpeW15ceDAwXSokEi4KB3Byb2plY3QYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYBiADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNQoIbWV0YWRhdGEYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qgqq5SYGCICABBAgEjoKFGNsYWltZWRfc3VjY2Vzc19yYXRlGAggASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAAEgAiAEBEkMKEnNvdXJjZV9lcGlzb2RlX2lkcxgJIAMoCUInukgkkgEhEOgHIhxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKCHNraWxsX2lkGAogASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgFCFwoVX2NsYWltZWRfc3VjY2Vzc19yYXRlIjUKE0NyZWF0ZVNraWxsUmVzcG9uc2USHgoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbCLTAQoJU2tpbGxMaW5rEhcKD3BhcmVudF9za2lsbF9pZBgBIAEoCRITCgtwYXJlbnRfbmFtZRgCIAEoCRIWCg5jaGlsZF9za2lsbF9pZBgDIAEoCRISCgpjaGlsZF9uYW1lGAQgASgJEjEKDHJlbGF0aW9uc2hpcBgFIAEoDjIbLm1uZW1lLnYxLlNraWxsUmVsYXRpb25zaGlwEg4KBndlaWdodBgGIAEoARIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiRAoPR2V0U2tpbGxSZXF1ZXN0EjEKCHNraWxsX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIlYKEEdldFNraWxsUmVzcG9uc2USHgoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbBIiCgVsaW5rcxgCIAMoCzITLm1uZW1lLnYxLlNraWxsTGluayLNAQoSVXBkYXRlU2tpbGxSZXF1ZXN0EiYKBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGxCBrpIA9gBAxKOAQoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQl26SAPIAQGS5SZTCgRuYW1lCgtkZXNjcmlwdGlvbgoJc2lnbmF0dXJlCgRjb2RlCgdwcm9qZWN0CgR0YWdzCghtZXRhZGF0YQoUY2xhaW1lZF9zdWNjZXNzX3JhdGUiNQoTVXBkYXRlU2tpbGxSZXNwb25zZRIeCgVza2lsbBgBIAEoCzIPLm1uZW1lLnYxLlNraWxsIqUBCgtTa2lsbEZpbHRlchIuCgdwcm9qZWN0GAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIzCgR0YWdzGAIgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEjEKEG1pbl9zdWNjZXNzX3JhdGUYAyABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAIn0KEUxpc3RTa2lsbHNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLm1uZW1lLnYxLlNraWxsRmlsdGVyEiMKCXBhZ2Vfc2l6ZRgCIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxjQDyJiChJMaXN0U2tpbGxzUmVzcG9uc2USHwoGc2tpbGxzGAEgAygLMg8ubW5lbWUudjEuU2tpbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiggEKE1NlYXJjaFNraWxsc1JlcXVlc3QSJAoEdGFzaxgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIlCgZmaWx0ZXIYAiABKAsyFS5tbmVtZS52MS5Ta2lsbEZpbHRlchIeCgVsaW1pdBgDIAEoBUIPukgGGgQYZCgAiuUmAjEwIpoBCgpGb3VuZFNraWxsEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwSDQoFc2NvcmUYAiABKAESEQoJcmVsZXZhbmNlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIiCgVsaW5rcxgFIAMoCzITLm1uZW1lLnYxLlNraWxsTGlua0INCgtfc2ltaWxhcml0eSJpChRTZWFyY2hTa2lsbHNSZXNwb25zZRIlCgdyZXN1bHRzGAEgAygLMhQubW5lbWUudjEuRm91bmRTa2lsbBIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIsMCChVSZWNvcmRTa2lsbFVzZVJlcXVlc3QSMQoIc2tpbGxfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSDwoHc3VjY2VzcxgCIAEoCBIuCgZyZXdhcmQYAyABKAFCGbpIFhIUGQAAAABlzc1BKQAAAABlzc3BQAFIAIgBARIpCgpsYXRlbmN5X21zGAQgASgDQhC6SA0iCxj/////////DygASAGIAQESPgoHdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAEjEKBnVzZV9pZBgGIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSY5SYBQgkKB19yZXdhcmRCDQoLX2xhdGVuY3lfbXMiOAoWUmVjb3JkU2tpbGxVc2VSZXNwb25zZRIeCgVza2lsbBgBIAEoCzIPLm1uZW1lLnYxLlNraWxsIroCChFMaW5rU2tpbGxzUmVxdWVzdBI4Cg9wYXJlbnRfc2tpbGxfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNwoOY2hpbGRfc2tpbGxfaWQYAiABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSPQoMcmVsYXRpb25zaGlwGAMgASgOMhsubW5lbWUudjEuU2tpbGxSZWxhdGlvbnNoaXBCCrpIB4IBBBABIAASMQoGd2VpZ2h0GAQgASgBQhy6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgExSACIAQESNQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qgqq5SYGCICABBAgQgkKB193ZWlnaHQiNwoSTGlua1NraWxsc1Jlc3BvbnNlEiEKBGxpbmsYASABKAsyEy5tbmVtZS52MS5Ta2lsbExpbmsixQEKE1VubGlua1NraWxsc1JlcXVlc3QSOAoPcGFyZW50X3NraWxsX2lkGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjcKDmNoaWxkX3NraWxsX2lkGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjsKDHJlbGF0aW9uc2hpcBgDIAEoDjIbLm1uZW1lLnYxLlNraWxsUmVsYXRpb25zaGlwQgi6SAWCAQIQASItChRVbmxpbmtTa2lsbHNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgFIkcKEkRlbGV0ZVNraWxsUmVxdWVzdBIxCghza2lsbF9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI1ChNEZWxldGVTa2lsbFJlc3BvbnNlEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwixQEKGENvbnNvbGlkYXRlU2tpbGxzUmVxdWVzdBIlCgxtaW5fYXR0ZW1wdHMYASABKAVCD7pIBxoFGJBOKACK5SYBMxI5CgptaW5fcmV3YXJkGAIgASgBQiC6SBYSFBkAAAAAZc3NQSkAAAAAZc3NwUABiuUmAzAuN0gAiAEBEg8KB2RyeV9ydW4YAyABKAgSJwoGZmlsdGVyGAQgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlckINCgtfbWluX3Jld2FyZCJaChFDb25zb2xpZGF0ZWRTa2lsbBIeCgVza2lsbBgBIAEoCzIPLm1uZW1lLnYxLlNraWxsEiUKBmNoYW5nZRgCIAEoDjIVLm1uZW1lLnYxLlNraWxsQ2hhbmdlIuoBChlDb25zb2xpZGF0ZVNraWxsc1Jlc3BvbnNlEisKBnNraWxscxgBIAMoCzIbLm1uZW1lLnYxLkNvbnNvbGlkYXRlZFNraWxsEhUKDWNyZWF0ZWRfY291bnQYAiABKAUSFQoNdXBkYXRlZF9jb3VudBgDIAEoBRIXCg91bmNoYW5nZWRfY291bnQYBCABKAUSFQoNZXBpc29kZV9jb3VudBgFIAEoAxIaChJub3RfZW1iZWRkZWRfY291bnQYBiABKAMSEwoLZ3JvdXBfY291bnQYByABKAMSEQoJdHJ1bmNhdGVkGAggASgIKocBCg9FcGlzb2RlQ29uZmxpY3QSIAocRVBJU09ERV9DT05GTElDVF9VTlNQRUNJRklFRBAAEhkKFUVQSVNPREVfQ09ORkxJQ1RfRkFJTBABEhkKFUVQSVNPREVfQ09ORkxJQ1RfU0tJUBACEhwKGEVQSVNPREVfQ09ORkxJQ1RfUkVQTEFDRRADKscBChFTa2lsbFJlbGF0aW9uc2hpcBIiCh5TS0lMTF9SRUxBVElPTlNISVBfVU5TUEVDSUZJRUQQABIjCh9TS0lMTF9SRUxBVElPTlNISVBfUFJFUkVRVUlTSVRFEAESIgoeU0tJTExfUkVMQVRJT05TSElQX0FMVEVSTkFUSVZFEAISIQodU0tJTExfUkVMQVRJT05TSElQX1JFRklORU1FTlQQAxIiCh5TS0lMTF9SRUxBVElPTlNISVBfQ09NUE9TSVRJT04QBCprCgpTa2lsbFRyYWl0EhsKF1NLSUxMX1RSQUlUX1VOU1BFQ0lGSUVEEAASFAoQU0tJTExfVFJBSVRfVE9PTBABEhMKD1NLSUxMX1RSQUlUX1RBRxACEhUKEVNLSUxMX1RSQUlUX0VSUk9SEAMqewoLU2tpbGxDaGFuZ2USHAoYU0tJTExfQ0hBTkdFX1VOU1BFQ0lGSUVEEAASGAoUU0tJTExfQ0hBTkdFX0NSRUFURUQQARIYChRTS0lMTF9DSEFOR0VfVVBEQVRFRBACEhoKFlNLSUxMX0NIQU5HRV9VTkNIQU5HRUQQAzKNGAoMU2tpbGxTZXJ2aWNlEsYCCgxTdG9yZUVwaXNvZGUSHS5tbmVtZS52MS5TdG9yZUVwaXNvZGVSZXF1ZXN0Gh4ubW5lbWUudjEuU3RvcmVFcGlzb2RlUmVzcG9uc2Ui9gGQAgC45CYCyuQmAggDyuQmSggDEAIaRHRoZSB0YXNrIG9yIHRoZSBvdXRjb21lIGlzIGxlZnQgb3V0LCBhbmQgbm8gcmVjb3JkZWQgc2Vzc2lvbiBzYXlzIGl0yuQmOAgGGjR0aGUgaWQgaXMgdGFrZW4gYnkgYW4gZXBpc29kZSB3aXRoIGRpZmZlcmVudCBjb250ZW50yuQmWwgIEB8aVWl0IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbWFueSB0ZXh0cyBhcmUgYWxyZWFkeSB3YWl0aW5nIChub3RoaW5nIGlzIHN0b3JlZCkSXAoKR2V0RXBpc29kZRIbLm1uZW1lLnYxLkdldEVwaXNvZGVSZXF1ZXN0GhwubW5lbWUudjEuR2V0RXBpc29kZVJlc3BvbnNlIhOQAgG45CYByuQmAggDyuQmAggFEp0BCgxMaXN0RXBpc29kZXMSHS5tbmVtZS52MS5MaXN0RXBpc29kZXNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdEVwaXNvZGVzUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxJoChBSZXRyaWV2ZUVwaXNvZGVzEiEubW5lbWUudjEuUmV0cmlldmVFcGlzb2Rlc1JlcXVlc3QaIi5tbmVtZS52MS5SZXRyaWV2ZUVwaXNvZGVzUmVzcG9uc2UiDZACAbjkJgHK5CYCCAMSZQoNRGVsZXRlRXBpc29kZRIeLm1uZW1lLnYxLkRlbGV0ZUVwaXNvZGVSZXF1ZXN0Gh8ubW5lbWUudjEuRGVsZXRlRXBpc29kZVJlc3BvbnNlIhOQAgK45CYCyuQmAggDyuQmAggFEosCCg5JbXBvcnRFcGlzb2RlcxIfLm1uZW1lLnYxLkltcG9ydEVwaXNvZGVzUmVxdWVzdBogLm1uZW1lLnYxLkltcG9ydEVwaXNvZGVzUmVzcG9uc2UitQGQAgC45CYCyuQmAggDyuQmQQgGGj1hbiBpZCBpcyB0YWtlbiBieSBkaWZmZXJlbnQgY29udGVudCBhbmQgYG9uX2NvbmZsaWN0YCBpcyBGQUlMyuQmXwgIEB8aWXRoZXkgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgaW1wb3J0ZWQpEqcBCg5FeHBvcnRFcGlzb2RlcxIfLm1uZW1lLnYxLkV4cG9ydEVwaXNvZGVzUmVxdWVzdBogLm1uZW1lLnYxLkV4cG9ydEVwaXNvZGVzUmVzcG9uc2UiUJACAbjkJgHK5CYCCAPK5CY/CAgQIBo5dG9vIG1hbnkgc3RyZWFtcyBhcmUgb3BlbiBvbiB0aGUgc2VydmVyIG9yIGZvciB0aGUgdGVuYW50MAEShwIKC0NyZWF0ZVNraWxsEhwubW5lbWUudjEuQ3JlYXRlU2tpbGxSZXF1ZXN0Gh0ubW5lbWUudjEuQ3JlYXRlU2tpbGxSZXNwb25zZSK6AZACALjkJgLK5CYCCAPK5CZLCAYaR3RoZSBuYW1lIGlzIHRha2VuLCBvciB0aGUgaWQgaXMgdGFrZW4gYnkgYSBza2lsbCB3aXRoIGRpZmZlcmVudCBjb250ZW50yuQmWggIEB8aVGl0IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbWFueSB0ZXh0cyBhcmUgYWxyZWFkeSB3YWl0aW5nIChub3RoaW5nIGlzIHNhdmVkKRJWCghHZXRTa2lsbBIZLm1uZW1lLnYxLkdldFNraWxsUmVxdWVzdBoaLm1uZW1lLnYxLkdldFNraWxsUmVzcG9uc2UiE5ACAbjkJgHK5CYCCAPK5CYCCAUSmwIKC1VwZGF0ZVNraWxsEhwubW5lbWUudjEuVXBkYXRlU2tpbGxSZXF1ZXN0Gh0ubW5lbWUudjEuVXBkYXRlU2tpbGxSZXNwb25zZSLOAZACArjkJgLK5CYCCAPK5CYxCAMaLXRoZSBtYXNrIG5hbWVzIGEgZmllbGQgdGhhdCBjYW5ub3QgYmUgY2hhbmdlZMrkJgIIBcrkJiIIBhoeYW5vdGhlciBza2lsbCBoYXMgdGhlIG5ldyBuYW1lyuQmXAgIEB8aVml0IGNhbm5vdCBiZSBlbWJlZGRlZCBzb29uIGFuZCB0b28gbWFueSB0ZXh0cyBhcmUgYWxyZWFkeSB3YWl0aW5nIChub3RoaW5nIGlzIGNoYW5nZWQpEpcBCgpMaXN0U2tpbGxzEhsubW5lbWUudjEuTGlzdFNraWxsc1JlcXVlc3QaHC5tbmVtZS52MS5MaXN0U2tpbGxzUmVzcG9uc2UiTpACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVycxJcCgxTZWFyY2hTa2lsbHMSHS5tbmVtZS52MS5TZWFyY2hTa2lsbHNSZXF1ZXN0Gh4ubW5lbWUudjEuU2VhcmNoU2tpbGxzUmVzcG9uc2UiDZACAbjkJgHK5CYCCAMSlAEKDlJlY29yZFNraWxsVXNlEh8ubW5lbWUudjEuUmVjb3JkU2tpbGxVc2VSZXF1ZXN0GiAubW5lbWUudjEuUmVjb3JkU2tpbGxVc2VSZXNwb25zZSI/kAIAuOQmAsrkJgIIA8rkJgIIBcrkJigIBhokdGhlIHVzZSdzIGlkIGlzIHRha2VuIGJ5IGFub3RoZXIgdXNlEssBCgpMaW5rU2tpbGxzEhsubW5lbWUudjEuTGlua1NraWxsc1JlcXVlc3QaHC5tbmVtZS52MS5MaW5rU2tpbGxzUmVzcG9uc2UigQGQAgK45CYCyuQmAggDyuQmAggFyuQmaggJEBcaZHRoZSBza2lsbHMgd291bGQgYmUgcHJlcmVxdWlzaXRlcyBvZiBlYWNoIG90aGVyLCBkaXJlY3RseSBvciB0aHJvdWdoIG90aGVycywgd2hpY2ggdGhlIG1lc3NhZ2UgbmFtZXMSYgoMVW5saW5rU2tpbGxzEh0ubW5lbWUudjEuVW5saW5rU2tpbGxzUmVxdWVzdBoeLm1uZW1lLnYxLlVubGlua1NraWxsc1Jlc3BvbnNlIhOQAgK45CYCyuQmAggDyuQmAggFEl8KC0RlbGV0ZVNraWxsEhwubW5lbWUudjEuRGVsZXRlU2tpbGxSZXF1ZXN0Gh0ubW5lbWUudjEuRGVsZXRlU2tpbGxSZXNwb25zZSITkAICuOQmAsrkJgIIA8rkJgIIBRLTAQoRQ29uc29saWRhdGVTa2lsbHMSIi5tbmVtZS52MS5Db25zb2xpZGF0ZVNraWxsc1JlcXVlc3QaIy5tbmVtZS52MS5Db25zb2xpZGF0ZVNraWxsc1Jlc3BvbnNlInWQAgK45CYCyuQmAggDyuQmZAgIEB8aXnRoZSBza2lsbHMgY2Fubm90IGJlIGVtYmVkZGVkIHNvb24gYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgY2hhbmdlZCkatAHq4yZUCgdlcGlzb2RlEklBbiBhdHRlbXB0IGF0IGEgdGFzay4gTWV0YWRhdGE6IHN1Y2Nlc3MsIHJld2FyZCwgbGF0ZW5jeV9tcywgdG9rZW5zX3VzZWQu6uMmWAoFc2tpbGwST1doYXQgd29ya3MgZm9yIGEga2luZCBvZiB0YXNrLiBNZXRhZGF0YTogbmFtZSwgdXNlcywgc3VjY2Vzc19yYXRlLCBsb3dlcl9ib3VuZC5iBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_episode, file_mneme_v1_options]);
 
 /**
  * A request to import episodes.
@@ -141,6 +143,1332 @@ export const ExportEpisodesResponseSchema: GenMessage<ExportEpisodesResponse> = 
   messageDesc(file_mneme_v1_skill_service, 3);
 
 /**
+ * SkillSignature is what a skill takes and gives.
+ *
+ * @generated from message mneme.v1.SkillSignature
+ */
+export type SkillSignature = Message<"mneme.v1.SkillSignature"> & {
+  /**
+   * What it takes: names and what they mean, or a JSON Schema; free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   *
+   * @generated from field: google.protobuf.Struct inputs = 1;
+   */
+  inputs?: JsonObject;
+
+  /**
+   * What it gives, in the same way.
+   * Up to 64 KiB encoded and 32 levels deep.
+   *
+   * @generated from field: google.protobuf.Struct outputs = 2;
+   */
+  outputs?: JsonObject;
+};
+
+/**
+ * Describes the message mneme.v1.SkillSignature.
+ * Use `create(SkillSignatureSchema)` to create a new message.
+ */
+export const SkillSignatureSchema: GenMessage<SkillSignature> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 4);
+
+/**
+ * SkillRecord is how a skill did so far.
+ *
+ * @generated from message mneme.v1.SkillRecord
+ */
+export type SkillRecord = Message<"mneme.v1.SkillRecord"> & {
+  /**
+   * How often it was used: as reported, plus the episodes that it came from.
+   *
+   * @generated from field: int64 uses = 1;
+   */
+  uses: bigint;
+
+  /**
+   * How many of them succeeded.
+   *
+   * @generated from field: int64 successes = 2;
+   */
+  successes: bigint;
+
+  /**
+   * Share of uses that succeeded; unset before the first.
+   *
+   * @generated from field: optional double success_rate = 3;
+   */
+  successRate?: number;
+
+  /**
+   * The ends of the rate's 95 % interval (Wilson's): 0 and 1 before the first
+   * use.
+   *
+   * @generated from field: double lower_bound = 4;
+   */
+  lowerBound: number;
+
+  /**
+   * Its upper end.
+   *
+   * @generated from field: double upper_bound = 5;
+   */
+  upperBound: number;
+
+  /**
+   * Average reward of the uses that have one; unset if none has.
+   *
+   * @generated from field: optional double average_reward = 6;
+   */
+  averageReward?: number;
+
+  /**
+   * Average time of the uses that have one, in milliseconds; unset if none has.
+   *
+   * @generated from field: optional double average_latency_ms = 7;
+   */
+  averageLatencyMs?: number;
+
+  /**
+   * The last use that was reported, or the last episode that it came from; unset
+   * before the first.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 8;
+   */
+  lastUsedAt?: Timestamp;
+
+  /**
+   * How many of the uses are episodes that it came from.
+   *
+   * @generated from field: int64 episode_count = 9;
+   */
+  episodeCount: bigint;
+};
+
+/**
+ * Describes the message mneme.v1.SkillRecord.
+ * Use `create(SkillRecordSchema)` to create a new message.
+ */
+export const SkillRecordSchema: GenMessage<SkillRecord> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 5);
+
+/**
+ * SkillWay is how a success went.
+ *
+ * @generated from message mneme.v1.SkillWay
+ */
+export type SkillWay = Message<"mneme.v1.SkillWay"> & {
+  /**
+   * The tools it called, in order; repeats in a row count once.
+   *
+   * @generated from field: repeated string tools = 1;
+   */
+  tools: string[];
+
+  /**
+   * How many successes went so.
+   *
+   * @generated from field: int32 success_count = 2;
+   */
+  successCount: number;
+};
+
+/**
+ * Describes the message mneme.v1.SkillWay.
+ * Use `create(SkillWaySchema)` to create a new message.
+ */
+export const SkillWaySchema: GenMessage<SkillWay> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 6);
+
+/**
+ * SkillDifference is something that successes and failures have unequally often.
+ *
+ * @generated from message mneme.v1.SkillDifference
+ */
+export type SkillDifference = Message<"mneme.v1.SkillDifference"> & {
+  /**
+   * What it is.
+   *
+   * @generated from field: mneme.v1.SkillTrait trait = 1;
+   */
+  trait: SkillTrait;
+
+  /**
+   * Its name: the tool, the label, the error.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Successes that have it.
+   *
+   * @generated from field: int32 success_count = 3;
+   */
+  successCount: number;
+
+  /**
+   * Failures that have it.
+   *
+   * @generated from field: int32 failure_count = 4;
+   */
+  failureCount: number;
+
+  /**
+   * Fisher's exact test, adjusted (Benjamini-Hochberg) for everything that the
+   * run compared, in all groups: of the differences shown, at most 5 % are
+   * expected to be chance.
+   *
+   * @generated from field: double q_value = 5;
+   */
+  qValue: number;
+};
+
+/**
+ * Describes the message mneme.v1.SkillDifference.
+ * Use `create(SkillDifferenceSchema)` to create a new message.
+ */
+export const SkillDifferenceSchema: GenMessage<SkillDifference> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 7);
+
+/**
+ * SkillFindings is what the episodes of a skill say. What goes together need
+ * not cause each other: these are counts of what was recorded, no experiments.
+ *
+ * @generated from message mneme.v1.SkillFindings
+ */
+export type SkillFindings = Message<"mneme.v1.SkillFindings"> & {
+  /**
+   * Episodes of the group.
+   *
+   * @generated from field: int32 attempt_count = 1;
+   */
+  attemptCount: number;
+
+  /**
+   * Those that succeeded with a reward of at least `min_reward`; the others
+   * count as failures.
+   *
+   * @generated from field: int32 success_count = 2;
+   */
+  successCount: number;
+
+  /**
+   * The task of the most typical success, word for word; its first 300
+   * characters.
+   *
+   * @generated from field: string example_task = 3;
+   */
+  exampleTask: string;
+
+  /**
+   * What it produced; its first 300 characters.
+   *
+   * @generated from field: string example_output = 4;
+   */
+  exampleOutput: string;
+
+  /**
+   * The episode it is.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string example_episode_id = 5;
+   */
+  exampleEpisodeId: string;
+
+  /**
+   * How successes went, the most frequent first; up to three that at least two
+   * successes share.
+   *
+   * @generated from field: repeated mneme.v1.SkillWay ways = 6;
+   */
+  ways: SkillWay[];
+
+  /**
+   * Tools that at least eight in ten successes called, and how many did.
+   *
+   * @generated from field: repeated mneme.v1.SkillDifference shared = 7;
+   */
+  shared: SkillDifference[];
+
+  /**
+   * What tells successes from failures, the surest first; up to ten with a
+   * `q_value` of at most 0.05.
+   *
+   * @generated from field: repeated mneme.v1.SkillDifference differences = 8;
+   */
+  differences: SkillDifference[];
+
+  /**
+   * What was compared in this group: traits that at least three episodes have
+   * and at least three lack, if there are three successes and three failures.
+   *
+   * @generated from field: int32 compared_count = 9;
+   */
+  comparedCount: number;
+
+  /**
+   * What the critiques say, up to five points.
+   *
+   * @generated from field: repeated mneme.v1.CritiquePoint critiques = 10;
+   */
+  critiques: CritiquePoint[];
+};
+
+/**
+ * Describes the message mneme.v1.SkillFindings.
+ * Use `create(SkillFindingsSchema)` to create a new message.
+ */
+export const SkillFindingsSchema: GenMessage<SkillFindings> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 8);
+
+/**
+ * Skill is what works for a kind of task.
+ *
+ * @generated from message mneme.v1.Skill
+ */
+export type Skill = Message<"mneme.v1.Skill"> & {
+  /**
+   * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Its name, unique in the tenant.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * What it is for and how it is done.
+   * Up to 65,536 characters.
+   *
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * What it takes and gives.
+   *
+   * @generated from field: mneme.v1.SkillSignature signature = 4;
+   */
+  signature?: SkillSignature;
+
+  /**
+   * How it is done, as code; may be empty.
+   * Up to 65,536 characters.
+   *
+   * @generated from field: string code = 5;
+   */
+  code: string;
+
+  /**
+   * The project it is for; may be empty.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string project = 6;
+   */
+  project: string;
+
+  /**
+   * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   *
+   * @generated from field: repeated string tags = 7;
+   */
+  tags: string[];
+
+  /**
+   * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 8;
+   */
+  metadata?: JsonObject;
+
+  /**
+   * The success rate that its author expects, 0 to 1; unset if nobody said. It
+   * does not count in the record.
+   * 0 to 1.
+   *
+   * @generated from field: optional double claimed_success_rate = 9;
+   */
+  claimedSuccessRate?: number;
+
+  /**
+   * How it did so far.
+   *
+   * @generated from field: mneme.v1.SkillRecord record = 10;
+   */
+  record?: SkillRecord;
+
+  /**
+   * The episodes that it came from, latest first, up to 1,000. Some may have
+   * been deleted since.
+   * Up to 1,000 entries, each up to 200 characters, on one line.
+   *
+   * @generated from field: repeated string source_episode_ids = 11;
+   */
+  sourceEpisodeIds: string[];
+
+  /**
+   * What its episodes say, if ConsolidateSkills made it.
+   *
+   * @generated from field: mneme.v1.SkillFindings findings = 12;
+   */
+  findings?: SkillFindings;
+
+  /**
+   * When it was created.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 13;
+   */
+  createdAt?: Timestamp;
+
+  /**
+   * When its content last changed; uses and links do not count.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_at = 14;
+   */
+  updatedAt?: Timestamp;
+};
+
+/**
+ * Describes the message mneme.v1.Skill.
+ * Use `create(SkillSchema)` to create a new message.
+ */
+export const SkillSchema: GenMessage<Skill> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 9);
+
+/**
+ * A request to save a skill.
+ *
+ * @generated from message mneme.v1.CreateSkillRequest
+ */
+export type CreateSkillRequest = Message<"mneme.v1.CreateSkillRequest"> & {
+  /**
+   * Its name, unique in the tenant: case counts.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it is for and how it is done; it is found by this and its name.
+   * Up to 65,536 characters.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * What it takes and gives.
+   *
+   * @generated from field: mneme.v1.SkillSignature signature = 3;
+   */
+  signature?: SkillSignature;
+
+  /**
+   * How it is done, as code.
+   * Up to 65,536 characters.
+   *
+   * @generated from field: string code = 4;
+   */
+  code: string;
+
+  /**
+   * The project it is for.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string project = 5;
+   */
+  project: string;
+
+  /**
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags: string[];
+
+  /**
+   * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 7;
+   */
+  metadata?: JsonObject;
+
+  /**
+   * The success rate that is expected of it. It counts for `min_success_rate`
+   * until the skill was used, and for nothing else.
+   * 0 to 1.
+   *
+   * @generated from field: optional double claimed_success_rate = 8;
+   */
+  claimedSuccessRate?: number;
+
+  /**
+   * The episodes that it comes from. They need not be stored here, and do not
+   * count as uses.
+   * Up to 1,000 entries, each up to 200 characters, on one line.
+   *
+   * @generated from field: repeated string source_episode_ids = 9;
+   */
+  sourceEpisodeIds: string[];
+
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string skill_id = 10;
+   */
+  skillId: string;
+};
+
+/**
+ * Describes the message mneme.v1.CreateSkillRequest.
+ * Use `create(CreateSkillRequestSchema)` to create a new message.
+ */
+export const CreateSkillRequestSchema: GenMessage<CreateSkillRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 10);
+
+/**
+ * The saved skill.
+ *
+ * @generated from message mneme.v1.CreateSkillResponse
+ */
+export type CreateSkillResponse = Message<"mneme.v1.CreateSkillResponse"> & {
+  /**
+   * The skill.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+};
+
+/**
+ * Describes the message mneme.v1.CreateSkillResponse.
+ * Use `create(CreateSkillResponseSchema)` to create a new message.
+ */
+export const CreateSkillResponseSchema: GenMessage<CreateSkillResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 11);
+
+/**
+ * SkillLink is how two skills belong together.
+ *
+ * @generated from message mneme.v1.SkillLink
+ */
+export type SkillLink = Message<"mneme.v1.SkillLink"> & {
+  /**
+   * One of them.
+   *
+   * @generated from field: string parent_skill_id = 1;
+   */
+  parentSkillId: string;
+
+  /**
+   * Its name.
+   *
+   * @generated from field: string parent_name = 2;
+   */
+  parentName: string;
+
+  /**
+   * The other one.
+   *
+   * @generated from field: string child_skill_id = 3;
+   */
+  childSkillId: string;
+
+  /**
+   * Its name.
+   *
+   * @generated from field: string child_name = 4;
+   */
+  childName: string;
+
+  /**
+   * What they are to each other.
+   *
+   * @generated from field: mneme.v1.SkillRelationship relationship = 5;
+   */
+  relationship: SkillRelationship;
+
+  /**
+   * How strong it is, 0 to 1.
+   *
+   * @generated from field: double weight = 6;
+   */
+  weight: number;
+
+  /**
+   * Free JSON.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 7;
+   */
+  metadata?: JsonObject;
+};
+
+/**
+ * Describes the message mneme.v1.SkillLink.
+ * Use `create(SkillLinkSchema)` to create a new message.
+ */
+export const SkillLinkSchema: GenMessage<SkillLink> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 12);
+
+/**
+ * A request for a skill.
+ *
+ * @generated from message mneme.v1.GetSkillRequest
+ */
+export type GetSkillRequest = Message<"mneme.v1.GetSkillRequest"> & {
+  /**
+   * The skill.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string skill_id = 1;
+   */
+  skillId: string;
+};
+
+/**
+ * Describes the message mneme.v1.GetSkillRequest.
+ * Use `create(GetSkillRequestSchema)` to create a new message.
+ */
+export const GetSkillRequestSchema: GenMessage<GetSkillRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 13);
+
+/**
+ * The skill.
+ *
+ * @generated from message mneme.v1.GetSkillResponse
+ */
+export type GetSkillResponse = Message<"mneme.v1.GetSkillResponse"> & {
+  /**
+   * The skill.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+
+  /**
+   * Its links, by relationship and names.
+   *
+   * @generated from field: repeated mneme.v1.SkillLink links = 2;
+   */
+  links: SkillLink[];
+};
+
+/**
+ * Describes the message mneme.v1.GetSkillResponse.
+ * Use `create(GetSkillResponseSchema)` to create a new message.
+ */
+export const GetSkillResponseSchema: GenMessage<GetSkillResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 14);
+
+/**
+ * A request to change a skill.
+ *
+ * @generated from message mneme.v1.UpdateSkillRequest
+ */
+export type UpdateSkillRequest = Message<"mneme.v1.UpdateSkillRequest"> & {
+  /**
+   * The skill: its id (required) and new values for the fields in the mask; only
+   * those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+
+  /**
+   * Which fields of the skill to change.
+   * It may name name, description, signature, code, project, tags, metadata,
+   * claimed_success_rate.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateSkillRequest.
+ * Use `create(UpdateSkillRequestSchema)` to create a new message.
+ */
+export const UpdateSkillRequestSchema: GenMessage<UpdateSkillRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 15);
+
+/**
+ * The changed skill.
+ *
+ * @generated from message mneme.v1.UpdateSkillResponse
+ */
+export type UpdateSkillResponse = Message<"mneme.v1.UpdateSkillResponse"> & {
+  /**
+   * The skill as it is now.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateSkillResponse.
+ * Use `create(UpdateSkillResponseSchema)` to create a new message.
+ */
+export const UpdateSkillResponseSchema: GenMessage<UpdateSkillResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 16);
+
+/**
+ * SkillFilter picks skills. Empty fields do not filter; given ones must all
+ * match.
+ *
+ * @generated from message mneme.v1.SkillFilter
+ */
+export type SkillFilter = Message<"mneme.v1.SkillFilter"> & {
+  /**
+   * For this project.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   *
+   * @generated from field: repeated string tags = 2;
+   */
+  tags: string[];
+
+  /**
+   * Of which at least this share of uses succeeded; of one that was never used,
+   * its claimed success rate counts, 0 if it has none.
+   * 0 to 1.
+   *
+   * @generated from field: double min_success_rate = 3;
+   */
+  minSuccessRate: number;
+};
+
+/**
+ * Describes the message mneme.v1.SkillFilter.
+ * Use `create(SkillFilterSchema)` to create a new message.
+ */
+export const SkillFilterSchema: GenMessage<SkillFilter> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 17);
+
+/**
+ * A request for skills.
+ *
+ * @generated from message mneme.v1.ListSkillsRequest
+ */
+export type ListSkillsRequest = Message<"mneme.v1.ListSkillsRequest"> & {
+  /**
+   * Which skills.
+   *
+   * @generated from field: mneme.v1.SkillFilter filter = 1;
+   */
+  filter?: SkillFilter;
+
+  /**
+   * Skills per page.
+   * 1 to 1,000. Default: 50.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The token from the previous page; empty for the first.
+   * Up to 2,000 characters.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message mneme.v1.ListSkillsRequest.
+ * Use `create(ListSkillsRequestSchema)` to create a new message.
+ */
+export const ListSkillsRequestSchema: GenMessage<ListSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 18);
+
+/**
+ * A page of skills.
+ *
+ * @generated from message mneme.v1.ListSkillsResponse
+ */
+export type ListSkillsResponse = Message<"mneme.v1.ListSkillsResponse"> & {
+  /**
+   * By name. Fewer than `page_size` if more would not fit in 3 MiB.
+   *
+   * @generated from field: repeated mneme.v1.Skill skills = 1;
+   */
+  skills: Skill[];
+
+  /**
+   * The next page's token; empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * Skills that match, over all pages, as of this page.
+   *
+   * @generated from field: int64 total_size = 3;
+   */
+  totalSize: bigint;
+};
+
+/**
+ * Describes the message mneme.v1.ListSkillsResponse.
+ * Use `create(ListSkillsResponseSchema)` to create a new message.
+ */
+export const ListSkillsResponseSchema: GenMessage<ListSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 19);
+
+/**
+ * A request for the skills that fit a task.
+ *
+ * @generated from message mneme.v1.SearchSkillsRequest
+ */
+export type SearchSkillsRequest = Message<"mneme.v1.SearchSkillsRequest"> & {
+  /**
+   * The task at hand, in words.
+   * Required; up to 8,192 characters.
+   *
+   * @generated from field: string task = 1;
+   */
+  task: string;
+
+  /**
+   * Which skills. All of those that match are searched.
+   *
+   * @generated from field: mneme.v1.SkillFilter filter = 2;
+   */
+  filter?: SkillFilter;
+
+  /**
+   * Maximum number of skills.
+   * 1 to 100. Default: 10.
+   *
+   * @generated from field: int32 limit = 3;
+   */
+  limit: number;
+};
+
+/**
+ * Describes the message mneme.v1.SearchSkillsRequest.
+ * Use `create(SearchSkillsRequestSchema)` to create a new message.
+ */
+export const SearchSkillsRequestSchema: GenMessage<SearchSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 20);
+
+/**
+ * FoundSkill is a skill and how well it fits.
+ *
+ * @generated from message mneme.v1.FoundSkill
+ */
+export type FoundSkill = Message<"mneme.v1.FoundSkill"> & {
+  /**
+   * The skill.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+
+  /**
+   * What it is ranked by, 0 to 1: relevance * (1 + lower_bound) / 2, where
+   * lower_bound is that of its record. So of two that fit equally well the one
+   * that is known to work comes first, and none comes first for being reliable
+   * alone.
+   *
+   * @generated from field: double score = 2;
+   */
+  score: number;
+
+  /**
+   * How well it fits, 0 to 1: the score of RecallResult.
+   *
+   * @generated from field: double relevance = 3;
+   */
+  relevance: number;
+
+  /**
+   * Cosine of the task's and the skill's embeddings, -1 to 1.
+   *
+   * @generated from field: optional double similarity = 4;
+   */
+  similarity?: number;
+
+  /**
+   * Its links: what must be had before it, what else would do.
+   *
+   * @generated from field: repeated mneme.v1.SkillLink links = 5;
+   */
+  links: SkillLink[];
+};
+
+/**
+ * Describes the message mneme.v1.FoundSkill.
+ * Use `create(FoundSkillSchema)` to create a new message.
+ */
+export const FoundSkillSchema: GenMessage<FoundSkill> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 21);
+
+/**
+ * The skills found.
+ *
+ * @generated from message mneme.v1.SearchSkillsResponse
+ */
+export type SearchSkillsResponse = Message<"mneme.v1.SearchSkillsResponse"> & {
+  /**
+   * Best first, of the 200 most relevant. Fewer than `limit` if more would not
+   * fit in 3 MiB.
+   *
+   * @generated from field: repeated mneme.v1.FoundSkill results = 1;
+   */
+  results: FoundSkill[];
+
+  /**
+   * Skills that pass the filter; all of them were searched.
+   *
+   * @generated from field: int64 searched_count = 2;
+   */
+  searchedCount: bigint;
+
+  /**
+   * True when the embedding backend was too slow to answer: only the task's
+   * words counted.
+   *
+   * @generated from field: bool words_only = 3;
+   */
+  wordsOnly: boolean;
+};
+
+/**
+ * Describes the message mneme.v1.SearchSkillsResponse.
+ * Use `create(SearchSkillsResponseSchema)` to create a new message.
+ */
+export const SearchSkillsResponseSchema: GenMessage<SearchSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 22);
+
+/**
+ * A request to report a use of a skill.
+ *
+ * @generated from message mneme.v1.RecordSkillUseRequest
+ */
+export type RecordSkillUseRequest = Message<"mneme.v1.RecordSkillUseRequest"> & {
+  /**
+   * The skill.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string skill_id = 1;
+   */
+  skillId: string;
+
+  /**
+   * Whether it succeeded.
+   *
+   * @generated from field: bool success = 2;
+   */
+  success: boolean;
+
+  /**
+   * How good the result was; unset: it does not count in the average.
+   * -1,000,000,000 to 10^9.
+   *
+   * @generated from field: optional double reward = 3;
+   */
+  reward?: number;
+
+  /**
+   * How long it took, in milliseconds; unset: it does not count in the average.
+   * 0 to 2^53 - 1.
+   *
+   * @generated from field: optional int64 latency_ms = 4;
+   */
+  latencyMs?: bigint;
+
+  /**
+   * When it was used; unset: now.
+   * From 1970 to 9999.
+   *
+   * @generated from field: google.protobuf.Timestamp used_at = 5;
+   */
+  usedAt?: Timestamp;
+
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string use_id = 6;
+   */
+  useId: string;
+};
+
+/**
+ * Describes the message mneme.v1.RecordSkillUseRequest.
+ * Use `create(RecordSkillUseRequestSchema)` to create a new message.
+ */
+export const RecordSkillUseRequestSchema: GenMessage<RecordSkillUseRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 23);
+
+/**
+ * The skill's record.
+ *
+ * @generated from message mneme.v1.RecordSkillUseResponse
+ */
+export type RecordSkillUseResponse = Message<"mneme.v1.RecordSkillUseResponse"> & {
+  /**
+   * The skill with the use counted.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+};
+
+/**
+ * Describes the message mneme.v1.RecordSkillUseResponse.
+ * Use `create(RecordSkillUseResponseSchema)` to create a new message.
+ */
+export const RecordSkillUseResponseSchema: GenMessage<RecordSkillUseResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 24);
+
+/**
+ * A request to link two skills.
+ *
+ * @generated from message mneme.v1.LinkSkillsRequest
+ */
+export type LinkSkillsRequest = Message<"mneme.v1.LinkSkillsRequest"> & {
+  /**
+   * One of them.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string parent_skill_id = 1;
+   */
+  parentSkillId: string;
+
+  /**
+   * The other one.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string child_skill_id = 2;
+   */
+  childSkillId: string;
+
+  /**
+   * What they are to each other.
+   * Required.
+   *
+   * @generated from field: mneme.v1.SkillRelationship relationship = 3;
+   */
+  relationship: SkillRelationship;
+
+  /**
+   * How strong it is.
+   * 0 to 1. Default: 1.
+   *
+   * @generated from field: optional double weight = 4;
+   */
+  weight?: number;
+
+  /**
+   * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 5;
+   */
+  metadata?: JsonObject;
+};
+
+/**
+ * Describes the message mneme.v1.LinkSkillsRequest.
+ * Use `create(LinkSkillsRequestSchema)` to create a new message.
+ */
+export const LinkSkillsRequestSchema: GenMessage<LinkSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 25);
+
+/**
+ * The link.
+ *
+ * @generated from message mneme.v1.LinkSkillsResponse
+ */
+export type LinkSkillsResponse = Message<"mneme.v1.LinkSkillsResponse"> & {
+  /**
+   * The link.
+   *
+   * @generated from field: mneme.v1.SkillLink link = 1;
+   */
+  link?: SkillLink;
+};
+
+/**
+ * Describes the message mneme.v1.LinkSkillsResponse.
+ * Use `create(LinkSkillsResponseSchema)` to create a new message.
+ */
+export const LinkSkillsResponseSchema: GenMessage<LinkSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 26);
+
+/**
+ * A request to remove a link.
+ *
+ * @generated from message mneme.v1.UnlinkSkillsRequest
+ */
+export type UnlinkSkillsRequest = Message<"mneme.v1.UnlinkSkillsRequest"> & {
+  /**
+   * The parent of the link.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string parent_skill_id = 1;
+   */
+  parentSkillId: string;
+
+  /**
+   * Its child.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string child_skill_id = 2;
+   */
+  childSkillId: string;
+
+  /**
+   * What they are to each other; unset: whatever they are.
+   *
+   * @generated from field: mneme.v1.SkillRelationship relationship = 3;
+   */
+  relationship: SkillRelationship;
+};
+
+/**
+ * Describes the message mneme.v1.UnlinkSkillsRequest.
+ * Use `create(UnlinkSkillsRequestSchema)` to create a new message.
+ */
+export const UnlinkSkillsRequestSchema: GenMessage<UnlinkSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 27);
+
+/**
+ * The link is gone.
+ *
+ * @generated from message mneme.v1.UnlinkSkillsResponse
+ */
+export type UnlinkSkillsResponse = Message<"mneme.v1.UnlinkSkillsResponse"> & {
+  /**
+   * How many links were removed.
+   *
+   * @generated from field: int32 removed_count = 1;
+   */
+  removedCount: number;
+};
+
+/**
+ * Describes the message mneme.v1.UnlinkSkillsResponse.
+ * Use `create(UnlinkSkillsResponseSchema)` to create a new message.
+ */
+export const UnlinkSkillsResponseSchema: GenMessage<UnlinkSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 28);
+
+/**
+ * A request to delete a skill.
+ *
+ * @generated from message mneme.v1.DeleteSkillRequest
+ */
+export type DeleteSkillRequest = Message<"mneme.v1.DeleteSkillRequest"> & {
+  /**
+   * The skill.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string skill_id = 1;
+   */
+  skillId: string;
+};
+
+/**
+ * Describes the message mneme.v1.DeleteSkillRequest.
+ * Use `create(DeleteSkillRequestSchema)` to create a new message.
+ */
+export const DeleteSkillRequestSchema: GenMessage<DeleteSkillRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 29);
+
+/**
+ * The deleted skill.
+ *
+ * @generated from message mneme.v1.DeleteSkillResponse
+ */
+export type DeleteSkillResponse = Message<"mneme.v1.DeleteSkillResponse"> & {
+  /**
+   * The skill as it was.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+};
+
+/**
+ * Describes the message mneme.v1.DeleteSkillResponse.
+ * Use `create(DeleteSkillResponseSchema)` to create a new message.
+ */
+export const DeleteSkillResponseSchema: GenMessage<DeleteSkillResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 30);
+
+/**
+ * A request to make skills of episodes.
+ *
+ * @generated from message mneme.v1.ConsolidateSkillsRequest
+ */
+export type ConsolidateSkillsRequest = Message<"mneme.v1.ConsolidateSkillsRequest"> & {
+  /**
+   * How many successes a group needs.
+   * 1 to 10,000. Default: 3.
+   *
+   * @generated from field: int32 min_attempts = 1;
+   */
+  minAttempts: number;
+
+  /**
+   * What an episode's reward must be at least to count as a success; it must
+   * also have succeeded.
+   * -1,000,000,000 to 10^9. Default: 0.7.
+   *
+   * @generated from field: optional double min_reward = 2;
+   */
+  minReward?: number;
+
+  /**
+   * Change nothing, and return what would be.
+   *
+   * @generated from field: bool dry_run = 3;
+   */
+  dryRun: boolean;
+
+  /**
+   * Which episodes to look at.
+   *
+   * @generated from field: mneme.v1.EpisodeFilter filter = 4;
+   */
+  filter?: EpisodeFilter;
+};
+
+/**
+ * Describes the message mneme.v1.ConsolidateSkillsRequest.
+ * Use `create(ConsolidateSkillsRequestSchema)` to create a new message.
+ */
+export const ConsolidateSkillsRequestSchema: GenMessage<ConsolidateSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 31);
+
+/**
+ * ConsolidatedSkill is a skill that a group of episodes makes.
+ *
+ * @generated from message mneme.v1.ConsolidatedSkill
+ */
+export type ConsolidatedSkill = Message<"mneme.v1.ConsolidatedSkill"> & {
+  /**
+   * The skill. In a dry run, a new one has no id.
+   *
+   * @generated from field: mneme.v1.Skill skill = 1;
+   */
+  skill?: Skill;
+
+  /**
+   * What became of it.
+   *
+   * @generated from field: mneme.v1.SkillChange change = 2;
+   */
+  change: SkillChange;
+};
+
+/**
+ * Describes the message mneme.v1.ConsolidatedSkill.
+ * Use `create(ConsolidatedSkillSchema)` to create a new message.
+ */
+export const ConsolidatedSkillSchema: GenMessage<ConsolidatedSkill> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 32);
+
+/**
+ * The skills that the episodes make.
+ *
+ * @generated from message mneme.v1.ConsolidateSkillsResponse
+ */
+export type ConsolidateSkillsResponse = Message<"mneme.v1.ConsolidateSkillsResponse"> & {
+  /**
+   * Those with the most successes first. Fewer than there are if more would not
+   * fit in 3 MiB; the others were made all the same.
+   *
+   * @generated from field: repeated mneme.v1.ConsolidatedSkill skills = 1;
+   */
+  skills: ConsolidatedSkill[];
+
+  /**
+   * Newly created.
+   *
+   * @generated from field: int32 created_count = 2;
+   */
+  createdCount: number;
+
+  /**
+   * Changed.
+   *
+   * @generated from field: int32 updated_count = 3;
+   */
+  updatedCount: number;
+
+  /**
+   * Left as they were.
+   *
+   * @generated from field: int32 unchanged_count = 4;
+   */
+  unchangedCount: number;
+
+  /**
+   * Episodes looked at: of those that match, the latest 20,000.
+   *
+   * @generated from field: int64 episode_count = 5;
+   */
+  episodeCount: bigint;
+
+  /**
+   * Episodes left out, since their tasks could not be embedded: run it again
+   * later.
+   *
+   * @generated from field: int64 not_embedded_count = 6;
+   */
+  notEmbeddedCount: bigint;
+
+  /**
+   * Groups, those that make no skill included.
+   *
+   * @generated from field: int64 group_count = 7;
+   */
+  groupCount: bigint;
+
+  /**
+   * True when more than 20,000 episodes match.
+   *
+   * @generated from field: bool truncated = 8;
+   */
+  truncated: boolean;
+};
+
+/**
+ * Describes the message mneme.v1.ConsolidateSkillsResponse.
+ * Use `create(ConsolidateSkillsResponseSchema)` to create a new message.
+ */
+export const ConsolidateSkillsResponseSchema: GenMessage<ConsolidateSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 33);
+
+/**
  * EpisodeConflict is what to do with an imported episode whose id is taken by
  * different content.
  *
@@ -183,8 +1511,140 @@ export const EpisodeConflictSchema: GenEnum<EpisodeConflict> = /*@__PURE__*/
   enumDesc(file_mneme_v1_skill_service, 0);
 
 /**
- * SkillService keeps attempts at tasks. An episode can be found by its meaning
- * as soon as the call that wrote it returns. If the embedding backend is too
+ * SkillRelationship is how two skills belong together.
+ *
+ * @generated from enum mneme.v1.SkillRelationship
+ */
+export enum SkillRelationship {
+  /**
+   * Not allowed.
+   *
+   * @generated from enum value: SKILL_RELATIONSHIP_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The parent must be had before the child can be used.
+   *
+   * @generated from enum value: SKILL_RELATIONSHIP_PREREQUISITE = 1;
+   */
+  PREREQUISITE = 1,
+
+  /**
+   * The child does what the parent does in another way.
+   *
+   * @generated from enum value: SKILL_RELATIONSHIP_ALTERNATIVE = 2;
+   */
+  ALTERNATIVE = 2,
+
+  /**
+   * The child is a better or a more special version of the parent.
+   *
+   * @generated from enum value: SKILL_RELATIONSHIP_REFINEMENT = 3;
+   */
+  REFINEMENT = 3,
+
+  /**
+   * The child is a part of the parent.
+   *
+   * @generated from enum value: SKILL_RELATIONSHIP_COMPOSITION = 4;
+   */
+  COMPOSITION = 4,
+}
+
+/**
+ * Describes the enum mneme.v1.SkillRelationship.
+ */
+export const SkillRelationshipSchema: GenEnum<SkillRelationship> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_skill_service, 1);
+
+/**
+ * SkillTrait is something that attempts may have in common.
+ *
+ * @generated from enum mneme.v1.SkillTrait
+ */
+export enum SkillTrait {
+  /**
+   * Unused.
+   *
+   * @generated from enum value: SKILL_TRAIT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * They called this tool.
+   *
+   * @generated from enum value: SKILL_TRAIT_TOOL = 1;
+   */
+  TOOL = 1,
+
+  /**
+   * They have this label. Labels that say the outcome, such as "reward:1", and
+   * the task are left out.
+   *
+   * @generated from enum value: SKILL_TRAIT_TAG = 2;
+   */
+  TAG = 2,
+
+  /**
+   * In their sessions this error was recorded; numbers and ids in it are masked.
+   *
+   * @generated from enum value: SKILL_TRAIT_ERROR = 3;
+   */
+  ERROR = 3,
+}
+
+/**
+ * Describes the enum mneme.v1.SkillTrait.
+ */
+export const SkillTraitSchema: GenEnum<SkillTrait> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_skill_service, 2);
+
+/**
+ * SkillChange is what became of a group of episodes.
+ *
+ * @generated from enum mneme.v1.SkillChange
+ */
+export enum SkillChange {
+  /**
+   * Unused.
+   *
+   * @generated from enum value: SKILL_CHANGE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A new skill.
+   *
+   * @generated from enum value: SKILL_CHANGE_CREATED = 1;
+   */
+  CREATED = 1,
+
+  /**
+   * A skill that was there already, with new findings.
+   *
+   * @generated from enum value: SKILL_CHANGE_UPDATED = 2;
+   */
+  UPDATED = 2,
+
+  /**
+   * A skill that was there already and says the same.
+   *
+   * @generated from enum value: SKILL_CHANGE_UNCHANGED = 3;
+   */
+  UNCHANGED = 3,
+}
+
+/**
+ * Describes the enum mneme.v1.SkillChange.
+ */
+export const SkillChangeSchema: GenEnum<SkillChange> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_skill_service, 3);
+
+/**
+ * SkillService keeps attempts at tasks, and the skills that agents have learned
+ * from them. Either can be found by its meaning as soon as the call that wrote
+ * it returns. If the embedding backend is too
  * slow to answer, it is stored anyway: found by its words at once, and by its
  * meaning once the backend is back.
  *
@@ -296,6 +1756,155 @@ export const SkillService: GenService<{
     methodKind: "server_streaming";
     input: typeof ExportEpisodesRequestSchema;
     output: typeof ExportEpisodesResponseSchema;
+  },
+  /**
+   * Saves a skill: what works for a kind of task.
+   *
+   * Scope: write. Repeatable: with `skill_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
+   * taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
+   * it cannot be embedded soon and too many texts are already waiting (nothing is
+   * saved).
+   *
+   * @generated from rpc mneme.v1.SkillService.CreateSkill
+   */
+  createSkill: {
+    methodKind: "unary";
+    input: typeof CreateSkillRequestSchema;
+    output: typeof CreateSkillResponseSchema;
+  },
+  /**
+   * Returns one skill, with its links.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   *
+   * @generated from rpc mneme.v1.SkillService.GetSkill
+   */
+  getSkill: {
+    methodKind: "unary";
+    input: typeof GetSkillRequestSchema;
+    output: typeof GetSkillResponseSchema;
+  },
+  /**
+   * Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
+   * description that was changed here as it is.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
+   * name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
+   * many texts are already waiting (nothing is changed).
+   *
+   * @generated from rpc mneme.v1.SkillService.UpdateSkill
+   */
+  updateSkill: {
+    methodKind: "unary";
+    input: typeof UpdateSkillRequestSchema;
+    output: typeof UpdateSkillResponseSchema;
+  },
+  /**
+   * Lists skills by name.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   *
+   * @generated from rpc mneme.v1.SkillService.ListSkills
+   */
+  listSkills: {
+    methodKind: "unary";
+    input: typeof ListSkillsRequestSchema;
+    output: typeof ListSkillsResponseSchema;
+  },
+  /**
+   * Finds skills for a task, by meaning and words, the reliable ones first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   *
+   * @generated from rpc mneme.v1.SkillService.SearchSkills
+   */
+  searchSkills: {
+    methodKind: "unary";
+    input: typeof SearchSkillsRequestSchema;
+    output: typeof SearchSkillsResponseSchema;
+  },
+  /**
+   * Reports how a skill did when it was used. The same use again counts once.
+   *
+   * Scope: write. Repeatable: with `use_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the use's id is taken
+   * by another use.
+   *
+   * @generated from rpc mneme.v1.SkillService.RecordSkillUse
+   */
+  recordSkillUse: {
+    methodKind: "unary";
+    input: typeof RecordSkillUseRequestSchema;
+    output: typeof RecordSkillUseResponseSchema;
+  },
+  /**
+   * Says how two skills belong together. The same link again replaces its weight
+   * and metadata.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when the skills would be prerequisites of each other,
+   * directly or through others, which the message names.
+   *
+   * @generated from rpc mneme.v1.SkillService.LinkSkills
+   */
+  linkSkills: {
+    methodKind: "unary";
+    input: typeof LinkSkillsRequestSchema;
+    output: typeof LinkSkillsResponseSchema;
+  },
+  /**
+   * Removes a link. Removing one that does not exist changes nothing.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   *
+   * @generated from rpc mneme.v1.SkillService.UnlinkSkills
+   */
+  unlinkSkills: {
+    methodKind: "unary";
+    input: typeof UnlinkSkillsRequestSchema;
+    output: typeof UnlinkSkillsResponseSchema;
+  },
+  /**
+   * Deletes a skill with its links and the record of its uses. The episodes that
+   * it came from stay. Deleting it again is NOT_FOUND.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   *
+   * @generated from rpc mneme.v1.SkillService.DeleteSkill
+   */
+  deleteSkill: {
+    methodKind: "unary";
+    input: typeof DeleteSkillRequestSchema;
+    output: typeof DeleteSkillResponseSchema;
+  },
+  /**
+   * Makes skills of what succeeded again and again: groups the episodes by the
+   * meaning of their tasks, and makes each group with enough successes a skill
+   * that says what its successes share and what its failures lack. A group that
+   * is a skill already is kept up to date; when nothing was stored since,
+   * nothing changes. A skill of a group that was deleted is made again.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
+   * cannot be embedded soon and too many texts are already waiting (nothing is
+   * changed).
+   *
+   * @generated from rpc mneme.v1.SkillService.ConsolidateSkills
+   */
+  consolidateSkills: {
+    methodKind: "unary";
+    input: typeof ConsolidateSkillsRequestSchema;
+    output: typeof ConsolidateSkillsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_mneme_v1_skill_service, 0);
