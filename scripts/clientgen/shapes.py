@@ -58,7 +58,7 @@ def fields_module(api: Api) -> str:
             kind = _given(field.descriptor)
             body.append(f"    {field.name}: {f'Required[{kind}]' if field.required else kind}")
             body += _doc(field.comment, "    ")
-    body += ["", "", f"__all__ = {[f'{message.name}Fields' for message in messages]}"]
+    body += ["", "", f"__all__ = {sorted(f'{message.name}Fields' for message in messages)}"]
     return _module("What the messages in a request may be given as: dicts of these.", body, api)
 
 
