@@ -27,7 +27,6 @@ SMALL: dict[str, Setting] = {
     "epsilon_steps": 200,
     "batch_size": 32,
     "learning_rate": 0.005,
-    "update": "inline",
 }
 
 
@@ -69,12 +68,13 @@ def learner_of(
     states: Space = STATES,
     seed: int = 1,
     start: Callable[[Mapping[str, Any]], Any] | None = Here,
+    background: bool = False,
     **settings: Setting,
 ) -> DeepLearner:
     """A learner; `start` None trains in a process."""
     if actions is None:
         actions = Discrete(2) if NAMED[name].discrete else Box((-2.0,), (2.0,))
-    learner = NAMED[name].make(Task(states, actions, config_of(name, **settings), seed))
+    learner = NAMED[name].make(Task(states, actions, config_of(name, **settings), seed, background))
     assert isinstance(learner, DeepLearner)
     if start is not None:
         learner._start = start  # type: ignore[assignment]

@@ -43,12 +43,14 @@ class Task:
             `Box`, where it sees their coordinates.
         config: a value for each of the algorithm's keys, checked.
         seed: of everything that it draws at random.
+        background: whether `learn` may return before everything was learned that was due.
     """
 
     states: Space
     actions: Space
     config: Mapping[str, Setting]
     seed: int
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learning.actions import count_of
 from mneme_server.learning.algorithm import Algorithm, Key, Task
-from mneme_server.learning.deep.encoding import bounds_of, encoder_of, is_bounded
+from mneme_server.learning.deep.encoding import Encoder, bounds_of, encoder_of, is_bounded
 from mneme_server.learning.deep.exploring import Trying
 from mneme_server.learning.deep.learner import DeepLearner
 from mneme_server.learning.deep.policies import (
@@ -24,7 +24,8 @@ from mneme_server.learning.deep.policies import (
     Values,
 )
 from mneme_server.learning.deep.process import require_torch
-from mneme_server.learning.deep.setup import Setup
+from mneme_server.learning.deep.setup import RECORDED_AT_ONCE, Setup
+from mneme_server.learning.deep.transformer import Foretelling
 from mneme_server.learning.spaces import Box, OpenLabels
 
 
@@ -34,16 +35,6 @@ def _learning_rate(default: float) -> Key:
 
 def _batch_size(default: int) -> Key:
     return Key("batch_size", default, "How many transitions a step learns from.", 1, 4_096)
-
-
-def _update(default: str) -> Key:
-    return Key(
-        "update",
-        default,
-        "inline: feedback is answered when everything was learned that was due, so that the same "
-        "calls with the same seed learn the same; background: at once.",
-        choices=("inline", "background"),
-    )
 
 
 _DISCOUNT = Key("discount_factor", 0.99, "What a reward is worth one step later.", 0, 1)
@@ -88,15 +79,14 @@ def _replay(starts: int, every: int, target_rate: float) -> tuple[Key, ...]:
 
 
 _DQN = (
-    _learning_rate(5e-4),
+    _learning_rate(2.5e-4),
     _DISCOUNT,
     Key("epsilon", 0.05, "With which probability any action is tried in the end.", 0, 1),
     Key("epsilon_start", 1.0, "With which probability any action is tried at first.", 0, 1),
     Key("epsilon_steps", 10_000, "After how many transitions epsilon is reached.", 0, 10_000_000),
-    _batch_size(64),
-    *_replay(500, 2, 0.005),
+    _batch_size(128),
+    *_replay(500, 10, 0.02),
     *_network(128),
-    _update("inline"),
 )
 _GAE = Key(
     "gae_lambda",
@@ -128,7 +118,6 @@ _A2C = (
     _entropy_weight(0.005),
     _VALUE_WEIGHT,
     *_network(64),
-    _update("inline"),
 )
 _PPO = (
     _learning_rate(5e-4),
@@ -143,7 +132,6 @@ _PPO = (
     _entropy_weight(0.005),
     _VALUE_WEIGHT,
     *_network(64),
-    _update("background"),
 )
 _NOISE = Key(
     "exploration_noise",
@@ -159,7 +147,6 @@ _DDPG = (
     _batch_size(128),
     *_replay(1_000, 1, 0.005),
     *_network(128),
-    _update("inline"),
 )
 _TD3 = (
     *_DDPG,
@@ -186,7 +173,21 @@ _SAC = (
     ),
     *_replay(1_000, 1, 0.005),
     *_network(128),
-    _update("inline"),
+)
+_TRANSFORMER = (
+    _learning_rate(1e-3),
+    _batch_size(64),
+    Key("context", 20, "How many transitions it looks at, the one to come included.", 1, 200),
+    Key("heads", 2, "How many heads its attention has; hidden_size is a multiple.", 1, 16),
+    Key(
+        "buffer_size",
+        200_000,
+        "How many transitions of the latest episodes are kept; fewer where they are large, so that "
+        "they take at most 32 MiB.",
+        100,
+        1_000_000,
+    ),
+    *_network(64),
 )
 
 
@@ -207,6 +208,12 @@ def _maker(
             )
         none = np.zeros(0, np.float32)
         middle, half = bounds_of(box) if box is not None else (none, none)
+        if int(config["hidden_size"]) % int(config.get("heads", 1)):
+            raise InvalidArgument(
+                f"config.heads: hidden_size, {config['hidden_size']}, must be a multiple of it",
+                reason=Reason.OUT_OF_RANGE,
+                field="config.heads",
+            )
         setup = Setup(
             algorithm=name,
             inputs=encoder.size,
@@ -221,16 +228,21 @@ def _maker(
         return DeepLearner(
             setup,
             encoder,
-            _policy(name, task, setup),
+            _policy(name, task, setup, encoder),
             wants=wants(task),
             open_actions=isinstance(task.actions, OpenLabels),
             on_policy=on_policy,
+            background=task.background,
         )
 
     return make
 
 
-def _policy(name: str, task: Task, setup: Setup) -> Policy:
+def _policy(name: str, task: Task, setup: Setup, encoder: Encoder) -> Policy:
+    if name == "decision_transformer":
+        box = (setup.middle, setup.half) if setup.continuous else None
+        length, heads = setup.whole("context"), setup.whole("heads")
+        return Foretelling(encoder, setup.actions, length, heads, box)
     if setup.continuous:
         if name in {"ddpg", "td3"}:
             return Deterministic(setup.middle, setup.half, setup.number("exploration_noise"))
@@ -247,6 +259,10 @@ def _policy(name: str, task: Task, setup: Setup) -> Policy:
 
 def _first_step(task: Task) -> int:
     return int(task.config["learning_starts"]) + int(task.config["train_every"])
+
+
+def _recorded(_task: Task) -> int:
+    return RECORDED_AT_ONCE
 
 
 def _rollout(task: Task) -> int:
@@ -346,6 +362,20 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         on_policy=False,
         keys=_TD3,
         make=_maker("td3", _first_step),
+        needs_torch=True,
+    ),
+    Algorithm(
+        name="decision_transformer",
+        summary="Learns from recorded episodes what was done where so much was still gained, and "
+        "does what leads to the return that it is asked for. It learns when it is trained (Train).",
+        source='Chen et al., "Decision transformer: reinforcement learning via sequence modeling", '
+        "2021",
+        discrete=True,
+        continuous=True,
+        open_actions=False,
+        on_policy=False,
+        keys=_TRANSFORMER,
+        make=_maker("decision_transformer", _recorded),
         needs_torch=True,
     ),
 )

@@ -36,6 +36,8 @@ class DeepLearner:
         wants: how many transitions it takes before it learns anything.
         open_actions: whether new actions may appear.
         on_policy: whether it must know with which probability its behaviour chose.
+        background: whether it learns in the background.
+        start: begins a process.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class DeepLearner:
         wants: int,
         open_actions: bool,
         on_policy: bool,
+        background: bool = False,
         start: Callable[[Mapping[str, Any]], Worker] = Worker,
     ) -> None:
         self._setup = setup
@@ -55,7 +58,7 @@ class DeepLearner:
         self._open = open_actions
         self._on_policy = on_policy
         self._start = start
-        self._inline = setup.config.get("update", "inline") == "inline"
+        self._inline = not background
         self._actions = setup.actions
         self._worker: Worker | None = None
         self._saved: Mapping[str, Any] | None = None  # The trainer, as it was dumped or loaded,
@@ -66,6 +69,18 @@ class DeepLearner:
     def is_trained(self) -> bool:
         """Whether it chooses by anything that it learned."""
         return self._policy.weights is not None
+
+    @property
+    def exploration_rate(self) -> float:
+        """See `Explores`.
+
+        Raises:
+            AttributeError: it draws from its policy, and from nothing else.
+        """
+        rate = self._policy.exploration_rate
+        if rate is None:
+            raise AttributeError("exploration_rate")
+        return rate
 
     @property
     def worker_pid(self) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +30,9 @@ LOG_DEVIATION = (-5.0, 2.0)
 """Between which the logarithms of a Gaussian policy's standard deviations are."""
 
 
+_Told: TypeAlias = Callable[[list[int], NDArray[np.int64]], tuple[Matrix, Matrix, Matrix]]
+
+
 class Policy(ABC):
     """What chooses.
 
@@ -38,6 +41,12 @@ class Policy(ABC):
     """
 
     weights: Weights | None = None
+
+    @property
+    def exploration_rate(self) -> float | None:
+        """With which probability it tries something else than what seems best; None where it draws
+        from a policy that never is sure."""
+        return None
 
     @abstractmethod
     def choose(
@@ -72,6 +81,11 @@ class Values(Policy):
     def __init__(self, trying: Trying) -> None:
         self._trying = trying
 
+    @property
+    def exploration_rate(self) -> float | None:
+        """See `Policy`."""
+        return self._trying.epsilon
+
     def choose(
         self,
         states: Vectors,
@@ -82,17 +96,17 @@ class Values(Policy):
     ) -> list[Choice]:
         """See `Policy`."""
         if self.weights is None:
-            return _evenly(questions, chance)
+            return evenly(questions, chance)
         worth = network(self.weights, "values", standard(self.weights, states))
         deviation = float(self.weights["error"])
 
         def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
-            values = _columns(worth[rows], allowed, worth[rows].mean(axis=1))
+            values = columns(worth[rows], allowed, worth[rows].mean(axis=1))
             best = probability_best(values, np.full_like(values, deviation))
             policy = greedy(values)
             return values, self._trying.mixed(policy, allowed) if explore else policy, best
 
-        return _by_group(questions, told, chance)
+        return by_group(questions, told, chance)
 
     def note(self, transitions: Sequence[Transition]) -> None:
         """See `Policy`."""
@@ -126,15 +140,15 @@ class Categorical(Policy):
     ) -> list[Choice]:
         """See `Policy`."""
         if self.weights is None:
-            return _evenly(questions, chance)
+            return evenly(questions, chance)
         logits = network(self.weights, "policy", standard(self.weights, states))
 
         def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
-            likely = softmax(_columns(logits[rows], allowed, logits[rows].mean(axis=1)))
+            likely = softmax(columns(logits[rows], allowed, logits[rows].mean(axis=1)))
             policy = self._trying.mixed(likely, allowed) if explore else greedy(likely)
             return np.empty((len(rows), 0)), policy, likely
 
-        return _by_group(questions, told, chance)
+        return by_group(questions, told, chance)
 
     note = Values.note
     dump = Values.dump
@@ -291,7 +305,7 @@ def softmax(logits: Matrix) -> Matrix:
     return found
 
 
-def _columns(outputs: Vectors, allowed: NDArray[np.int64], new: Vectors) -> Matrix:
+def columns(outputs: Vectors, allowed: NDArray[np.int64], new: Vectors) -> Matrix:
     """Return the outputs of allowed actions; those that the network does not have yet get `new`."""
     missing = int(allowed.max()) + 1 - outputs.shape[1]
     if missing > 0:
@@ -299,17 +313,27 @@ def _columns(outputs: Vectors, allowed: NDArray[np.int64], new: Vectors) -> Matr
     return np.take_along_axis(outputs, allowed, axis=1).astype(np.float64)
 
 
-def _evenly(questions: Sequence[Question], chance: np.random.Generator) -> list[Choice]:
+def evenly(questions: Sequence[Question], chance: np.random.Generator) -> list[Choice]:
+    """Choose as one does who knows nothing."""
+
     def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
         even = np.full(allowed.shape, 1 / allowed.shape[1])
         return np.empty((len(rows), 0)), even, even
 
-    return _by_group(questions, told, chance)
+    return by_group(questions, told, chance)
 
 
-def _by_group(
-    questions: Sequence[Question], told: Any, chance: np.random.Generator
+def by_group(
+    questions: Sequence[Question], told: _Told, chance: np.random.Generator
 ) -> list[Choice]:
+    """Choose for questions with equally many allowed actions together.
+
+    Args:
+        questions: all of them.
+        told: returns for some rows and their allowed actions (questions, n) what these are worth,
+            the policy, and how probable it is that each is the best.
+        chance: what actions are drawn with.
+    """
     chosen: dict[int, Choice] = {}
     for rows, group in by_count(questions):
         values, policy, best = told(rows, np.array([question.allowed for question in group]))

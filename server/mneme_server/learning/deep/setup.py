@@ -14,6 +14,9 @@ from mneme_server.learning.algorithm import Setting
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
+RECORDED_AT_ONCE = 256
+"""How many transitions are handed over together where they are only kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:

@@ -168,7 +168,7 @@ def test_a_box_without_bounds_is_refused(name: str) -> None:
 
 
 def test_in_the_background_learning_is_handed_over_and_taken_over_later() -> None:
-    learner = learner_of("dqn", update="background")
+    learner = learner_of("dqn", background=True)
     practise(learner, 400, np.random.default_rng(1))
 
     assert learner.is_trained

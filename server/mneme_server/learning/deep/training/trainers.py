@@ -6,6 +6,7 @@ from mneme_server.learning.deep.setup import Setup
 from mneme_server.learning.deep.training.a3c import A3c
 from mneme_server.learning.deep.training.actor_critic import ActorCritic
 from mneme_server.learning.deep.training.ddpg import Ddpg
+from mneme_server.learning.deep.training.decision_transformer import DecisionTransformer
 from mneme_server.learning.deep.training.dqn import Dqn
 from mneme_server.learning.deep.training.ppo import Ppo
 from mneme_server.learning.deep.training.sac import Sac
@@ -20,6 +21,7 @@ TRAINERS: dict[str, type[Trainer]] = {
     "ddpg": Ddpg,
     "sac": Sac,
     "td3": Td3,
+    "decision_transformer": DecisionTransformer,
 }
 
 
