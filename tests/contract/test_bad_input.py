@@ -137,6 +137,14 @@ def _new_learning(world: World) -> str:
     return str(world.api.learning.StartSession(request).session.id)
 
 
+def _taught(world: World) -> str:
+    told = learning_pb.FeedbackRequest(
+        session_id="policy", state=_seen(), action=learning_pb2.Action(label="go"), reward=1
+    )
+    world.api.learning.Feedback(told)
+    return "policy"
+
+
 def _seen() -> learning_pb2.State:
     return learning_pb2.State(json=struct(size=1))
 
@@ -332,6 +340,12 @@ VALID: dict[str, Callable[[World], Message]] = {
     ),
     "mneme.v1.LearningService/GetMetrics": (
         lambda _: learning_pb.GetMetricsRequest(session_id="policy")
+    ),
+    "mneme.v1.LearningService/Explain": lambda w: learning_pb.ExplainRequest(
+        session_id=_taught(w), state=_seen()
+    ),
+    "mneme.v1.LearningService/ShapeReward": lambda _: learning_pb.ShapeRewardRequest(
+        session_id="policy", state=_seen(), extrinsic_reward=1
     ),
     "mneme.v1.LearningService/EndSession": (
         lambda w: learning_pb.LearningServiceEndSessionRequest(session_id=_new_learning(w))
@@ -802,11 +816,13 @@ UNKNOWN = {
         for rpc in (
             "DeleteLearningSession",
             "EndSession",
+            "Explain",
             "Feedback",
             "GetLearningSession",
             "GetMetrics",
             "Predict",
             "RecordExperience",
+            "ShapeReward",
         )
     },
     "mneme.v1.SkillService/GetSkill": ("skill_id", "NOT_FOUND"),

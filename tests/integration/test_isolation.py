@@ -281,7 +281,13 @@ _OF_A_SESSION: dict[str, Callable[[str], Message]] = {
         trajectory_id="trajectory",
         steps=[learning_pb2.Experience(state=learning_pb2.State(json=struct(size=1)))],
     ),
-    "GetMetrics": lambda asked: learning_pb.GetMetricsRequest(session_id=asked),
+    "GetMetrics": lambda asked: learning_pb.GetMetricsRequest(session_id=asked, evaluate=True),
+    "Explain": lambda asked: learning_pb.ExplainRequest(
+        session_id=asked, state=learning_pb2.State(json=struct(size=1))
+    ),
+    "ShapeReward": lambda asked: learning_pb.ShapeRewardRequest(
+        session_id=asked, state=learning_pb2.State(json=struct(size=1))
+    ),
     "EndSession": lambda asked: learning_pb.LearningServiceEndSessionRequest(session_id=asked),
 }
 

@@ -10,6 +10,8 @@ from mneme.v1 import learning_service_pb2
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.learning.catalogue import algorithms, find_algorithm
 from mneme_server.learning.ending import EndSession
+from mneme_server.learning.evaluating import Evaluate
+from mneme_server.learning.explaining_choices import Explain
 from mneme_server.learning.measuring import Measure
 from mneme_server.learning.model_files import TenantModelFiles
 from mneme_server.learning.open_sessions import OpenSessions
@@ -18,6 +20,7 @@ from mneme_server.learning.recording import Record
 from mneme_server.learning.service import LearningServicer
 from mneme_server.learning.sessions import Sessions, StartSession
 from mneme_server.learning.settings import LearningSettings
+from mneme_server.learning.shaping_rewards import ShapeReward
 from mneme_server.learning.store.sessions import SqlLearningSessions
 from mneme_server.learning.store.steps import SqlLearningSteps
 from mneme_server.learning.worker import LEARNING_JOB, LearningWorker
@@ -58,6 +61,9 @@ def _build(host: Host) -> Parts:
             tenants, open_sessions, settings.learning_bytes, partial(runtime.wake, LEARNING_JOB)
         ),
         measure=measure,
+        evaluate=Evaluate(tenants, open_sessions, find_algorithm),
+        explain=Explain(tenants, open_sessions),
+        shape_reward=ShapeReward(tenants, open_sessions, partial(runtime.wake, LEARNING_JOB)),
     )
     descriptor = learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"]
     return Parts(

@@ -17,6 +17,7 @@ from mneme_server.learning.certainty import Vector
 from mneme_server.learning.encoding import decoded, encoded
 from mneme_server.learning.learner import Action, Choice, Learned, Learner, Question, Transition
 from mneme_server.learning.model import Checkpoint, Progress, Session, Step
+from mneme_server.learning.shaping.shaper import Shaper
 from mneme_server.learning.spaces import Box
 from mneme_server.learning.tally import Tally
 
@@ -76,6 +77,8 @@ class Policy:
         self._actions: Actions | None = None
         self._session_id = session.id
         self.progress = Progress()
+        self.shaper = Shaper(definition.states, float(definition.config.get("discount_factor", 1)))
+        self.shaped = 0  # Rewards, since the session was opened.
         seen: Sequence[Json] = ()
         self.told: Mapping[str, Any] = {}
         if checkpoint is not None:
@@ -93,20 +96,33 @@ class Policy:
         """The actions known so far; none if they are a box."""
         return () if self._actions is None else self._actions.values
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether it has learned anything: from steps, or from another session."""
+        return self.progress.learned > 0 or self.progress.updates > 0
+
     def choose(self, asked: Sequence[Asked], *, explore: bool) -> list[Chosen]:
         """Choose an action for each; there must be one to choose."""
-        if not self.progress.learned:
+        if not self.is_trained:
             return [self._even(one) for one in asked]
-        questions, labels = [], []
-        for one in asked:
-            numbers, names = self._numbers(one.allowed)
-            questions.append(Question(one.state, numbers, one.actor, one.target_return))
-            labels.append(names)
+        questions, labels = zip(*map(self.question, asked), strict=True)
         choices = self._learner.choose(questions, explore=explore, chance=self._chance)
         return [
             self._named(choice, question.allowed, names)
             for choice, question, names in zip(choices, questions, labels, strict=True)
         ]
+
+    def question(self, asked: Asked) -> tuple[Question, Sequence[Json]]:
+        """Return a question as learners take it, and the actions it is about."""
+        numbers, labels = self._numbers(asked.allowed)
+        return Question(asked.state, numbers, asked.actor, asked.target_return), labels
+
+    def values(self, asked: Asked) -> Vector:
+        """Return what it thinks each action is worth; empty if it has no such opinion. Nothing is
+        drawn from its random numbers."""
+        question, _ = self.question(asked)
+        chance = np.random.default_rng(0)
+        return self._learner.choose([question], explore=False, chance=chance)[0].values
 
     def learn(self, steps: Sequence[Step]) -> Learned:
         """Learn from the steps that come next."""
@@ -136,6 +152,7 @@ class Policy:
             "chance": self._chance.bit_generator.state,
             "seen": list(self.known) if isinstance(self._actions, Actions) else [],
             "tally": tally.dump(),
+            "shaper": self.shaper.dump() if self.shaper.used else None,
         }
         return Checkpoint(self.progress, encoded(kept))
 
@@ -146,6 +163,8 @@ class Policy:
             self._chance.bit_generator.state = kept["chance"]
             self.told = kept["tally"]
             seen: Sequence[Json] = kept["seen"]
+            if kept.get("shaper") is not None:
+                self.shaper.load(kept["shaper"])
         except UNREADABLE as error:
             raise damaged("checkpoint of the learning session", self._session_id, error) from error
         self.progress = checkpoint.progress

@@ -67,6 +67,7 @@ class LiveSession:
         self.thinking = threading.Lock()
         self.gone = False
         self.saved = policy.progress
+        self.saved_shaped = policy.shaped
         self.saved_at = time.monotonic()
         self.users = 0
 
@@ -88,7 +89,7 @@ class LiveSession:
     @property
     def unsaved(self) -> bool:
         """Whether it learned more than was saved."""
-        return self.policy.progress != self.saved
+        return (self.policy.progress, self.policy.shaped) != (self.saved, self.saved_shaped)
 
     def current(self) -> Session:
         """Return it as it stands now."""
@@ -126,10 +127,11 @@ class LiveSession:
         with self.thinking:
             if not self.unsaved:
                 return
-            checkpoint = self.policy.checkpoint(self.tally)
+            checkpoint, shaped = self.policy.checkpoint(self.tally), self.policy.shaped
         with tenant.write() as unit:
             unit.learning_sessions.save(self.session.number, checkpoint)
-        self.saved, self.saved_at = checkpoint.progress, time.monotonic()
+        self.saved, self.saved_shaped = checkpoint.progress, shaped
+        self.saved_at = time.monotonic()
 
     def close(self) -> None:
         """Let go of what the learner holds."""

@@ -66,12 +66,12 @@ class Predict:
             self._sessions.use(tenant, session_id) as live,
         ):
             require_active(live)
-            checked = [
-                _checked(live, one, field.format(item=place)) for place, one in enumerate(asked)
+            questions = [
+                checked(live, one, field.format(item=place)) for place, one in enumerate(asked)
             ]
             with deadline.holding(live.thinking):
-                _require_actions(live, checked)
-                chosen = live.policy.choose(checked, explore=explore)
+                _require_actions(live, questions)
+                chosen = live.policy.choose(questions, explore=explore)
             now, secret = now_us(), live.session.secret
             return [
                 Predicted(
@@ -82,11 +82,17 @@ class Predict:
                     ),
                     made,
                 )
-                for one, made in zip(checked, chosen, strict=True)
+                for one, made in zip(questions, chosen, strict=True)
             ]
 
 
-def _checked(live: LiveSession, asked: Asked, field: str) -> Asked:
+def checked(live: LiveSession, asked: Asked, field: str) -> Asked:
+    """Return a question with its state and actions as they are kept.
+
+    Raises:
+        InvalidArgument: one is not in its space.
+        FailedPrecondition: actions are a box, of which all are allowed.
+    """
     definition = live.session.definition
     state = definition.states.check(asked.state, f"{field}state")
     allowed: Sequence[Json] = ()

@@ -10,14 +10,18 @@ from mneme.v1 import learning_service_pb2 as pb
 from mneme_server.common.ids import new_id
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.ending import EndSession
+from mneme_server.learning.evaluating import Evaluate
+from mneme_server.learning.explaining_choices import Explain
 from mneme_server.learning.measuring import Measure
 from mneme_server.learning.messages import sessions as convert
-from mneme_server.learning.messages import steps
+from mneme_server.learning.messages import steps, trust
+from mneme_server.learning.messages.values import given
 from mneme_server.learning.model import Status, Told
 from mneme_server.learning.ports import SessionFilter
 from mneme_server.learning.predicting import Predict
 from mneme_server.learning.recording import Record
 from mneme_server.learning.sessions import Sessions, StartSession
+from mneme_server.learning.shaping_rewards import ShapeReward
 from mneme_server.transport.call import Call
 from mneme_server.transport.fields import fields
 from mneme_server.transport.paging import Pages
@@ -36,6 +40,9 @@ class LearningServicer:
         predict: Predict,
         record: Record,
         measure: Measure,
+        evaluate: Evaluate,
+        explain: Explain,
+        shape_reward: ShapeReward,
     ) -> None:
         self._algorithms = algorithms
         self._start_session = start_session
@@ -44,6 +51,9 @@ class LearningServicer:
         self._predict = predict
         self._record = record
         self._measure = measure
+        self._evaluate = evaluate
+        self._explain = explain
+        self._shape_reward = shape_reward
 
     def DescribeAlgorithms(
         self, request: pb.DescribeAlgorithmsRequest, _call: Call
@@ -150,7 +160,23 @@ class LearningServicer:
         found = self._measure(
             call.tenant, request.session_id, request.window_size, request.history_size
         )
-        return pb.GetMetricsResponse(metrics=convert.metrics(found))
+        judged = self._evaluate(call.tenant, request.session_id) if request.evaluate else None
+        return pb.GetMetricsResponse(
+            metrics=convert.metrics(found),
+            evaluation=None if judged is None else trust.evaluation(judged),
+        )
+
+    def Explain(self, request: pb.ExplainRequest, call: Call) -> pb.ExplainResponse:
+        """Explain a choice."""
+        found = self._explain(
+            call.tenant, request.session_id, trust.explained(request), given(request, "action")
+        )
+        return pb.ExplainResponse(explanation=trust.explanation(found))
+
+    def ShapeReward(self, request: pb.ShapeRewardRequest, call: Call) -> pb.ShapeRewardResponse:
+        """Shape a reward."""
+        found = self._shape_reward(call.tenant, request.session_id, trust.wanted(request))
+        return trust.shaped(request.extrinsic_reward, found)
 
     def EndSession(
         self, request: pb.LearningServiceEndSessionRequest, call: Call

@@ -45,6 +45,8 @@ SCOPES = {
     "LearningService/Feedback": "learn",
     "LearningService/RecordExperience": "learn",
     "LearningService/GetMetrics": "learn",
+    "LearningService/Explain": "learn",
+    "LearningService/ShapeReward": "learn",
     "LearningService/EndSession": "learn",
     "LearnService/CreateLesson": "write",
     "LearnService/GetLesson": "read",

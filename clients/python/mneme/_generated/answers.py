@@ -9,6 +9,7 @@ from typing import Any
 from mneme._core.answers import Answer
 from mneme._generated.choices import (
     AnalysisChoice,
+    AttributionMethodChoice,
     ConvergenceStatusChoice,
     EventTypeName,
     HandoverListChoice,
@@ -21,6 +22,7 @@ from mneme._generated.choices import (
     MemoryKindChoice,
     OperationStateChoice,
     OutcomeChoice,
+    PropensitiesChoice,
     RecallOutcomeChoice,
     RerankingChoice,
     SessionStatusChoice,
@@ -41,6 +43,7 @@ from mneme.v1 import (
     learn_service_pb2,
     learning_pb2,
     learning_service_pb2,
+    learning_trust_pb2,
     memory_service_pb2,
     operation_pb2,
     operation_service_pb2,
@@ -538,6 +541,28 @@ class CostlyOperation(
     """Its model; may be empty."""
 
 
+class Counterfactual(
+    Answer[learning_trust_pb2.Counterfactual], of=learning_trust_pb2.Counterfactual
+):
+    """Counterfactual is a state like the one explained in which the policy was asked
+    and chose another action.
+    """
+
+    changes: list[FeatureChange]
+    """What differs."""
+
+    predicted_action: Action
+    """What it chooses there."""
+
+    confidence: float
+    """How sure it is of that; see Prediction."""
+
+    distance: float
+    """How large the change is: 1 for each text, and for each number its share of
+    the range that was seen.
+    """
+
+
 class CreateApiKeyResponse(
     Answer[admin_service_pb2.CreateApiKeyResponse], of=admin_service_pb2.CreateApiKeyResponse
 ):
@@ -938,6 +963,19 @@ class ErrorPatterns(
     """How the sessions with any error ended, and how those without did."""
 
 
+class Estimate(Answer[learning_trust_pb2.Estimate], of=learning_trust_pb2.Estimate):
+    """Estimate is a figure and how sure it is."""
+
+    value: float
+    """The estimate."""
+
+    low: float | None
+    """The lower end of its 95 % interval; unset where there is no interval."""
+
+    high: float | None
+    """The upper end."""
+
+
 class Event(Answer[event_service_pb2.Event], of=event_service_pb2.Event):
     """Event is a recorded event. It never changes."""
 
@@ -1044,6 +1082,53 @@ class EventReceipt(Answer[event_service_pb2.EventReceipt], of=event_service_pb2.
     """True when it had been recorded before."""
 
 
+class ExplainResponse(
+    Answer[learning_service_pb2.ExplainResponse], of=learning_service_pb2.ExplainResponse
+):
+    """The explanation."""
+
+    explanation: Explanation
+    """Why."""
+
+
+class Explanation(Answer[learning_trust_pb2.Explanation], of=learning_trust_pb2.Explanation):
+    """Explanation says why an action is chosen, or is not."""
+
+    action: Action
+    """The action that is explained."""
+
+    chosen_action: Action
+    """What the policy chooses."""
+
+    confidence: float
+    """How sure it is of that; see Prediction."""
+
+    measure: str
+    """What importances are shares of, in words."""
+
+    score: float
+    """That measure in this state."""
+
+    typical: float
+    """Its mean over states that were recorded. The importances sum to score less
+    typical.
+    """
+
+    method: AttributionMethodChoice | None
+    """How importances were found."""
+
+    feature_importance: list[FeatureImportance]
+    """What each part contributes, the largest first."""
+
+    counterfactuals: list[Counterfactual]
+    """Changes with which another action is chosen, the smallest first; empty if
+    none was found.
+    """
+
+    decision_path: list[str]
+    """The decision in sentences."""
+
+
 class ExportEpisodesResponse(
     Answer[skill_service_pb2.ExportEpisodesResponse], of=skill_service_pb2.ExportEpisodesResponse
 ):
@@ -1060,6 +1145,33 @@ class ExportLessonsResponse(
 
     lesson: Lesson
     """The lesson."""
+
+
+class FeatureChange(Answer[learning_trust_pb2.FeatureChange], of=learning_trust_pb2.FeatureChange):
+    """FeatureChange is another value of a part of a state."""
+
+    feature: str
+    """The part."""
+
+    value: str
+    """What it would be, as JSON; empty: absent."""
+
+
+class FeatureImportance(
+    Answer[learning_trust_pb2.FeatureImportance], of=learning_trust_pb2.FeatureImportance
+):
+    """FeatureImportance is what a part of a state contributes to an action."""
+
+    feature: str
+    """The part: "complexity", "task.type", "position[2]"; "state" if there is but
+    one.
+    """
+
+    value: str
+    """Its value, as JSON; empty if the state lacks it."""
+
+    importance: float
+    """How much it adds to what is explained, or takes from it if negative."""
 
 
 class FeedbackResponse(
@@ -1271,6 +1383,9 @@ class GetMetricsResponse(
 
     metrics: LearningMetrics
     """The metrics."""
+
+    evaluation: OffPolicyEvaluation
+    """What the learned policy would have earned; unset unless it was asked for."""
 
 
 class GetOperationResponse(
@@ -2218,6 +2333,64 @@ class Numbers(Answer[learning_pb2.Numbers], of=learning_pb2.Numbers):
     """The numbers, none NaN or infinite.
     Up to 4,096 entries.
     """
+
+
+class OffPolicyEvaluation(
+    Answer[learning_trust_pb2.OffPolicyEvaluation], of=learning_trust_pb2.OffPolicyEvaluation
+):
+    """OffPolicyEvaluation says what the learned policy would have earned, judged by
+    recorded episodes that it had not learned from: the algorithm is taught the
+    episodes anew, in their order, and asked before each of the last five tenths.
+    Figures are per episode: its rewards, discounted as the algorithm does. To
+    linucb and thompson, which look at nothing but an action's own reward, each
+    step is an episode.
+    """
+
+    summary: str
+    """The same in a sentence."""
+
+    refused: str
+    """Why there is no estimate, a sentence; empty if there is one."""
+
+    episodes: int
+    """Episodes that it was judged on."""
+
+    decisions: int
+    """The steps that these hold."""
+
+    effective_sample_size: float
+    """How many equally weighted episodes they are worth; below 50 it is refused."""
+
+    overlap: float
+    """The share of what the policy would do that was done, too, as far as the
+    weights show: from 0 to 1.
+    """
+
+    propensities: PropensitiesChoice | None
+    """Where the probabilities of what was done come from."""
+
+    behaviour: Estimate
+    """What was earned."""
+
+    weighted_importance_sampling: Estimate
+    """What the policy would have earned, by weighted importance sampling."""
+
+    doubly_robust: Estimate
+    """The same, doubly robust."""
+
+    gain: Estimate
+    """How much more than what was earned: doubly robust, paired by episode."""
+
+    modelled: Estimate
+    """What a model of the rewards alone makes of the policy, without an interval.
+    For actions in a box it is all there is.
+    """
+
+    steps_read: int
+    """Recorded steps that were read, the newest."""
+
+    truncated: bool
+    """Whether there were more."""
 
 
 class OpenLabelsSpace(Answer[learning_pb2.OpenLabelsSpace], of=learning_pb2.OpenLabelsSpace):
@@ -3369,6 +3542,45 @@ class SessionSummary(
     """When the summary was made."""
 
 
+class ShapeRewardResponse(
+    Answer[learning_service_pb2.ShapeRewardResponse], of=learning_service_pb2.ShapeRewardResponse
+):
+    """The shaped reward."""
+
+    extrinsic_reward: float
+    """What the task gave."""
+
+    intrinsic_reward: float
+    """The bonus: the weight times the component that was asked for."""
+
+    shaped_reward: float
+    """Both together."""
+
+    components: ShapingComponents
+    """All components, unweighted."""
+
+    keeps_best_policy: bool
+    """Whether the task's best policy stays the best with such bonuses."""
+
+    why: str
+    """Why it does or does not, a sentence."""
+
+
+class ShapingComponents(
+    Answer[learning_trust_pb2.ShapingComponents], of=learning_trust_pb2.ShapingComponents
+):
+    """ShapingComponents are the bonuses before they are weighted."""
+
+    curiosity_bonus: float
+    """From 0, foreseen exactly, to 1; 0 for an actor's first state."""
+
+    novelty_bonus: float
+    """From 0 to 1; from -1 to 1 if it is the difference of a potential."""
+
+    progress_bonus: float
+    """In the unit of rewards; 0 if the algorithm does not value actions."""
+
+
 class Skill(Answer[skill_service_pb2.Skill], of=skill_service_pb2.Skill):
     """Skill is what works for a kind of task."""
 
@@ -4150,6 +4362,7 @@ __all__ = [
     "CostPoint",
     "CostShare",
     "CostlyOperation",
+    "Counterfactual",
     "CreateApiKeyResponse",
     "CreateLessonResponse",
     "CreateSkillResponse",
@@ -4172,10 +4385,15 @@ __all__ = [
     "ErrorExample",
     "ErrorPattern",
     "ErrorPatterns",
+    "Estimate",
     "Event",
     "EventReceipt",
+    "ExplainResponse",
+    "Explanation",
     "ExportEpisodesResponse",
     "ExportLessonsResponse",
+    "FeatureChange",
+    "FeatureImportance",
     "FeedbackResponse",
     "FoundEpisode",
     "FoundKnowledge",
@@ -4231,6 +4449,7 @@ __all__ = [
     "MultiDiscreteSpace",
     "NamedSpace",
     "Numbers",
+    "OffPolicyEvaluation",
     "OpenLabelsSpace",
     "OpenObjectSpace",
     "Operation",
@@ -4273,6 +4492,8 @@ __all__ = [
     "SessionComparison",
     "SessionLink",
     "SessionSummary",
+    "ShapeRewardResponse",
+    "ShapingComponents",
     "Skill",
     "SkillDifference",
     "SkillFindings",

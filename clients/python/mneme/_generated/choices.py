@@ -11,6 +11,11 @@ AnalysisChoice = Literal[
     "session_comparison",
 ]
 
+AttributionMethodChoice = Literal[
+    "exact",
+    "sampled",
+]
+
 BaselineChoice = Literal[
     "all_calls",
     "same_tool",
@@ -154,6 +159,12 @@ OutcomeChoice = Literal[
     "failure",
 ]
 
+PropensitiesChoice = Literal[
+    "recorded",
+    "estimated",
+    "partly_estimated",
+]
+
 RecallModeChoice = Literal[
     "hybrid",
     "dense",
@@ -186,6 +197,13 @@ SeverityChoice = Literal[
     "warn",
     "error",
     "critical",
+]
+
+ShapingTypeChoice = Literal[
+    "curiosity",
+    "novelty",
+    "progress",
+    "none",
 ]
 
 SkillChangeChoice = Literal[
@@ -243,6 +261,7 @@ EventTypeName = Literal[
 
 __all__ = [
     "AnalysisChoice",
+    "AttributionMethodChoice",
     "BaselineChoice",
     "BucketChoice",
     "ConvergenceStatusChoice",
@@ -261,11 +280,13 @@ __all__ = [
     "MetadataComparisonChoice",
     "OperationStateChoice",
     "OutcomeChoice",
+    "PropensitiesChoice",
     "RecallModeChoice",
     "RecallOutcomeChoice",
     "RerankingChoice",
     "SessionStatusChoice",
     "SeverityChoice",
+    "ShapingTypeChoice",
     "SkillChangeChoice",
     "SkillRelationshipChoice",
     "SkillTraitChoice",

@@ -12,6 +12,7 @@ from mneme._core.sync import SyncCaller
 from mneme._generated.answers import (
     DeleteLearningSessionResponse,
     DescribeAlgorithmsResponse,
+    ExplainResponse,
     FeedbackResponse,
     GetLearningSessionResponse,
     GetMetricsResponse,
@@ -21,8 +22,9 @@ from mneme._generated.answers import (
     ListLearningSessionsResponse,
     PredictResponse,
     RecordExperienceResponse,
+    ShapeRewardResponse,
 )
-from mneme._generated.choices import LearningModeChoice, LearningStatusChoice
+from mneme._generated.choices import LearningModeChoice, LearningStatusChoice, ShapingTypeChoice
 from mneme._generated.fields import ActionFields, ExperienceFields, SpaceFields, StateFields
 from mneme.v1 import learning_pb2, learning_service_pb2
 
@@ -92,6 +94,20 @@ _GET_METRICS = Rpc(
     answer=GetMetricsResponse,
     repeatable=True,
 )
+_EXPLAIN = Rpc(
+    service="mneme.v1.LearningService",
+    method="Explain",
+    request=learning_service_pb2.ExplainRequest,
+    answer=ExplainResponse,
+    repeatable=True,
+)
+_SHAPE_REWARD = Rpc(
+    service="mneme.v1.LearningService",
+    method="ShapeReward",
+    request=learning_service_pb2.ShapeRewardRequest,
+    answer=ShapeRewardResponse,
+    repeatable=False,
+)
 _END_LEARNING_SESSION = Rpc(
     service="mneme.v1.LearningService",
     method="EndSession",
@@ -110,6 +126,8 @@ RPCS = (
     _FEEDBACK,
     _RECORD_EXPERIENCE,
     _GET_METRICS,
+    _EXPLAIN,
+    _SHAPE_REWARD,
     _END_LEARNING_SESSION,
 )
 
@@ -520,10 +538,12 @@ class LearningMethods(SyncCaller):
         *,
         window_size: int | None = None,
         history_size: int | None = None,
+        evaluate: bool | None = None,
         timeout: float | None = None,
     ) -> GetMetricsResponse:
-        """Returns how a session does: rewards, how settled they are, and points for a
-        chart.
+        """Returns how a session does: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned in the
+        place of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -532,6 +552,8 @@ class LearningMethods(SyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             window_size: Over how many episodes moving averages go. 1 to 10,000. Default: 100.
             history_size: How many points for a chart at most. 1 to 1,000. Default: 100.
+            evaluate: Whether to tell what the learned policy would have earned. It takes
+                longer: the algorithm is taught anew.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -543,6 +565,113 @@ class LearningMethods(SyncCaller):
                 "session_id": session_id,
                 "window_size": window_size,
                 "history_size": history_size,
+                "evaluate": evaluate,
+            },
+            timeout,
+        )
+
+    def explain(
+        self,
+        session_id: str,
+        state: StateFields | learning_pb2.State,
+        *,
+        action: ActionFields | learning_pb2.Action | None = None,
+        allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
+        timeout: float | None = None,
+    ) -> ExplainResponse:
+        """Explains what the session chooses in a state: how much each part of the
+        state speaks for the action, what would have to differ for another one to be
+        chosen, and both in sentences. Nothing is written.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            state: The state. Required.
+            action: The action to explain; left out, the one that the session chooses. For
+                actions in a box it is always that.
+            allowed_actions: The actions to choose from; empty: all that are known. Up to 1,000
+                entries.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The explanation.
+        """
+        return self._unary(
+            _EXPLAIN,
+            {
+                "session_id": session_id,
+                "state": state,
+                "action": action,
+                "allowed_actions": allowed_actions,
+            },
+            timeout,
+        )
+
+    def shape_reward(
+        self,
+        session_id: str,
+        state: StateFields | learning_pb2.State,
+        *,
+        extrinsic_reward: float | None = None,
+        next_state: StateFields | learning_pb2.State | None = None,
+        action: ActionFields | learning_pb2.Action | None = None,
+        terminated: bool | None = None,
+        actor_id: str | None = None,
+        shaping_type: ShapingTypeChoice | None = None,
+        shaping_weight: float | None = None,
+        potential_based: bool | None = None,
+        timeout: float | None = None,
+    ) -> ShapeRewardResponse:
+        """Returns a reward with a bonus for what is new, surprising or promising, and
+        learns from the step what is. The session does not learn from the reward
+        until it is told it: feed back the shaped one, or the task's own. What is
+        known of visits and predictions is saved some seconds later.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+        it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            state: The state that was reached or, with next_state, the one before. Required.
+            extrinsic_reward: What the task gave, of any size, neither NaN nor infinite.
+            next_state: The state that was reached. Left out, it is `state`, and the one before
+                is the last that this actor reached.
+            action: What was done in between.
+            terminated: Whether the task ended in the state that was reached.
+            actor_id: Whose step it is, where several are under way at once. Up to 200
+                characters, on one line.
+            shaping_type: What the bonus is for. Default: CURIOSITY.
+            shaping_weight: How much the bonus counts. 0 to 1,000. Default: 0.1.
+            potential_based: Whether novelty is to be the difference of a potential, so that the
+                task's best policy stays the best. Progress always is; curiosity cannot be.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The shaped reward.
+        """
+        return self._unary(
+            _SHAPE_REWARD,
+            {
+                "session_id": session_id,
+                "state": state,
+                "extrinsic_reward": extrinsic_reward,
+                "next_state": next_state,
+                "action": action,
+                "terminated": terminated,
+                "actor_id": actor_id,
+                "shaping_type": shaping_type,
+                "shaping_weight": shaping_weight,
+                "potential_based": potential_based,
             },
             timeout,
         )
@@ -992,10 +1121,12 @@ class AsyncLearningMethods(AsyncCaller):
         *,
         window_size: int | None = None,
         history_size: int | None = None,
+        evaluate: bool | None = None,
         timeout: float | None = None,
     ) -> GetMetricsResponse:
-        """Returns how a session does: rewards, how settled they are, and points for a
-        chart.
+        """Returns how a session does: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned in the
+        place of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -1004,6 +1135,8 @@ class AsyncLearningMethods(AsyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             window_size: Over how many episodes moving averages go. 1 to 10,000. Default: 100.
             history_size: How many points for a chart at most. 1 to 1,000. Default: 100.
+            evaluate: Whether to tell what the learned policy would have earned. It takes
+                longer: the algorithm is taught anew.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1015,6 +1148,113 @@ class AsyncLearningMethods(AsyncCaller):
                 "session_id": session_id,
                 "window_size": window_size,
                 "history_size": history_size,
+                "evaluate": evaluate,
+            },
+            timeout,
+        )
+
+    async def explain(
+        self,
+        session_id: str,
+        state: StateFields | learning_pb2.State,
+        *,
+        action: ActionFields | learning_pb2.Action | None = None,
+        allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
+        timeout: float | None = None,
+    ) -> ExplainResponse:
+        """Explains what the session chooses in a state: how much each part of the
+        state speaks for the action, what would have to differ for another one to be
+        chosen, and both in sentences. Nothing is written.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            state: The state. Required.
+            action: The action to explain; left out, the one that the session chooses. For
+                actions in a box it is always that.
+            allowed_actions: The actions to choose from; empty: all that are known. Up to 1,000
+                entries.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The explanation.
+        """
+        return await self._unary(
+            _EXPLAIN,
+            {
+                "session_id": session_id,
+                "state": state,
+                "action": action,
+                "allowed_actions": allowed_actions,
+            },
+            timeout,
+        )
+
+    async def shape_reward(
+        self,
+        session_id: str,
+        state: StateFields | learning_pb2.State,
+        *,
+        extrinsic_reward: float | None = None,
+        next_state: StateFields | learning_pb2.State | None = None,
+        action: ActionFields | learning_pb2.Action | None = None,
+        terminated: bool | None = None,
+        actor_id: str | None = None,
+        shaping_type: ShapingTypeChoice | None = None,
+        shaping_weight: float | None = None,
+        potential_based: bool | None = None,
+        timeout: float | None = None,
+    ) -> ShapeRewardResponse:
+        """Returns a reward with a bonus for what is new, surprising or promising, and
+        learns from the step what is. The session does not learn from the reward
+        until it is told it: feed back the shaped one, or the task's own. What is
+        known of visits and predictions is saved some seconds later.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+        it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            state: The state that was reached or, with next_state, the one before. Required.
+            extrinsic_reward: What the task gave, of any size, neither NaN nor infinite.
+            next_state: The state that was reached. Left out, it is `state`, and the one before
+                is the last that this actor reached.
+            action: What was done in between.
+            terminated: Whether the task ended in the state that was reached.
+            actor_id: Whose step it is, where several are under way at once. Up to 200
+                characters, on one line.
+            shaping_type: What the bonus is for. Default: CURIOSITY.
+            shaping_weight: How much the bonus counts. 0 to 1,000. Default: 0.1.
+            potential_based: Whether novelty is to be the difference of a potential, so that the
+                task's best policy stays the best. Progress always is; curiosity cannot be.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The shaped reward.
+        """
+        return await self._unary(
+            _SHAPE_REWARD,
+            {
+                "session_id": session_id,
+                "state": state,
+                "extrinsic_reward": extrinsic_reward,
+                "next_state": next_state,
+                "action": action,
+                "terminated": terminated,
+                "actor_id": actor_id,
+                "shaping_type": shaping_type,
+                "shaping_weight": shaping_weight,
+                "potential_based": potential_based,
             },
             timeout,
         )

@@ -4,6 +4,7 @@ from buf.validate import validate_pb2 as _validate_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from mneme.v1 import learning_pb2 as _learning_pb2
+from mneme.v1 import learning_trust_pb2 as _learning_trust_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -234,20 +235,82 @@ class RecordExperienceResponse(_message.Message):
     def __init__(self, trajectory_id: _Optional[str] = ..., steps_recorded: _Optional[int] = ..., total_reward: _Optional[float] = ..., transitions: _Optional[int] = ..., updates: _Optional[int] = ..., experience_bytes: _Optional[int] = ..., utilization: _Optional[float] = ...) -> None: ...
 
 class GetMetricsRequest(_message.Message):
-    __slots__ = ("session_id", "window_size", "history_size")
+    __slots__ = ("session_id", "window_size", "history_size", "evaluate")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     WINDOW_SIZE_FIELD_NUMBER: _ClassVar[int]
     HISTORY_SIZE_FIELD_NUMBER: _ClassVar[int]
+    EVALUATE_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     window_size: int
     history_size: int
-    def __init__(self, session_id: _Optional[str] = ..., window_size: _Optional[int] = ..., history_size: _Optional[int] = ...) -> None: ...
+    evaluate: bool
+    def __init__(self, session_id: _Optional[str] = ..., window_size: _Optional[int] = ..., history_size: _Optional[int] = ..., evaluate: _Optional[bool] = ...) -> None: ...
 
 class GetMetricsResponse(_message.Message):
-    __slots__ = ("metrics",)
+    __slots__ = ("metrics", "evaluation")
     METRICS_FIELD_NUMBER: _ClassVar[int]
+    EVALUATION_FIELD_NUMBER: _ClassVar[int]
     metrics: _learning_pb2.LearningMetrics
-    def __init__(self, metrics: _Optional[_Union[_learning_pb2.LearningMetrics, _Mapping]] = ...) -> None: ...
+    evaluation: _learning_trust_pb2.OffPolicyEvaluation
+    def __init__(self, metrics: _Optional[_Union[_learning_pb2.LearningMetrics, _Mapping]] = ..., evaluation: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("session_id", "state", "action", "allowed_actions")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    state: _learning_pb2.State
+    action: _learning_pb2.Action
+    allowed_actions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Action]
+    def __init__(self, session_id: _Optional[str] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("explanation",)
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    explanation: _learning_trust_pb2.Explanation
+    def __init__(self, explanation: _Optional[_Union[_learning_trust_pb2.Explanation, _Mapping]] = ...) -> None: ...
+
+class ShapeRewardRequest(_message.Message):
+    __slots__ = ("session_id", "extrinsic_reward", "state", "next_state", "action", "terminated", "actor_id", "shaping_type", "shaping_weight", "potential_based")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    EXTRINSIC_REWARD_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_STATE_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    TERMINATED_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_ID_FIELD_NUMBER: _ClassVar[int]
+    SHAPING_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SHAPING_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    POTENTIAL_BASED_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    extrinsic_reward: float
+    state: _learning_pb2.State
+    next_state: _learning_pb2.State
+    action: _learning_pb2.Action
+    terminated: bool
+    actor_id: str
+    shaping_type: _learning_trust_pb2.ShapingType
+    shaping_weight: float
+    potential_based: bool
+    def __init__(self, session_id: _Optional[str] = ..., extrinsic_reward: _Optional[float] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., next_state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., terminated: _Optional[bool] = ..., actor_id: _Optional[str] = ..., shaping_type: _Optional[_Union[_learning_trust_pb2.ShapingType, str]] = ..., shaping_weight: _Optional[float] = ..., potential_based: _Optional[bool] = ...) -> None: ...
+
+class ShapeRewardResponse(_message.Message):
+    __slots__ = ("extrinsic_reward", "intrinsic_reward", "shaped_reward", "components", "keeps_best_policy", "why")
+    EXTRINSIC_REWARD_FIELD_NUMBER: _ClassVar[int]
+    INTRINSIC_REWARD_FIELD_NUMBER: _ClassVar[int]
+    SHAPED_REWARD_FIELD_NUMBER: _ClassVar[int]
+    COMPONENTS_FIELD_NUMBER: _ClassVar[int]
+    KEEPS_BEST_POLICY_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    extrinsic_reward: float
+    intrinsic_reward: float
+    shaped_reward: float
+    components: _learning_trust_pb2.ShapingComponents
+    keeps_best_policy: bool
+    why: str
+    def __init__(self, extrinsic_reward: _Optional[float] = ..., intrinsic_reward: _Optional[float] = ..., shaped_reward: _Optional[float] = ..., components: _Optional[_Union[_learning_trust_pb2.ShapingComponents, _Mapping]] = ..., keeps_best_policy: _Optional[bool] = ..., why: _Optional[str] = ...) -> None: ...
 
 class LearningServiceEndSessionRequest(_message.Message):
     __slots__ = ("session_id", "skip_export", "min_performance")

@@ -88,6 +88,16 @@ class LearningServiceStub:
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsResponse.FromString,
                 _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/mneme.v1.LearningService/Explain',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.ExplainResponse.FromString,
+                _registered_method=True)
+        self.ShapeReward = channel.unary_unary(
+                '/mneme.v1.LearningService/ShapeReward',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardResponse.FromString,
+                _registered_method=True)
         self.EndSession = channel.unary_unary(
                 '/mneme.v1.LearningService/EndSession',
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.SerializeToString,
@@ -233,11 +243,45 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetMetrics(self, request, context):
-        """Returns how a session does: rewards, how settled they are, and points for a
-        chart.
+        """Returns how a session does: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned in the
+        place of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Explains what the session chooses in a state: how much each part of the
+        state speaks for the action, what would have to differ for another one to be
+        chosen, and both in sentences. Nothing is written.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ShapeReward(self, request, context):
+        """Returns a reward with a bonus for what is new, surprising or promising, and
+        learns from the step what is. The session does not learn from the reward
+        until it is told it: feed back the shaped one, or the task's own. What is
+        known of visits and predictions is saved some seconds later.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+        it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -305,6 +349,16 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     servicer.GetMetrics,
                     request_deserializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.ExplainRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.ExplainResponse.SerializeToString,
+            ),
+            'ShapeReward': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShapeReward,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardResponse.SerializeToString,
             ),
             'EndSession': grpc.unary_unary_rpc_method_handler(
                     servicer.EndSession,
@@ -564,6 +618,60 @@ class LearningService:
             '/mneme.v1.LearningService/GetMetrics',
             mneme_dot_v1_dot_learning__service__pb2.GetMetricsRequest.SerializeToString,
             mneme_dot_v1_dot_learning__service__pb2.GetMetricsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearningService/Explain',
+            mneme_dot_v1_dot_learning__service__pb2.ExplainRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShapeReward(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearningService/ShapeReward',
+            mneme_dot_v1_dot_learning__service__pb2.ShapeRewardRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.ShapeRewardResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -136,11 +136,37 @@ class LearningServiceStub:
     has learned is damaged in storage.
     """
     GetMetrics: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]
-    """Returns how a session does: rewards, how settled they are, and points for a
-    chart.
+    """Returns how a session does: rewards, how settled they are, points for a
+    chart and, if asked for, what the learned policy would have earned in the
+    place of what was done.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
+    """
+    Explain: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ExplainRequest, _learning_service_pb2.ExplainResponse]
+    """Explains what the session chooses in a state: how much each part of the
+    state speaks for the action, what would have to differ for another one to be
+    chosen, and both in sentences. Nothing is written.
+
+    Scope: learn. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+    learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
+    """
+    ShapeReward: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]
+    """Returns a reward with a bonus for what is new, surprising or promising, and
+    learns from the step what is. The session does not learn from the reward
+    until it is told it: feed back the shaped one, or the task's own. What is
+    known of visits and predictions is saved some seconds later.
+
+    Scope: learn. Repeatable: no.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+    it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+    learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
     """
     EndSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]
     """Ends a session: what it has learned is saved, and exported as a file that
@@ -262,11 +288,37 @@ class LearningServiceAsyncStub(LearningServiceStub):
     has learned is damaged in storage.
     """
     GetMetrics: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]  # type: ignore[assignment]
-    """Returns how a session does: rewards, how settled they are, and points for a
-    chart.
+    """Returns how a session does: rewards, how settled they are, points for a
+    chart and, if asked for, what the learned policy would have earned in the
+    place of what was done.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
+    """
+    Explain: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ExplainRequest, _learning_service_pb2.ExplainResponse]  # type: ignore[assignment]
+    """Explains what the session chooses in a state: how much each part of the
+    state speaks for the action, what would have to differ for another one to be
+    chosen, and both in sentences. Nothing is written.
+
+    Scope: learn. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+    learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
+    """
+    ShapeReward: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]  # type: ignore[assignment]
+    """Returns a reward with a bonus for what is new, surprising or promising, and
+    learns from the step what is. The session does not learn from the reward
+    until it is told it: feed back the shaped one, or the task's own. What is
+    known of visits and predictions is saved some seconds later.
+
+    Scope: learn. Repeatable: no.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+    it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+    learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
     """
     EndSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]  # type: ignore[assignment]
     """Ends a session: what it has learned is saved, and exported as a file that
@@ -439,11 +491,49 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.GetMetricsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.GetMetricsResponse, _abc.Awaitable[_learning_service_pb2.GetMetricsResponse]]:
-        """Returns how a session does: rewards, how settled they are, and points for a
-        chart.
+        """Returns how a session does: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned in the
+        place of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
+        """
+
+    @_abc_1.abstractmethod
+    def Explain(
+        self,
+        request: _learning_service_pb2.ExplainRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_learning_service_pb2.ExplainResponse, _abc.Awaitable[_learning_service_pb2.ExplainResponse]]:
+        """Explains what the session chooses in a state: how much each part of the
+        state speaks for the action, what would have to differ for another one to be
+        chosen, and both in sentences. Nothing is written.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+        """
+
+    @_abc_1.abstractmethod
+    def ShapeReward(
+        self,
+        request: _learning_service_pb2.ShapeRewardRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_learning_service_pb2.ShapeRewardResponse, _abc.Awaitable[_learning_service_pb2.ShapeRewardResponse]]:
+        """Returns a reward with a bonus for what is new, surprising or promising, and
+        learns from the step what is. The session does not learn from the reward
+        until it is told it: feed back the shaped one, or the task's own. What is
+        known of visits and predictions is saved some seconds later.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+        it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod

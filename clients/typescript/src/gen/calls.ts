@@ -813,8 +813,9 @@ export const calls = {
     madeIds: [["trajectoryId"]],
   },
   /**
-   * Returns how a session does: rewards, how settled they are, and points for a
-   * chart.
+   * Returns how a session does: rewards, how settled they are, points for a
+   * chart and, if asked for, what the learned policy would have earned in the
+   * place of what was done.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -823,6 +824,43 @@ export const calls = {
     method: LearningService.method.getMetrics,
     repeatable: true,
     required: ["sessionId"],
+    madeIds: [],
+  },
+  /**
+   * Explains what the session chooses in a state: how much each part of the
+   * state speaks for the action, what would have to differ for another one to be
+   * chosen, and both in sentences. Nothing is written.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+   * FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+   * learned is of a version of its algorithm that this server does not have;
+   * DATA_LOSS when what the session has learned is damaged in storage.
+   */
+  explain: {
+    method: LearningService.method.explain,
+    repeatable: true,
+    required: ["sessionId", "state"],
+    madeIds: [],
+  },
+  /**
+   * Returns a reward with a bonus for what is new, surprising or promising, and
+   * learns from the step what is. The session does not learn from the reward
+   * until it is told it: feed back the shaped one, or the task's own. What is
+   * known of visits and predictions is saved some seconds later.
+   *
+   * Scope: learn. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+   * it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+   * learned is of a version of its algorithm that this server does not have;
+   * DATA_LOSS when what the session has learned is damaged in storage.
+   */
+  shapeReward: {
+    method: LearningService.method.shapeReward,
+    repeatable: false,
+    required: ["sessionId", "state"],
     madeIds: [],
   },
   /**

@@ -8,6 +8,7 @@ import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
 import type { ConvergenceStatus, LearningMode, LearningStatus, LossTrend } from "./mneme/v1/learning_pb.js";
+import type { AttributionMethod, Propensities, ShapingType } from "./mneme/v1/learning_trust_pb.js";
 import type { MetadataComparison, VectorIndexKind } from "./mneme/v1/memory_service_pb.js";
 import type { OperationState } from "./mneme/v1/operation_pb.js";
 import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
@@ -137,6 +138,24 @@ export interface EnumNames {
     | "decreasing"
     | "stable"
     | "increasing"
+  ];
+  Propensities: [
+    Propensities,
+    | "recorded"
+    | "estimated"
+    | "partly_estimated"
+  ];
+  AttributionMethod: [
+    AttributionMethod,
+    | "exact"
+    | "sampled"
+  ];
+  ShapingType: [
+    ShapingType,
+    | "curiosity"
+    | "novelty"
+    | "progress"
+    | "none"
   ];
   MetadataComparison: [
     MetadataComparison,

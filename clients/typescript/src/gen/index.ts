@@ -13,6 +13,7 @@ export * from "./mneme/v1/knowledge_pb.js";
 export * from "./mneme/v1/learn_service_pb.js";
 export * from "./mneme/v1/learning_pb.js";
 export * from "./mneme/v1/learning_service_pb.js";
+export * from "./mneme/v1/learning_trust_pb.js";
 export * from "./mneme/v1/memory_service_pb.js";
 export * from "./mneme/v1/operation_pb.js";
 export * from "./mneme/v1/operation_service_pb.js";

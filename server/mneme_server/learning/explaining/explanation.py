@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -36,6 +36,7 @@ class Explanation:
         action: what is explained.
         measure: what is attributed, in words.
         attribution: how much each part contributes to it.
+        state: the parts of the state.
         counterfactuals: changes with which another action would be chosen, the smallest first.
         path: the decision in sentences.
     """
@@ -44,6 +45,7 @@ class Explanation:
     action: Action
     measure: str
     attribution: Attribution
+    state: Mapping[Path, Json]
     counterfactuals: Sequence[Counterfactual]
     path: Sequence[str]
 
@@ -86,8 +88,9 @@ def explain(
     )
     order = sorted(attribution.shares, key=lambda path: -abs(attribution.shares[path]))
     flips = counterfactuals(space, question, choice.action, ask, seen=recent, order=order)
-    found = Explanation(choice, explained, measure, attribution, flips, ())
-    return replace(found, path=_path(found, space, question, label))
+    there = parts_of(space, question.state)
+    found = Explanation(choice, explained, measure, attribution, there, flips, ())
+    return replace(found, path=_path(found, question, label))
 
 
 class _Policy:
@@ -148,13 +151,10 @@ def _coordinate(choice: Choice, place: int) -> float:
     return choice.action[place]
 
 
-def _path(
-    found: Explanation, space: Space, question: Question, label: Callable[[Action], str]
-) -> list[str]:
-    there = parts_of(space, question.state)
+def _path(found: Explanation, question: Question, label: Callable[[Action], str]) -> list[str]:
     return [
         *_chosen(found, question, label),
-        *_reasons(found.attribution, there, found.measure),
+        *_reasons(found),
         *(_flip(one, label) for one in found.counterfactuals[:2]),
     ]
 
@@ -177,7 +177,8 @@ def _chosen(found: Explanation, question: Question, label: Callable[[Action], st
     return [said, f"What follows is about {label(found.action)}, which it does not choose."]
 
 
-def _reasons(attribution: Attribution, there: dict[Path, Json], measure: str) -> list[str]:
+def _reasons(found: Explanation) -> list[str]:
+    attribution, measure, there = found.attribution, found.measure, found.state
     above = attribution.score - attribution.typical
     said = [
         f"{measure[:1].upper()}{measure[1:]} is {attribution.score:.3g}; in the states seen before "

@@ -103,6 +103,7 @@ class Shaper:
         self._curiosity = Curiosity()
         self._visits = Visits()
         self._last: dict[str, _Reached] = {}  # By actor.
+        self.used = False  # Whether there is anything worth keeping.
 
     def before(self, step: Step) -> Json:
         """Return the state before a step; None if the step is the first of its actor."""
@@ -149,6 +150,7 @@ class Shaper:
                 "for curiosity or novelty",
                 field="shaping_type",
             )
+        self.used = True
         before = self._left(step, value_before)
         state = step.state if step.next_state is None else step.next_state
         visits = self._visits.visit(key_of(self._space, state, _BINS))
@@ -185,6 +187,7 @@ class Shaper:
 
     def load(self, known: Mapping[str, Any]) -> None:
         """Take over what `dump` returned."""
+        self.used = True
         self._curiosity = Curiosity.load(known["curiosity"])
         self._visits = Visits.load(known["visits"])
         self._last = {actor: _Reached(**one) for actor, one in known["last"].items()}

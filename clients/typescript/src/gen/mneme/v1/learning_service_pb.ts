@@ -11,6 +11,8 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { Action, Experience, LearningMetrics, LearningMode, LearningSession, LearningStatus, Prediction, Space, State } from "./learning_pb.js";
 import { file_mneme_v1_learning } from "./learning_pb.js";
+import type { Explanation, OffPolicyEvaluation, ShapingComponents, ShapingType } from "./learning_trust_pb.js";
+import { file_mneme_v1_learning_trust } from "./learning_trust_pb.js";
 import { file_mneme_v1_options } from "./options_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -18,7 +20,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learning_service.proto.
  */
 export const file_mneme_v1_learning_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9tbmVtZS92MS9sZWFybmluZ19zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKwAQoMQWxnb3JpdGhtS2V5EgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCRIQCgZudW1iZXIYAyABKAFIABIOCgR0ZXh0GAQgASgJSAASDQoFd2hvbGUYBSABKAgSEAoDbG93GAYgASgBSAGIAQESEQoEaGlnaBgHIAEoAUgCiAEBEg8KB2Nob2ljZXMYCCADKAlCCQoHZGVmYXVsdEIGCgRfbG93QgcKBV9oaWdoIu4BChRBbGdvcml0aG1EZXNjcmlwdGlvbhIMCgRuYW1lGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGc291cmNlGAMgASgJEhgKEGRpc2NyZXRlX2FjdGlvbnMYBCABKAgSGgoSY29udGludW91c19hY3Rpb25zGAUgASgIEhQKDG9wZW5fYWN0aW9ucxgGIAEoCBIRCglvbl9wb2xpY3kYByABKAgSJAoEa2V5cxgIIAMoCzIWLm1uZW1lLnYxLkFsZ29yaXRobUtleRIRCglhdmFpbGFibGUYCSABKAgSDwoHbWlzc2luZxgKIAEoCSJFChlEZXNjcmliZUFsZ29yaXRobXNSZXF1ZXN0EigKCWFsZ29yaXRobRgBIAEoCUIVukgSchAYQDIMXlthLXowLTlfXSokIlAKGkRlc2NyaWJlQWxnb3JpdGhtc1Jlc3BvbnNlEjIKCmFsZ29yaXRobXMYASADKAsyHi5tbmVtZS52MS5BbGdvcml0aG1EZXNjcmlwdGlvbiLmAgoiTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVxdWVzdBI1CgpzZXNzaW9uX2lkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESKgoJYWxnb3JpdGhtGAIgASgJQhe6SBRyEhABGEAyDF5bYS16MC05X10qJBIyCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qgmq5SYFCIBAECASJAoLc3RhdGVfc3BhY2UYBCABKAsyDy5tbmVtZS52MS5TcGFjZRIlCgxhY3Rpb25fc3BhY2UYBSABKAsyDy5tbmVtZS52MS5TcGFjZRIeCgRzZWVkGAYgASgDQhC6SA0iCxj/////////DygAEjwKCGxlYXJuaW5nGAcgASgOMhYubW5lbWUudjEuTGVhcm5pbmdNb2RlQhK6SAWCAQIQAYrlJgZJTkxJTkUiYgojTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVzcG9uc2USKgoHc2Vzc2lvbhgBIAEoCzIZLm1uZW1lLnYxLkxlYXJuaW5nU2Vzc2lvbhIPCgdyZXN1bWVkGAIgASgIIlAKGUdldExlYXJuaW5nU2Vzc2lvblJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCJIChpHZXRMZWFybmluZ1Nlc3Npb25SZXNwb25zZRIqCgdzZXNzaW9uGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uIr4BChtMaXN0TGVhcm5pbmdTZXNzaW9uc1JlcXVlc3QSKAoJYWxnb3JpdGhtGAEgASgJQhW6SBJyEBhAMgxeW2EtejAtOV9dKiQSMgoGc3RhdHVzGAIgASgOMhgubW5lbWUudjEuTGVhcm5pbmdTdGF0dXNCCLpIBYIBAhABEiMKCXBhZ2Vfc2l6ZRgDIAEoBUIQukgHGgUY9AMoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJkChxMaXN0TGVhcm5pbmdTZXNzaW9uc1Jlc3BvbnNlEisKCHNlc3Npb25zGAEgAygLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJTChxEZWxldGVMZWFybmluZ1Nlc3Npb25SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiHwodRGVsZXRlTGVhcm5pbmdTZXNzaW9uUmVzcG9uc2UinAIKDlByZWRpY3RSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZUIGukgDyAEBEg8KB2V4cGxvcmUYAyABKAgSNAoPYWxsb3dlZF9hY3Rpb25zGAQgAygLMhAubW5lbWUudjEuQWN0aW9uQgm6SAaSAQMQ6AcSLwoIYWN0b3JfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiMKDXRhcmdldF9yZXR1cm4YBiABKAFCB7pIBBICQAFIAIgBAUIQCg5fdGFyZ2V0X3JldHVybiI7Cg9QcmVkaWN0UmVzcG9uc2USKAoKcHJlZGljdGlvbhgBIAEoCzIULm1uZW1lLnYxLlByZWRpY3Rpb24i/wMKD0ZlZWRiYWNrUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIyCg1wcmVkaWN0aW9uX2lkGAIgASgJQhu6SBhyFhjAqQcyEF5bQS1aYS16MC05Xy1dKiQSHgoFc3RhdGUYAyABKAsyDy5tbmVtZS52MS5TdGF0ZRIgCgZhY3Rpb24YBCABKAsyEC5tbmVtZS52MS5BY3Rpb24SFwoGcmV3YXJkGAUgASgBQge6SAQSAkABEiMKCm5leHRfc3RhdGUYBiABKAsyDy5tbmVtZS52MS5TdGF0ZRISCgp0ZXJtaW5hdGVkGAcgASgIEhEKCXRydW5jYXRlZBgIIAEoCBIvCghhY3Rvcl9pZBgJIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKgoLcHJvYmFiaWxpdHkYCiABKAFCELpIDRILIQAAAAAAAAAAQAFIAIgBARI5ChRuZXh0X2FsbG93ZWRfYWN0aW9ucxgLIAMoCzIQLm1uZW1lLnYxLkFjdGlvbkIJukgGkgEDEOgHEjYKC2ZlZWRiYWNrX2lkGAwgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgFCDgoMX3Byb2JhYmlsaXR5IsIBChBGZWVkYmFja1Jlc3BvbnNlEhIKCnRyYW5zaXRpb24YASABKAMSEQoJZHVwbGljYXRlGAIgASgIEg8KB3VwZGF0ZXMYAyABKAMSEQoEbG9zcxgEIAEoAUgAiAEBEhcKCnZhbHVlX21lYW4YBSABKAFIAYgBARIWCg5lcGlzb2RlX3Jld2FyZBgGIAEoARIaChJlcGlzb2Rlc19jb21wbGV0ZWQYByABKANCBwoFX2xvc3NCDQoLX3ZhbHVlX21lYW4iugEKF1JlY29yZEV4cGVyaWVuY2VSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMAoFc3RlcHMYAiADKAsyFC5tbmVtZS52MS5FeHBlcmllbmNlQgu6SAiSAQUIARDoBxI4Cg10cmFqZWN0b3J5X2lkGAMgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEitAEKGFJlY29yZEV4cGVyaWVuY2VSZXNwb25zZRIVCg10cmFqZWN0b3J5X2lkGAEgASgJEhYKDnN0ZXBzX3JlY29yZGVkGAIgASgDEhQKDHRvdGFsX3Jld2FyZBgDIAEoARITCgt0cmFuc2l0aW9ucxgEIAEoAxIPCgd1cGRhdGVzGAUgASgDEhgKEGV4cGVyaWVuY2VfYnl0ZXMYBiABKAMSEwoLdXRpbGl6YXRpb24YByABKAEimQEKEUdldE1ldHJpY3NSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoLd2luZG93X3NpemUYAiABKAVCEbpIBxoFGJBOKACK5SYDMTAwEicKDGhpc3Rvcnlfc2l6ZRgDIAEoBUIRukgHGgUY6AcoAIrlJgMxMDAiQAoSR2V0TWV0cmljc1Jlc3BvbnNlEioKB21ldHJpY3MYASABKAsyGS5tbmVtZS52MS5MZWFybmluZ01ldHJpY3MirgEKIExlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSEwoLc2tpcF9leHBvcnQYAiABKAgSLAoPbWluX3BlcmZvcm1hbmNlGAMgASgBQg66SAQSAkABiuUmAzAuN0gAiAEBQhIKEF9taW5fcGVyZm9ybWFuY2Ui8gEKIUxlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXNwb25zZRIqCgdzZXNzaW9uGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uEioKB21ldHJpY3MYAiABKAsyGS5tbmVtZS52MS5MZWFybmluZ01ldHJpY3MSEgoKbW9kZWxfcGF0aBgDIAEoCRITCgttb2RlbF9ieXRlcxgEIAEoAxIXCg9tZWV0c19za2lsbF9iYXIYBSABKAgSMwoQc2Vzc2lvbl9kdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbjKrGQoPTGVhcm5pbmdTZXJ2aWNlEm4KEkRlc2NyaWJlQWxnb3JpdGhtcxIjLm1uZW1lLnYxLkRlc2NyaWJlQWxnb3JpdGhtc1JlcXVlc3QaJC5tbmVtZS52MS5EZXNjcmliZUFsZ29yaXRobXNSZXNwb25zZSINkAIBuOQmA8rkJgIIAxLcBAoMU3RhcnRTZXNzaW9uEiwubW5lbWUudjEuTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVxdWVzdBotLm1uZW1lLnYxLkxlYXJuaW5nU2VydmljZVN0YXJ0U2Vzc2lvblJlc3BvbnNlIu4DkAIAuOQmA8rkJgIIA8rkJkMIAxA8Gj10aGVyZSBpcyBubyBzdWNoIGFsZ29yaXRobSwgb3IgaXQgZG9lcyBub3Qgd29yayBvbiB0aGUgc3BhY2VzyuQmWAgDEAQaUnRoZSBjb25maWcgaGFzIGEga2V5IHRoYXQgdGhlIGFsZ29yaXRobSBkb2VzIG5vdCBoYXZlLCBvciBhIHZhbHVlIG91dCBvZiBpdHMgcmFuZ2XK5CaHAQgJEDwagAF0aGUgYWxnb3JpdGhtIG5lZWRzIHRoZSBzZXJ2ZXIncyBleHRyYSBgcmxgLCB3aGljaCBpcyBub3QgaW5zdGFsbGVkLCBvciB3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIG9mIGFub3RoZXIgdmVyc2lvbiBvZiBpdMrkJjYIDxoyd2hhdCB0aGUgc2Vzc2lvbiBoYXMgbGVhcm5lZCBpcyBkYW1hZ2VkIGluIHN0b3JhZ2XK5CY4CAYaNHRoZSBpZCBpcyB0YWtlbiBieSBhIHNlc3Npb24gd2l0aCBhbm90aGVyIGRlZmluaXRpb27K5CY4CAgQIRoyYXMgbWFueSBzZXNzaW9ucyBhcmUgYWN0aXZlIGFzIHRoZSB0ZW5hbnQgbWF5IGhhdmUSdgoSR2V0TGVhcm5pbmdTZXNzaW9uEiMubW5lbWUudjEuR2V0TGVhcm5pbmdTZXNzaW9uUmVxdWVzdBokLm1uZW1lLnYxLkdldExlYXJuaW5nU2Vzc2lvblJlc3BvbnNlIhWQAgG45CYDyuQmAggDyuQmBAgFEBYStQEKFExpc3RMZWFybmluZ1Nlc3Npb25zEiUubW5lbWUudjEuTGlzdExlYXJuaW5nU2Vzc2lvbnNSZXF1ZXN0GiYubW5lbWUudjEuTGlzdExlYXJuaW5nU2Vzc2lvbnNSZXNwb25zZSJOkAIBuOQmA8rkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEn8KFURlbGV0ZUxlYXJuaW5nU2Vzc2lvbhImLm1uZW1lLnYxLkRlbGV0ZUxlYXJuaW5nU2Vzc2lvblJlcXVlc3QaJy5tbmVtZS52MS5EZWxldGVMZWFybmluZ1Nlc3Npb25SZXNwb25zZSIVkAIAuOQmA8rkJgIIA8rkJgQIBRAWEvcCCgdQcmVkaWN0EhgubW5lbWUudjEuUHJlZGljdFJlcXVlc3QaGS5tbmVtZS52MS5QcmVkaWN0UmVzcG9uc2UitgKQAgG45CYDyuQmAggDyuQmBAgFEBbK5CZBCAkQPRo7bm8gYWN0aW9uIGlzIGtub3duIHlldCBhbmQgbm9uZSBpcyBnaXZlbiBpbiBhbGxvd2VkX2FjdGlvbnPK5CY4CAkQFxoydGhlIHNlc3Npb24gaGFzIGVuZGVkOyBzdGFydCBpdCBhZ2FpbiB0byByZXN1bWUgaXTK5CZiCAkQPBpcd2hhdCB0aGUgc2Vzc2lvbiBoYXMgbGVhcm5lZCBpcyBvZiBhIHZlcnNpb24gb2YgaXRzIGFsZ29yaXRobSB0aGF0IHRoaXMgc2VydmVyIGRvZXMgbm90IGhhdmXK5CY2CA8aMndoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgZGFtYWdlZCBpbiBzdG9yYWdlEoMFCghGZWVkYmFjaxIZLm1uZW1lLnYxLkZlZWRiYWNrUmVxdWVzdBoaLm1uZW1lLnYxLkZlZWRiYWNrUmVzcG9uc2UivwSQAgC45CYDyuQmAggDyuQmBAgFEBbK5CZUCAUQFBpOdGhlIHByZWRpY3Rpb24gaXMgdW5rbm93bjogaXQgaXMgbm9uZSBvZiB0aGlzIHNlc3Npb24ncywgb3Igb2xkZXIgdGhhbiAzMCBkYXlzyuQmWwgGGld0aGUgcHJlZGljdGlvbiB3YXMgZ2l2ZW4gZmVlZGJhY2sgYWxyZWFkeSwgb3IgdGhlIGZlZWRiYWNrJ3MgaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBvbmXK5CZ2CAkQFxpwdGhlIHNlc3Npb24gaGFzIGVuZGVkLCBvciBpdHMgYWxnb3JpdGhtIGxlYXJucyBvbmx5IGZyb20gaXRzIG93biBiZWhhdmlvdXIgYW5kIHRoZSBzdGVwJ3MgcHJvYmFiaWxpdHkgaXMgdW5rbm93bsrkJlUICBAhGk90aGUgdGVuYW50J3MgcmVjb3JkZWQgc3RlcHMgdGFrZSBhcyBtYW55IGJ5dGVzIGFzIHRoZXkgbWF5LCBvciB0aGUgZGlzayBpcyBmdWxsyuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZRKXBQoQUmVjb3JkRXhwZXJpZW5jZRIhLm1uZW1lLnYxLlJlY29yZEV4cGVyaWVuY2VSZXF1ZXN0GiIubW5lbWUudjEuUmVjb3JkRXhwZXJpZW5jZVJlc3BvbnNlIrsEkAIAuOQmA8rkJgIIA8rkJgQIBRAWyuQmUggFEBQaTGEgcHJlZGljdGlvbiBpcyB1bmtub3duOiBpdCBpcyBub25lIG9mIHRoaXMgc2Vzc2lvbidzLCBvciBvbGRlciB0aGFuIDMwIGRheXPK5CZbCAYaV3RoZSB0cmFqZWN0b3J5J3MgaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBvbmUsIG9yIGEgcHJlZGljdGlvbiB3YXMgZ2l2ZW4gZmVlZGJhY2sgYWxyZWFkecrkJnQICRAXGm50aGUgc2Vzc2lvbiBoYXMgZW5kZWQsIG9yIGl0cyBhbGdvcml0aG0gbGVhcm5zIG9ubHkgZnJvbSBpdHMgb3duIGJlaGF2aW91ciBhbmQgYSBzdGVwJ3MgcHJvYmFiaWxpdHkgaXMgdW5rbm93bsrkJlUICBAhGk90aGUgdGVuYW50J3MgcmVjb3JkZWQgc3RlcHMgdGFrZSBhcyBtYW55IGJ5dGVzIGFzIHRoZXkgbWF5LCBvciB0aGUgZGlzayBpcyBmdWxsyuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZRJeCgpHZXRNZXRyaWNzEhsubW5lbWUudjEuR2V0TWV0cmljc1JlcXVlc3QaHC5tbmVtZS52MS5HZXRNZXRyaWNzUmVzcG9uc2UiFZACAbjkJgPK5CYCCAPK5CYECAUQFhKdAgoKRW5kU2Vzc2lvbhIqLm1uZW1lLnYxLkxlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXF1ZXN0GisubW5lbWUudjEuTGVhcm5pbmdTZXJ2aWNlRW5kU2Vzc2lvblJlc3BvbnNlIrUBkAICuOQmA8rkJgIIA8rkJgQIBRAWyuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_mneme_v1_learning, file_mneme_v1_options]);
+  fileDesc("Ch9tbmVtZS92MS9sZWFybmluZ19zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKwAQoMQWxnb3JpdGhtS2V5EgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCRIQCgZudW1iZXIYAyABKAFIABIOCgR0ZXh0GAQgASgJSAASDQoFd2hvbGUYBSABKAgSEAoDbG93GAYgASgBSAGIAQESEQoEaGlnaBgHIAEoAUgCiAEBEg8KB2Nob2ljZXMYCCADKAlCCQoHZGVmYXVsdEIGCgRfbG93QgcKBV9oaWdoIu4BChRBbGdvcml0aG1EZXNjcmlwdGlvbhIMCgRuYW1lGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGc291cmNlGAMgASgJEhgKEGRpc2NyZXRlX2FjdGlvbnMYBCABKAgSGgoSY29udGludW91c19hY3Rpb25zGAUgASgIEhQKDG9wZW5fYWN0aW9ucxgGIAEoCBIRCglvbl9wb2xpY3kYByABKAgSJAoEa2V5cxgIIAMoCzIWLm1uZW1lLnYxLkFsZ29yaXRobUtleRIRCglhdmFpbGFibGUYCSABKAgSDwoHbWlzc2luZxgKIAEoCSJFChlEZXNjcmliZUFsZ29yaXRobXNSZXF1ZXN0EigKCWFsZ29yaXRobRgBIAEoCUIVukgSchAYQDIMXlthLXowLTlfXSokIlAKGkRlc2NyaWJlQWxnb3JpdGhtc1Jlc3BvbnNlEjIKCmFsZ29yaXRobXMYASADKAsyHi5tbmVtZS52MS5BbGdvcml0aG1EZXNjcmlwdGlvbiLmAgoiTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVxdWVzdBI1CgpzZXNzaW9uX2lkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESKgoJYWxnb3JpdGhtGAIgASgJQhe6SBRyEhABGEAyDF5bYS16MC05X10qJBIyCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qgmq5SYFCIBAECASJAoLc3RhdGVfc3BhY2UYBCABKAsyDy5tbmVtZS52MS5TcGFjZRIlCgxhY3Rpb25fc3BhY2UYBSABKAsyDy5tbmVtZS52MS5TcGFjZRIeCgRzZWVkGAYgASgDQhC6SA0iCxj/////////DygAEjwKCGxlYXJuaW5nGAcgASgOMhYubW5lbWUudjEuTGVhcm5pbmdNb2RlQhK6SAWCAQIQAYrlJgZJTkxJTkUiYgojTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVzcG9uc2USKgoHc2Vzc2lvbhgBIAEoCzIZLm1uZW1lLnYxLkxlYXJuaW5nU2Vzc2lvbhIPCgdyZXN1bWVkGAIgASgIIlAKGUdldExlYXJuaW5nU2Vzc2lvblJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCJIChpHZXRMZWFybmluZ1Nlc3Npb25SZXNwb25zZRIqCgdzZXNzaW9uGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uIr4BChtMaXN0TGVhcm5pbmdTZXNzaW9uc1JlcXVlc3QSKAoJYWxnb3JpdGhtGAEgASgJQhW6SBJyEBhAMgxeW2EtejAtOV9dKiQSMgoGc3RhdHVzGAIgASgOMhgubW5lbWUudjEuTGVhcm5pbmdTdGF0dXNCCLpIBYIBAhABEiMKCXBhZ2Vfc2l6ZRgDIAEoBUIQukgHGgUY9AMoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxjQDyJkChxMaXN0TGVhcm5pbmdTZXNzaW9uc1Jlc3BvbnNlEisKCHNlc3Npb25zGAEgAygLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJTChxEZWxldGVMZWFybmluZ1Nlc3Npb25SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiHwodRGVsZXRlTGVhcm5pbmdTZXNzaW9uUmVzcG9uc2UinAIKDlByZWRpY3RSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZUIGukgDyAEBEg8KB2V4cGxvcmUYAyABKAgSNAoPYWxsb3dlZF9hY3Rpb25zGAQgAygLMhAubW5lbWUudjEuQWN0aW9uQgm6SAaSAQMQ6AcSLwoIYWN0b3JfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiMKDXRhcmdldF9yZXR1cm4YBiABKAFCB7pIBBICQAFIAIgBAUIQCg5fdGFyZ2V0X3JldHVybiI7Cg9QcmVkaWN0UmVzcG9uc2USKAoKcHJlZGljdGlvbhgBIAEoCzIULm1uZW1lLnYxLlByZWRpY3Rpb24i/wMKD0ZlZWRiYWNrUmVxdWVzdBIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIyCg1wcmVkaWN0aW9uX2lkGAIgASgJQhu6SBhyFhjAqQcyEF5bQS1aYS16MC05Xy1dKiQSHgoFc3RhdGUYAyABKAsyDy5tbmVtZS52MS5TdGF0ZRIgCgZhY3Rpb24YBCABKAsyEC5tbmVtZS52MS5BY3Rpb24SFwoGcmV3YXJkGAUgASgBQge6SAQSAkABEiMKCm5leHRfc3RhdGUYBiABKAsyDy5tbmVtZS52MS5TdGF0ZRISCgp0ZXJtaW5hdGVkGAcgASgIEhEKCXRydW5jYXRlZBgIIAEoCBIvCghhY3Rvcl9pZBgJIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSKgoLcHJvYmFiaWxpdHkYCiABKAFCELpIDRILIQAAAAAAAAAAQAFIAIgBARI5ChRuZXh0X2FsbG93ZWRfYWN0aW9ucxgLIAMoCzIQLm1uZW1lLnYxLkFjdGlvbkIJukgGkgEDEOgHEjYKC2ZlZWRiYWNrX2lkGAwgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgFCDgoMX3Byb2JhYmlsaXR5IsIBChBGZWVkYmFja1Jlc3BvbnNlEhIKCnRyYW5zaXRpb24YASABKAMSEQoJZHVwbGljYXRlGAIgASgIEg8KB3VwZGF0ZXMYAyABKAMSEQoEbG9zcxgEIAEoAUgAiAEBEhcKCnZhbHVlX21lYW4YBSABKAFIAYgBARIWCg5lcGlzb2RlX3Jld2FyZBgGIAEoARIaChJlcGlzb2Rlc19jb21wbGV0ZWQYByABKANCBwoFX2xvc3NCDQoLX3ZhbHVlX21lYW4iugEKF1JlY29yZEV4cGVyaWVuY2VSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMAoFc3RlcHMYAiADKAsyFC5tbmVtZS52MS5FeHBlcmllbmNlQgu6SAiSAQUIARDoBxI4Cg10cmFqZWN0b3J5X2lkGAMgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEitAEKGFJlY29yZEV4cGVyaWVuY2VSZXNwb25zZRIVCg10cmFqZWN0b3J5X2lkGAEgASgJEhYKDnN0ZXBzX3JlY29yZGVkGAIgASgDEhQKDHRvdGFsX3Jld2FyZBgDIAEoARITCgt0cmFuc2l0aW9ucxgEIAEoAxIPCgd1cGRhdGVzGAUgASgDEhgKEGV4cGVyaWVuY2VfYnl0ZXMYBiABKAMSEwoLdXRpbGl6YXRpb24YByABKAEiqwEKEUdldE1ldHJpY3NSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoLd2luZG93X3NpemUYAiABKAVCEbpIBxoFGJBOKACK5SYDMTAwEicKDGhpc3Rvcnlfc2l6ZRgDIAEoBUIRukgHGgUY6AcoAIrlJgMxMDASEAoIZXZhbHVhdGUYBCABKAgicwoSR2V0TWV0cmljc1Jlc3BvbnNlEioKB21ldHJpY3MYASABKAsyGS5tbmVtZS52MS5MZWFybmluZ01ldHJpY3MSMQoKZXZhbHVhdGlvbhgCIAEoCzIdLm1uZW1lLnYxLk9mZlBvbGljeUV2YWx1YXRpb24ixQEKDkV4cGxhaW5SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSJgoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZUIGukgDyAEBEiAKBmFjdGlvbhgDIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhI0Cg9hbGxvd2VkX2FjdGlvbnMYBCADKAsyEC5tbmVtZS52MS5BY3Rpb25CCbpIBpIBAxDoByI9Cg9FeHBsYWluUmVzcG9uc2USKgoLZXhwbGFuYXRpb24YASABKAsyFS5tbmVtZS52MS5FeHBsYW5hdGlvbiLNAwoSU2hhcGVSZXdhcmRSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSIQoQZXh0cmluc2ljX3Jld2FyZBgCIAEoAUIHukgEEgJAARImCgVzdGF0ZRgDIAEoCzIPLm1uZW1lLnYxLlN0YXRlQga6SAPIAQESIwoKbmV4dF9zdGF0ZRgEIAEoCzIPLm1uZW1lLnYxLlN0YXRlEiAKBmFjdGlvbhgFIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhISCgp0ZXJtaW5hdGVkGAYgASgIEi8KCGFjdG9yX2lkGAcgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBJCCgxzaGFwaW5nX3R5cGUYCCABKA4yFS5tbmVtZS52MS5TaGFwaW5nVHlwZUIVukgFggECEAGK5SYJQ1VSSU9TSVRZEjsKDnNoYXBpbmdfd2VpZ2h0GAkgASgBQh66SBQSEhkAAAAAAECPQCkAAAAAAAAAAIrlJgMwLjFIAIgBARIXCg9wb3RlbnRpYWxfYmFzZWQYCiABKAhCEQoPX3NoYXBpbmdfd2VpZ2h0IrkBChNTaGFwZVJld2FyZFJlc3BvbnNlEhgKEGV4dHJpbnNpY19yZXdhcmQYASABKAESGAoQaW50cmluc2ljX3Jld2FyZBgCIAEoARIVCg1zaGFwZWRfcmV3YXJkGAMgASgBEi8KCmNvbXBvbmVudHMYBCABKAsyGy5tbmVtZS52MS5TaGFwaW5nQ29tcG9uZW50cxIZChFrZWVwc19iZXN0X3BvbGljeRgFIAEoCBILCgN3aHkYBiABKAkirgEKIExlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSEwoLc2tpcF9leHBvcnQYAiABKAgSLAoPbWluX3BlcmZvcm1hbmNlGAMgASgBQg66SAQSAkABiuUmAzAuN0gAiAEBQhIKEF9taW5fcGVyZm9ybWFuY2Ui8gEKIUxlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXNwb25zZRIqCgdzZXNzaW9uGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uEioKB21ldHJpY3MYAiABKAsyGS5tbmVtZS52MS5MZWFybmluZ01ldHJpY3MSEgoKbW9kZWxfcGF0aBgDIAEoCRITCgttb2RlbF9ieXRlcxgEIAEoAxIXCg9tZWV0c19za2lsbF9iYXIYBSABKAgSMwoQc2Vzc2lvbl9kdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbjKSHgoPTGVhcm5pbmdTZXJ2aWNlEm4KEkRlc2NyaWJlQWxnb3JpdGhtcxIjLm1uZW1lLnYxLkRlc2NyaWJlQWxnb3JpdGhtc1JlcXVlc3QaJC5tbmVtZS52MS5EZXNjcmliZUFsZ29yaXRobXNSZXNwb25zZSINkAIBuOQmA8rkJgIIAxLcBAoMU3RhcnRTZXNzaW9uEiwubW5lbWUudjEuTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVxdWVzdBotLm1uZW1lLnYxLkxlYXJuaW5nU2VydmljZVN0YXJ0U2Vzc2lvblJlc3BvbnNlIu4DkAIAuOQmA8rkJgIIA8rkJkMIAxA8Gj10aGVyZSBpcyBubyBzdWNoIGFsZ29yaXRobSwgb3IgaXQgZG9lcyBub3Qgd29yayBvbiB0aGUgc3BhY2VzyuQmWAgDEAQaUnRoZSBjb25maWcgaGFzIGEga2V5IHRoYXQgdGhlIGFsZ29yaXRobSBkb2VzIG5vdCBoYXZlLCBvciBhIHZhbHVlIG91dCBvZiBpdHMgcmFuZ2XK5CaHAQgJEDwagAF0aGUgYWxnb3JpdGhtIG5lZWRzIHRoZSBzZXJ2ZXIncyBleHRyYSBgcmxgLCB3aGljaCBpcyBub3QgaW5zdGFsbGVkLCBvciB3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIG9mIGFub3RoZXIgdmVyc2lvbiBvZiBpdMrkJjYIDxoyd2hhdCB0aGUgc2Vzc2lvbiBoYXMgbGVhcm5lZCBpcyBkYW1hZ2VkIGluIHN0b3JhZ2XK5CY4CAYaNHRoZSBpZCBpcyB0YWtlbiBieSBhIHNlc3Npb24gd2l0aCBhbm90aGVyIGRlZmluaXRpb27K5CY4CAgQIRoyYXMgbWFueSBzZXNzaW9ucyBhcmUgYWN0aXZlIGFzIHRoZSB0ZW5hbnQgbWF5IGhhdmUSdgoSR2V0TGVhcm5pbmdTZXNzaW9uEiMubW5lbWUudjEuR2V0TGVhcm5pbmdTZXNzaW9uUmVxdWVzdBokLm1uZW1lLnYxLkdldExlYXJuaW5nU2Vzc2lvblJlc3BvbnNlIhWQAgG45CYDyuQmAggDyuQmBAgFEBYStQEKFExpc3RMZWFybmluZ1Nlc3Npb25zEiUubW5lbWUudjEuTGlzdExlYXJuaW5nU2Vzc2lvbnNSZXF1ZXN0GiYubW5lbWUudjEuTGlzdExlYXJuaW5nU2Vzc2lvbnNSZXNwb25zZSJOkAIBuOQmA8rkJgIIA8rkJj0IAxAFGjd0aGUgcGFnZSB0b2tlbiBpcyBkYW1hZ2VkIG9yIHdhcyBtYWRlIGZvciBvdGhlciBmaWx0ZXJzEn8KFURlbGV0ZUxlYXJuaW5nU2Vzc2lvbhImLm1uZW1lLnYxLkRlbGV0ZUxlYXJuaW5nU2Vzc2lvblJlcXVlc3QaJy5tbmVtZS52MS5EZWxldGVMZWFybmluZ1Nlc3Npb25SZXNwb25zZSIVkAIAuOQmA8rkJgIIA8rkJgQIBRAWEvcCCgdQcmVkaWN0EhgubW5lbWUudjEuUHJlZGljdFJlcXVlc3QaGS5tbmVtZS52MS5QcmVkaWN0UmVzcG9uc2UitgKQAgG45CYDyuQmAggDyuQmBAgFEBbK5CZBCAkQPRo7bm8gYWN0aW9uIGlzIGtub3duIHlldCBhbmQgbm9uZSBpcyBnaXZlbiBpbiBhbGxvd2VkX2FjdGlvbnPK5CY4CAkQFxoydGhlIHNlc3Npb24gaGFzIGVuZGVkOyBzdGFydCBpdCBhZ2FpbiB0byByZXN1bWUgaXTK5CZiCAkQPBpcd2hhdCB0aGUgc2Vzc2lvbiBoYXMgbGVhcm5lZCBpcyBvZiBhIHZlcnNpb24gb2YgaXRzIGFsZ29yaXRobSB0aGF0IHRoaXMgc2VydmVyIGRvZXMgbm90IGhhdmXK5CY2CA8aMndoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgZGFtYWdlZCBpbiBzdG9yYWdlEoMFCghGZWVkYmFjaxIZLm1uZW1lLnYxLkZlZWRiYWNrUmVxdWVzdBoaLm1uZW1lLnYxLkZlZWRiYWNrUmVzcG9uc2UivwSQAgC45CYDyuQmAggDyuQmBAgFEBbK5CZUCAUQFBpOdGhlIHByZWRpY3Rpb24gaXMgdW5rbm93bjogaXQgaXMgbm9uZSBvZiB0aGlzIHNlc3Npb24ncywgb3Igb2xkZXIgdGhhbiAzMCBkYXlzyuQmWwgGGld0aGUgcHJlZGljdGlvbiB3YXMgZ2l2ZW4gZmVlZGJhY2sgYWxyZWFkeSwgb3IgdGhlIGZlZWRiYWNrJ3MgaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBvbmXK5CZ2CAkQFxpwdGhlIHNlc3Npb24gaGFzIGVuZGVkLCBvciBpdHMgYWxnb3JpdGhtIGxlYXJucyBvbmx5IGZyb20gaXRzIG93biBiZWhhdmlvdXIgYW5kIHRoZSBzdGVwJ3MgcHJvYmFiaWxpdHkgaXMgdW5rbm93bsrkJlUICBAhGk90aGUgdGVuYW50J3MgcmVjb3JkZWQgc3RlcHMgdGFrZSBhcyBtYW55IGJ5dGVzIGFzIHRoZXkgbWF5LCBvciB0aGUgZGlzayBpcyBmdWxsyuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZRKXBQoQUmVjb3JkRXhwZXJpZW5jZRIhLm1uZW1lLnYxLlJlY29yZEV4cGVyaWVuY2VSZXF1ZXN0GiIubW5lbWUudjEuUmVjb3JkRXhwZXJpZW5jZVJlc3BvbnNlIrsEkAIAuOQmA8rkJgIIA8rkJgQIBRAWyuQmUggFEBQaTGEgcHJlZGljdGlvbiBpcyB1bmtub3duOiBpdCBpcyBub25lIG9mIHRoaXMgc2Vzc2lvbidzLCBvciBvbGRlciB0aGFuIDMwIGRheXPK5CZbCAYaV3RoZSB0cmFqZWN0b3J5J3MgaWQgaXMgdGFrZW4gYnkgYW5vdGhlciBvbmUsIG9yIGEgcHJlZGljdGlvbiB3YXMgZ2l2ZW4gZmVlZGJhY2sgYWxyZWFkecrkJnQICRAXGm50aGUgc2Vzc2lvbiBoYXMgZW5kZWQsIG9yIGl0cyBhbGdvcml0aG0gbGVhcm5zIG9ubHkgZnJvbSBpdHMgb3duIGJlaGF2aW91ciBhbmQgYSBzdGVwJ3MgcHJvYmFiaWxpdHkgaXMgdW5rbm93bsrkJlUICBAhGk90aGUgdGVuYW50J3MgcmVjb3JkZWQgc3RlcHMgdGFrZSBhcyBtYW55IGJ5dGVzIGFzIHRoZXkgbWF5LCBvciB0aGUgZGlzayBpcyBmdWxsyuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZRJeCgpHZXRNZXRyaWNzEhsubW5lbWUudjEuR2V0TWV0cmljc1JlcXVlc3QaHC5tbmVtZS52MS5HZXRNZXRyaWNzUmVzcG9uc2UiFZACAbjkJgPK5CYCCAPK5CYECAUQFhKjAgoHRXhwbGFpbhIYLm1uZW1lLnYxLkV4cGxhaW5SZXF1ZXN0GhkubW5lbWUudjEuRXhwbGFpblJlc3BvbnNlIuIBkAIBuOQmA8rkJgIIA8rkJgQIBRAWyuQmKQgJED0aI3RoZSBzZXNzaW9uIGhhcyBsZWFybmVkIG5vdGhpbmcgeWV0yuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZRK+AgoLU2hhcGVSZXdhcmQSHC5tbmVtZS52MS5TaGFwZVJld2FyZFJlcXVlc3QaHS5tbmVtZS52MS5TaGFwZVJld2FyZFJlc3BvbnNlIvEBkAIAuOQmA8rkJgIIA8rkJgQIBRAWyuQmOAgJEBcaMnRoZSBzZXNzaW9uIGhhcyBlbmRlZDsgc3RhcnQgaXQgYWdhaW4gdG8gcmVzdW1lIGl0yuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZRKdAgoKRW5kU2Vzc2lvbhIqLm1uZW1lLnYxLkxlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXF1ZXN0GisubW5lbWUudjEuTGVhcm5pbmdTZXJ2aWNlRW5kU2Vzc2lvblJlc3BvbnNlIrUBkAICuOQmA8rkJgIIA8rkJgQIBRAWyuQmYggJEDwaXHdoYXQgdGhlIHNlc3Npb24gaGFzIGxlYXJuZWQgaXMgb2YgYSB2ZXJzaW9uIG9mIGl0cyBhbGdvcml0aG0gdGhhdCB0aGlzIHNlcnZlciBkb2VzIG5vdCBoYXZlyuQmNggPGjJ3aGF0IHRoZSBzZXNzaW9uIGhhcyBsZWFybmVkIGlzIGRhbWFnZWQgaW4gc3RvcmFnZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_mneme_v1_learning, file_mneme_v1_learning_trust, file_mneme_v1_options]);
 
 /**
  * AlgorithmKey is a key that a session's config may have.
@@ -869,6 +871,14 @@ export type GetMetricsRequest = Message<"mneme.v1.GetMetricsRequest"> & {
    * @generated from field: int32 history_size = 3;
    */
   historySize: number;
+
+  /**
+   * Whether to tell what the learned policy would have earned. It takes longer:
+   * the algorithm is taught anew.
+   *
+   * @generated from field: bool evaluate = 4;
+   */
+  evaluate: boolean;
 };
 
 /**
@@ -890,6 +900,13 @@ export type GetMetricsResponse = Message<"mneme.v1.GetMetricsResponse"> & {
    * @generated from field: mneme.v1.LearningMetrics metrics = 1;
    */
   metrics?: LearningMetrics;
+
+  /**
+   * What the learned policy would have earned; unset unless it was asked for.
+   *
+   * @generated from field: mneme.v1.OffPolicyEvaluation evaluation = 2;
+   */
+  evaluation?: OffPolicyEvaluation;
 };
 
 /**
@@ -898,6 +915,220 @@ export type GetMetricsResponse = Message<"mneme.v1.GetMetricsResponse"> & {
  */
 export const GetMetricsResponseSchema: GenMessage<GetMetricsResponse> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 19);
+
+/**
+ * A request to explain a choice.
+ *
+ * @generated from message mneme.v1.ExplainRequest
+ */
+export type ExplainRequest = Message<"mneme.v1.ExplainRequest"> & {
+  /**
+   * The session.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The state.
+   * Required.
+   *
+   * @generated from field: mneme.v1.State state = 2;
+   */
+  state?: State;
+
+  /**
+   * The action to explain; left out, the one that the session chooses. For
+   * actions in a box it is always that.
+   *
+   * @generated from field: mneme.v1.Action action = 3;
+   */
+  action?: Action;
+
+  /**
+   * The actions to choose from; empty: all that are known.
+   * Up to 1,000 entries.
+   *
+   * @generated from field: repeated mneme.v1.Action allowed_actions = 4;
+   */
+  allowedActions: Action[];
+};
+
+/**
+ * Describes the message mneme.v1.ExplainRequest.
+ * Use `create(ExplainRequestSchema)` to create a new message.
+ */
+export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning_service, 20);
+
+/**
+ * The explanation.
+ *
+ * @generated from message mneme.v1.ExplainResponse
+ */
+export type ExplainResponse = Message<"mneme.v1.ExplainResponse"> & {
+  /**
+   * Why.
+   *
+   * @generated from field: mneme.v1.Explanation explanation = 1;
+   */
+  explanation?: Explanation;
+};
+
+/**
+ * Describes the message mneme.v1.ExplainResponse.
+ * Use `create(ExplainResponseSchema)` to create a new message.
+ */
+export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning_service, 21);
+
+/**
+ * A request for a shaped reward.
+ *
+ * @generated from message mneme.v1.ShapeRewardRequest
+ */
+export type ShapeRewardRequest = Message<"mneme.v1.ShapeRewardRequest"> & {
+  /**
+   * The session.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * What the task gave, of any size, neither NaN nor infinite.
+   *
+   * @generated from field: double extrinsic_reward = 2;
+   */
+  extrinsicReward: number;
+
+  /**
+   * The state that was reached or, with next_state, the one before.
+   * Required.
+   *
+   * @generated from field: mneme.v1.State state = 3;
+   */
+  state?: State;
+
+  /**
+   * The state that was reached. Left out, it is `state`, and the one before is
+   * the last that this actor reached.
+   *
+   * @generated from field: mneme.v1.State next_state = 4;
+   */
+  nextState?: State;
+
+  /**
+   * What was done in between.
+   *
+   * @generated from field: mneme.v1.Action action = 5;
+   */
+  action?: Action;
+
+  /**
+   * Whether the task ended in the state that was reached.
+   *
+   * @generated from field: bool terminated = 6;
+   */
+  terminated: boolean;
+
+  /**
+   * Whose step it is, where several are under way at once.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string actor_id = 7;
+   */
+  actorId: string;
+
+  /**
+   * What the bonus is for.
+   * Default: CURIOSITY.
+   *
+   * @generated from field: mneme.v1.ShapingType shaping_type = 8;
+   */
+  shapingType: ShapingType;
+
+  /**
+   * How much the bonus counts.
+   * 0 to 1,000. Default: 0.1.
+   *
+   * @generated from field: optional double shaping_weight = 9;
+   */
+  shapingWeight?: number;
+
+  /**
+   * Whether novelty is to be the difference of a potential, so that the task's
+   * best policy stays the best. Progress always is; curiosity cannot be.
+   *
+   * @generated from field: bool potential_based = 10;
+   */
+  potentialBased: boolean;
+};
+
+/**
+ * Describes the message mneme.v1.ShapeRewardRequest.
+ * Use `create(ShapeRewardRequestSchema)` to create a new message.
+ */
+export const ShapeRewardRequestSchema: GenMessage<ShapeRewardRequest> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning_service, 22);
+
+/**
+ * The shaped reward.
+ *
+ * @generated from message mneme.v1.ShapeRewardResponse
+ */
+export type ShapeRewardResponse = Message<"mneme.v1.ShapeRewardResponse"> & {
+  /**
+   * What the task gave.
+   *
+   * @generated from field: double extrinsic_reward = 1;
+   */
+  extrinsicReward: number;
+
+  /**
+   * The bonus: the weight times the component that was asked for.
+   *
+   * @generated from field: double intrinsic_reward = 2;
+   */
+  intrinsicReward: number;
+
+  /**
+   * Both together.
+   *
+   * @generated from field: double shaped_reward = 3;
+   */
+  shapedReward: number;
+
+  /**
+   * All components, unweighted.
+   *
+   * @generated from field: mneme.v1.ShapingComponents components = 4;
+   */
+  components?: ShapingComponents;
+
+  /**
+   * Whether the task's best policy stays the best with such bonuses.
+   *
+   * @generated from field: bool keeps_best_policy = 5;
+   */
+  keepsBestPolicy: boolean;
+
+  /**
+   * Why it does or does not, a sentence.
+   *
+   * @generated from field: string why = 6;
+   */
+  why: string;
+};
+
+/**
+ * Describes the message mneme.v1.ShapeRewardResponse.
+ * Use `create(ShapeRewardResponseSchema)` to create a new message.
+ */
+export const ShapeRewardResponseSchema: GenMessage<ShapeRewardResponse> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning_service, 23);
 
 /**
  * A request to end a session.
@@ -935,7 +1166,7 @@ export type LearningServiceEndSessionRequest = Message<"mneme.v1.LearningService
  * Use `create(LearningServiceEndSessionRequestSchema)` to create a new message.
  */
 export const LearningServiceEndSessionRequestSchema: GenMessage<LearningServiceEndSessionRequest> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learning_service, 20);
+  messageDesc(file_mneme_v1_learning_service, 24);
 
 /**
  * The session has ended.
@@ -993,7 +1224,7 @@ export type LearningServiceEndSessionResponse = Message<"mneme.v1.LearningServic
  * Use `create(LearningServiceEndSessionResponseSchema)` to create a new message.
  */
 export const LearningServiceEndSessionResponseSchema: GenMessage<LearningServiceEndSessionResponse> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learning_service, 21);
+  messageDesc(file_mneme_v1_learning_service, 25);
 
 /**
  * LearningService learns policies from rewards. A session is one thing to learn:
@@ -1159,8 +1390,9 @@ export const LearningService: GenService<{
     output: typeof RecordExperienceResponseSchema;
   },
   /**
-   * Returns how a session does: rewards, how settled they are, and points for a
-   * chart.
+   * Returns how a session does: rewards, how settled they are, points for a
+   * chart and, if asked for, what the learned policy would have earned in the
+   * place of what was done.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -1171,6 +1403,45 @@ export const LearningService: GenService<{
     methodKind: "unary";
     input: typeof GetMetricsRequestSchema;
     output: typeof GetMetricsResponseSchema;
+  },
+  /**
+   * Explains what the session chooses in a state: how much each part of the
+   * state speaks for the action, what would have to differ for another one to be
+   * chosen, and both in sentences. Nothing is written.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (MODEL_NOT_TRAINED) when the session has learned nothing yet;
+   * FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+   * learned is of a version of its algorithm that this server does not have;
+   * DATA_LOSS when what the session has learned is damaged in storage.
+   *
+   * @generated from rpc mneme.v1.LearningService.Explain
+   */
+  explain: {
+    methodKind: "unary";
+    input: typeof ExplainRequestSchema;
+    output: typeof ExplainResponseSchema;
+  },
+  /**
+   * Returns a reward with a bonus for what is new, surprising or promising, and
+   * learns from the step what is. The session does not learn from the reward
+   * until it is told it: feed back the shaped one, or the task's own. What is
+   * known of visits and predictions is saved some seconds later.
+   *
+   * Scope: learn. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
+   * it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+   * learned is of a version of its algorithm that this server does not have;
+   * DATA_LOSS when what the session has learned is damaged in storage.
+   *
+   * @generated from rpc mneme.v1.LearningService.ShapeReward
+   */
+  shapeReward: {
+    methodKind: "unary";
+    input: typeof ShapeRewardRequestSchema;
+    output: typeof ShapeRewardResponseSchema;
   },
   /**
    * Ends a session: what it has learned is saved, and exported as a file that
