@@ -217,11 +217,17 @@ class CorpusIndex(Protocol):
         ...
 
     def word_evidence(
-        self, query: str, selection: Selection, identifiers: Sequence[str]
+        self,
+        query: str,
+        selection: Selection,
+        identifiers: Sequence[str],
+        *,
+        any_best: bool = False,
     ) -> WordEvidence:
         """Return how far the words of `query` are to be found in the selected texts.
 
-        `identifiers` are the names, paths and codes in it.
+        `identifiers` are the names, paths and codes in it. With `any_best`, any of those that match
+        equally well may be the best: then no other need be looked at.
         """
         ...
 

@@ -178,6 +178,8 @@ class DenseIndex:
             within = (positions >= start) & (positions < start + graph.size)
             if within.any():
                 scores[within] = graph.similarities(query, positions[within] - start)
+        if starts[-1] == state.size:
+            return scores
         behind = positions >= starts[-1]
         scores[behind] = inner_products(query, state.tail[positions[behind] - starts[-1]])
         return scores
@@ -336,6 +338,8 @@ _NO_SCORES: Scores = np.empty(0, np.float32)
 
 def _search_tail(state: Places, asked: _Asked) -> tuple[Rows, Scores]:
     graphed, selection = state.graphed, asked.selection
+    if graphed == state.size:
+        return _NO_ROWS, _NO_SCORES
     rows = state.rows[graphed : state.size]
     if asked.chosen is not None:
         positions = asked.chosen[asked.chosen >= graphed] - graphed

@@ -66,21 +66,25 @@ class Searcher:
             return NO_HITS
         return self._matching(parsed, k, selection)
 
-    def _matching(self, parsed: ParsedQuery, k: int, selection: Selection) -> Hits:
+    def _matching(
+        self, parsed: ParsedQuery, k: int, selection: Selection, *, ties: bool = True
+    ) -> Hits:
+        """Return the best `k`; without `ties`, any of those that match as well as the last."""
         rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
         narrowing = self._narrowings.of(selection)
         share = selection.count / max(narrowing.universe, selection.count)
-        limit = int(k / share * _SPARE) + _SPARE_HITS
+        limit = int(k / share * _SPARE) + (_SPARE_HITS if ties else 0)
         while True:
             match = self._lexical.search(parsed, limit, narrowing.query)
             committed, theirs = self._selected(match, selection)
-            if match.exhausted or _complete(theirs, match.scores, k):
+            enough = _complete(theirs, match.scores, k) if ties else theirs.size >= k
+            if match.exhausted or enough:
                 rows, scores = np.concatenate([rows, committed]), np.concatenate([scores, theirs])
                 return self._ranked(rows, scores, k)
             limit *= _WIDEN
 
     def evidence(
-        self, query: str, selection: Selection, identifiers: Sequence[str]
+        self, query: str, selection: Selection, identifiers: Sequence[str], *, any_best: bool
     ) -> WordEvidence:
         """Return how far the words are to be found; see `CorpusIndex.word_evidence`."""
         parsed = telling(self._lexical, query)
@@ -90,7 +94,7 @@ class Searcher:
             self._lexical,
             parsed,
             identifiers,
-            best=self._matching(parsed, 1, selection),
+            best=self._matching(parsed, 1, selection, ties=not any_best),
             within=None if selection.everything else self._narrowings.of(selection).query,
             everything=selection.everything,
             selected=lambda match: self._selected(match, selection)[1],

@@ -216,11 +216,16 @@ class TenantIndex:
             return NO_HITS
 
     def word_evidence(
-        self, query: str, selection: Selection, identifiers: Sequence[str]
+        self,
+        query: str,
+        selection: Selection,
+        identifiers: Sequence[str],
+        *,
+        any_best: bool = False,
     ) -> WordEvidence:
         """See `CorpusIndex`. Nothing is known when the words fail; see `partial`."""
         try:
-            return self._searcher.evidence(query, selection, identifiers)
+            return self._searcher.evidence(query, selection, identifiers, any_best=any_best)
         except BaseException as error:
             self._note_failure(Part.WORDS, error)
             return NO_EVIDENCE

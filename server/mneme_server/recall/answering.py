@@ -129,6 +129,8 @@ def _best(
     if copies is None:
         return np.arange(min(enough, wanted)), set()
     places = copies.best[copies.best < enough][: wanted + _LOOKED_BEHIND]
+    if not copies.repeated.size:
+        return places, set()
     copied = places[np.isin(copies.numbers[places], copies.repeated)]
     return places, set(candidates.rows[copied].tolist())
 

@@ -106,13 +106,14 @@ class Signs:
 
 def signs_of(index: CorpusIndex, query: str, selection: Selection, waiting: Rows) -> Signs:
     """Return what the words tell of a query. `waiting` are the candidates without a vector."""
-    words = index.word_evidence(query, selection, identifiers_in(query))
+    any_best = not waiting.size  # Only whether it waits is asked of it.
+    words = index.word_evidence(query, selection, identifiers_in(query), any_best=any_best)
     if not words.telling:
         return Signs(0.0, words, waits=False)
     found = words.best
     known = found.rows.size > 0 and words.attainable > 0
     best = float(found.scores[0]) / words.attainable if known else 0.0
-    return Signs(best, words, waits=waiting.size > 0 and bool(np.isin(found.rows, waiting).any()))
+    return Signs(best, words, waits=not any_best and bool(np.isin(found.rows, waiting).any()))
 
 
 def confidence_of(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -96,12 +96,10 @@ class Database:
             return 0
         return each * (1 + len(self._readers))  # One writes.
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> AbstractContextManager[Connection]:
         """Open a read transaction: one consistent snapshot. Writing in it fails."""
         self._check_open()
-        with self._readers.transaction() as connection:
-            yield connection
+        return self._readers.transaction()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
