@@ -64,8 +64,12 @@ class RowsById:
         known_ids, known_rows = self._state
         if not known_ids.size:
             return np.full(ids.shape, GONE, np.int64)
-        at = np.searchsorted(known_ids, ids)
-        at[at == known_ids.size] = 0
+        if known_ids[-1] - known_ids[0] + 1 == known_ids.size:  # Without gaps.
+            at = ids - known_ids[0]
+            at[(at < 0) | (at >= known_ids.size)] = 0
+        else:
+            at = known_ids.searchsorted(ids)
+            at[at == known_ids.size] = 0
         rows: Int64s = np.where(known_ids[at] == ids, known_rows[at], GONE)
         return rows
 
