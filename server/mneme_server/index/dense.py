@@ -101,6 +101,11 @@ class DenseIndex:
         return "hnsw" if self._state.graphs else "exact"
 
     @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The graphs."""
+        return self._state.graphs
+
+    @property
     def waiting(self) -> int:
         """Vectors that lie in no graph yet."""
         return len(self._state.tail_vectors)

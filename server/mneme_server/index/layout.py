@@ -63,7 +63,7 @@ def entry(waiting: WaitingDocument, words: Words) -> tantivy.Document:
         made.add_text(_SESSION, document.session_id)
     if language:
         made.add_text(LANGUAGE, language)
-    if language:  # The fields' own analyzer is the English one.
+        # The fields' own analyzer is the English one.
         for field in Field:
             made.add_pre_tokenized_text(field.value, _tokens(words.of(document, field, language)))
     else:

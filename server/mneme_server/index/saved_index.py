@@ -49,7 +49,7 @@ class SavedIndex:
         gone = not self._folder.exists()
         with self._lock:
             same = not self._documents and not self._vectors
-            if not gone and same and self._folder.holds(dense.export()[0]):
+            if not gone and same and self._folder.holds(dense.graphs):
                 copied = None
             else:
                 if gone:
