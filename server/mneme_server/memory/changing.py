@@ -99,10 +99,12 @@ class Memories:
             own = marking.restore([old for old in before.supersedes if old not in kept], own)
             # Those it superseded before, too: since when it holds may have changed.
             own = marking.supersede(after.supersedes, own, dated=True)
-            unit.remembered.save([own])
             marking.write()
             unit.documents.remove(MEMORY, [own.id])
-            unit.documents.add([document_of(own)], None if vector is None else vector[None, :])
+            (document,) = unit.documents.add(
+                [document_of(own)], None if vector is None else vector[None, :]
+            )
+            unit.remembered.save([own], {own.id: document.doc_id})
         return own
 
 

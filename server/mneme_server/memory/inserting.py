@@ -198,14 +198,17 @@ class _Storing:
         return [*(partial(self._save, part) for part in parts(self.fresh, _STORED)), self._mark]
 
     def _save(self, memories: Sequence[Memory]) -> None:
-        self._unit.remembered.save(memories)
         embedded = [memory for memory in memories if memory.text in self._vectors]
         queued = [memory for memory in memories if memory.text not in self._vectors]
+        added: list[Document] = []
         if embedded:
             vectors = np.stack([self._vectors[memory.text] for memory in embedded])
-            self._unit.documents.add([document_of(memory) for memory in embedded], vectors)
-        added = self._unit.documents.add([document_of(memory) for memory in queued])
-        self.doc_ids += [document.doc_id for document in added]
+            added += self._unit.documents.add([document_of(one) for one in embedded], vectors)
+        waiting = self._unit.documents.add([document_of(memory) for memory in queued])
+        self.doc_ids += [document.doc_id for document in waiting]
+        added += waiting
+        doc_ids = {document.source_id: document.doc_id for document in added}
+        self._unit.remembered.save(memories, doc_ids)
 
     def _mark(self) -> None:
         self._marking.write({memory.id for memory in self.fresh})

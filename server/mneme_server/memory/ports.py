@@ -7,6 +7,7 @@ from typing import Protocol
 
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.memory.model import Memory, MemoryFilter
+from mneme_server.memory.values import Span
 
 
 class MemoryRepository(Protocol):
@@ -28,8 +29,11 @@ class MemoryRepository(Protocol):
         """Return by what each of these that exist is superseded, by id; "" for those that hold."""
         ...
 
-    def save(self, memories: Sequence[Memory]) -> None:
-        """Insert or replace these memories, but for what they supersede: that is said of those."""
+    def save(self, memories: Sequence[Memory], doc_ids: Mapping[str, int]) -> None:
+        """Insert or replace these memories, but for what they supersede: that is said of those.
+
+        `doc_ids` are the numbers of their documents, by the memories' ids.
+        """
         ...
 
     def mark(self, memory_ids: Collection[str], successor: str, until_us: int | None) -> None:
@@ -58,8 +62,8 @@ class MemoryRepository(Protocol):
         """Return how many of these have a vector."""
         ...
 
-    def doc_ids(self, filter_: MemoryFilter) -> Sequence[int]:
-        """Return the numbers of the documents of all that match."""
+    def doc_ids(self, span: Span) -> Sequence[int]:
+        """Return the numbers of the documents of all whose metadata holds a value in the span."""
         ...
 
     def by_document(self, doc_ids: Collection[int]) -> Mapping[int, Memory]:

@@ -73,7 +73,7 @@ class SearchMemories:
                 index = tenant.index
                 selection = _selected(tenant, index, filter_)
                 # One more, to tell whether there are more.
-                hits = index.search_dense(vector, GATHERED + 1, selection)
+                hits = index.search_dense(vector, GATHERED + 1, selection, exact=False)
                 near = hits.scores >= min_similarity
                 rows, scores = hits.rows[near], hits.scores[near]
                 columns = index.columns
@@ -120,11 +120,13 @@ def _selected(
     selection = index.select(base)
     if not filter_.values or not selection.count:
         return selection
-    with tenant.read() as unit:
-        doc_ids = np.array(unit.remembered.doc_ids(filter_), np.int64)
-    rows = index.columns.rows_of(doc_ids)
-    rows = np.sort(rows[(rows >= 0) & (rows < len(selection.mask))])
-    rows = rows[selection.mask[rows]]
-    mask = np.zeros(len(selection.mask), np.bool_)
-    mask[rows] = True
+    mask = selection.mask
+    for span in filter_.values:
+        with tenant.read() as unit:
+            doc_ids = np.array(unit.remembered.doc_ids(span), np.int64)
+        rows = index.columns.rows_of(doc_ids)
+        valued = np.zeros(len(mask), np.bool_)
+        valued[rows[(rows >= 0) & (rows < len(mask))]] = True
+        mask = mask & valued
+    rows = np.flatnonzero(mask)
     return Selection(mask, rows.size, everything=False, listed=rows)

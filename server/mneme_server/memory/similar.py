@@ -16,8 +16,6 @@ from mneme_server.runtime.foreground import Foreground
 
 _SIMILAR = 0.4
 """Cosine, of the default model, from which two texts are about the same."""
-_MORE = 100
-"""So many more are looked at than are wanted: this call may supersede as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,8 @@ class Similar:
     def __call__(
         self, tenant: OpenTenant[MemoriesUnit], memory: Memory, vector: Matrix | None, limit: int
     ) -> Sequence[FoundMemory] | None:
-        """Return the closest, best first, more than `limit`; none without a limit.
+        """Return the closest, best first; none without a limit. There are some more than `limit`:
+        it may be one of them itself, and supersede others.
 
         None without the memory's vector (d,): they are not known.
         """
@@ -51,7 +50,8 @@ class Similar:
         )
         with self.foreground.computing():
             index = tenant.index
-            hits = index.search_dense(vector, limit + _MORE, index.select(theirs))
+            more = limit + len(memory.supersedes) + 1
+            hits = index.search_dense(vector, more, index.select(theirs), exact=False)
             least = self.scale.of_usual(_SIMILAR)
             doc_ids = index.columns.doc_id[hits.rows].tolist()
             cosines = dict(zip(doc_ids, hits.scores.tolist(), strict=True))

@@ -32,12 +32,20 @@ def upgrade() -> None:
     op.create_index("memories_by_user", "memories", ["tenant_id", "user_id", "since", "id"])
     op.create_index("memories_by_digest", "memories", ["tenant_id", "digest"])
     op.create_index("memories_by_successor", "memories", ["tenant_id", "superseded_by"])
-    for table, columns in (("memory_tags", ("tag",)), ("memory_values", ("key", "value"))):
+    for table, columns, numbers in (
+        ("memory_tags", ("tag",), ()),
+        (
+            "memory_values",
+            ("key", "value"),
+            (sa.Column("doc_id", sa.BigInteger(), nullable=False),),
+        ),
+    ):
         op.create_table(
             table,
             sa.Column("tenant_id", sa.Text(), nullable=False),
             *(sa.Column(name, sa.Text(), nullable=False) for name in columns),
             sa.Column("memory_id", sa.Text(), nullable=False),
+            *numbers,
             sa.ForeignKeyConstraint(
                 ["tenant_id", "memory_id"],
                 ["memories.tenant_id", "memories.id"],

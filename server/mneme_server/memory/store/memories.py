@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -12,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    bindparam,
     delete,
     func,
     select,
@@ -24,6 +26,7 @@ from mneme_server.memory.kinds import MEMORY
 from mneme_server.memory.model import Importance, Memory, MemoryFilter
 from mneme_server.memory.store.tables import memories, memory_tags, memory_values
 from mneme_server.memory.values import Span, leaves
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
@@ -31,11 +34,13 @@ from mneme_server.storage.rows import (
     encode_tags,
     equal_where_given,
     insert_rows,
+    listed,
     read_with,
     upsert,
 )
 from mneme_server.storage.tables import documents, vectors
 from mneme_server.storage.totals import add_to_total, known, total
+from mneme_server.storage.unindexed import unindexed
 
 _TOTAL = "memories"
 
@@ -86,7 +91,7 @@ class SqlMemories:
             found |= {row.id: row.superseded_by for row in self._connection.execute(query)}
         return found
 
-    def save(self, saved: Sequence[Memory]) -> None:
+    def save(self, saved: Sequence[Memory], doc_ids: Mapping[str, int]) -> None:
         ids = {memory.id for memory in saved}
         before = known(self._connection, self._tenant_id, memories.c.id, ids)
         self._connection.execute(
@@ -101,7 +106,13 @@ class SqlMemories:
             for tag in memory.tags
         ]
         values = [
-            {"tenant_id": self._tenant_id, "key": key, "value": value, "memory_id": memory.id}
+            {
+                "tenant_id": self._tenant_id,
+                "key": key,
+                "value": value,
+                "memory_id": memory.id,
+                "doc_id": doc_ids[memory.id],
+            }
             for memory in saved
             for key, value in set(leaves(json.loads(memory.metadata_json)))
         ]
@@ -163,32 +174,23 @@ class SqlMemories:
             count += int(self._connection.execute(query).scalar_one())
         return count
 
-    def doc_ids(self, filter_: MemoryFilter) -> Sequence[int]:
-        theirs = select(memories.c.id).where(*self._conditions(filter_))
-        query = select(documents.c.doc_id).where(
-            documents.c.tenant_id == self._tenant_id,
-            documents.c.kind == MEMORY.name,
-            documents.c.source_id.in_(theirs),
-        )
+    def doc_ids(self, span: Span) -> Sequence[int]:
+        query = self._in_span(select(memory_values.c.doc_id), span)
         return self._connection.execute(query).scalars().all()
 
     def by_document(self, doc_ids: Collection[int]) -> Mapping[int, Memory]:
-        sources: dict[int, str] = {}
-        for some in chunks(doc_ids):
-            query = select(documents.c.doc_id, documents.c.source_id).where(
-                documents.c.tenant_id == self._tenant_id,
-                documents.c.kind == MEMORY.name,
-                documents.c.doc_id.in_(some),
-            )
-            sources |= {row.doc_id: row.source_id for row in self._connection.execute(query)}
-        found = self.get_many(sources.values())
-        return {doc_id: found[one] for doc_id, one in sources.items() if one in found}
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
+        sources = {row.source_id: row.doc_id for row in _sources().all(self._connection, wanted)}
+        return {sources[found.id]: found for found in self.get_many(sources).values()}
 
     def _linked(self, read: Sequence[Memory]) -> list[Memory]:
         """Return memories as they were read, with what they supersede."""
+        if not read:
+            return []
         superseded: dict[str, list[str]] = {}
-        for old, by in self.superseded_by({memory.id for memory in read}).items():
-            superseded.setdefault(by, []).append(old)
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps([memory.id for memory in read])}
+        for row in _superseded().all(self._connection, wanted):
+            superseded.setdefault(row.superseded_by, []).append(row.id)
         return [
             replace(memory, supersedes=tuple(sorted(superseded[memory.id])))
             if memory.id in superseded
@@ -212,7 +214,10 @@ class SqlMemories:
         conditions += [columns.id.in_(self._tagged([tag])) for tag in filter_.tags]
         if filter_.any_tags:
             conditions.append(columns.id.in_(self._tagged(filter_.any_tags)))
-        conditions += [columns.id.in_(self._valued(span)) for span in filter_.values]
+        conditions += [
+            columns.id.in_(self._in_span(select(memory_values.c.memory_id), span))
+            for span in filter_.values
+        ]
         if filter_.start_us is not None:
             conditions.append(columns.since >= filter_.start_us)
         if filter_.end_us is not None:
@@ -227,18 +232,37 @@ class SqlMemories:
             memory_tags.c.tenant_id == self._tenant_id, memory_tags.c.tag.in_(tags)
         )
 
-    def _valued(self, span: Span) -> Select[Any]:
-        """Select the ids of the memories that have a value in the span."""
+    def _in_span(self, query: Select[Any], span: Span) -> Select[Any]:
+        """Return a query of `memory_values`, of those in the span."""
         columns = memory_values.c
-        query = select(columns.memory_id).where(
-            columns.tenant_id == self._tenant_id, columns.key == span.key
-        )
+        query = query.where(columns.tenant_id == self._tenant_id, columns.key == span.key)
         if span.low == span.high:
             return query.where(columns.value == span.low)
         return query.where(
             columns.value >= span.low if span.least else columns.value > span.low,
             columns.value <= span.high if span.most else columns.value < span.high,
         )
+
+
+@cache
+def _superseded() -> Prepared:
+    return Prepared(
+        select(memories.c.id, memories.c.superseded_by).where(
+            memories.c.tenant_id == bindparam("tenant"),
+            memories.c.superseded_by.in_(listed(bindparam("ids"))),
+        )
+    )
+
+
+@cache
+def _sources() -> Prepared:
+    return Prepared(
+        select(documents.c.doc_id, documents.c.source_id).where(
+            unindexed(documents.c.tenant_id) == bindparam("tenant"),
+            documents.c.doc_id.in_(listed(bindparam("ids"))),
+            unindexed(documents.c.kind) == MEMORY.name,
+        )
+    )
 
 
 @reads("memory")

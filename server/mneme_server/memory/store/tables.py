@@ -15,6 +15,7 @@ from sqlalchemy import (
 from mneme_server.memory.model import Importance
 from mneme_server.storage.schema import (
     enum_column,
+    int64_column,
     json_column,
     metadata,
     rows_are,
@@ -62,7 +63,8 @@ memory_tags = Table(
     sqlite_with_rowid=False,
 )
 
-# The values in the metadata, as `memory.values` spells them.
+# The values in the metadata, as `memory.values` spells them; with the number of the memory's
+# document, by which a search knows it.
 memory_values = Table(
     "memory_values",
     metadata,
@@ -70,6 +72,7 @@ memory_values = Table(
     Column("key", Text, nullable=False, primary_key=True),
     Column("value", Text, nullable=False, primary_key=True),
     Column("memory_id", Text, nullable=False, primary_key=True),
+    int64_column("doc_id"),
     ForeignKeyConstraint(
         ["tenant_id", "memory_id"], ["memories.tenant_id", "memories.id"], ondelete="CASCADE"
     ),
