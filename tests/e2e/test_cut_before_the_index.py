@@ -1,4 +1,4 @@
-"""The server is killed when an event is committed and no index knows of it yet."""
+"""The server is killed when something is committed and no index knows of it yet."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 from mneme.v1 import episode_pb2 as episode_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import Api
@@ -79,3 +80,29 @@ def test_so_is_an_attempt_and_a_skill(kind: str, tmp_path: Path) -> None:
                 skill_pb.SearchSkillsRequest(task="birds", filter=wanted)
             )
             assert skills.searched_count == 2
+
+
+def test_a_memory_and_what_it_superseded_agree_after_a_kill_between_row_and_index(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    old = memory_pb.InsertMemoryRequest(memory_id="old", text="The heron nests in the reeds")
+    new = memory_pb.InsertMemoryRequest(
+        memory_id=LAST, text="The heron nests on the pier now", supersedes=["old"]
+    )
+    server = ServerProcess(data, cut_at="apply")
+    api = server.keys.tenant()
+    secret = api.secret
+    api.memory.InsertMemory(old)
+    with pytest.raises(grpc.RpcError):
+        api.memory.InsertMemory(new)
+    assert server.process.wait(timeout=60) == -signal.SIGKILL, server.log
+    server._release()
+    with server_process(data) as server:
+        api = server.keys.api(secret)
+        assert api.memory.InsertMemory(new).already_known
+        marked = api.memory.GetMemory(memory_pb.GetMemoryRequest(memory_id="old")).memory
+        assert marked.superseded_by == LAST
+        assert ids_of(recall(api, "where does the heron nest, in the reeds?")) == [LAST, "old"]
+        search = memory_pb.SearchMemoriesRequest(query="where does the heron nest?")
+        assert [one.memory.id for one in api.memory.SearchMemories(search).results] == [LAST]

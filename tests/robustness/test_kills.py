@@ -24,6 +24,7 @@ from mneme.v1 import context_service_pb2 as context_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import Api
@@ -140,6 +141,20 @@ def _sleep(api: Api, ids: list[str], _rng: random.Random) -> None:
     api.context.Sleep(context_pb.SleepRequest(session_id=ids[0], progress=[ids[0]]))
 
 
+def _remember(api: Api, ids: list[str], _rng: random.Random) -> None:
+    words = [f"about word{name.replace('-', '')}" for name in ids]
+    requests = [
+        memory_pb.InsertMemoriesRequest(
+            memory=memory_pb.NewMemory(
+                id=name, text=text, tags=["kill"], supersedes=ids[place - 1 : place]
+            )
+        )
+        for place, (name, text) in enumerate(zip(ids, words, strict=True))
+    ]
+    for _ in api.memory.InsertMemories(iter(requests)):
+        pass
+
+
 def _ask(api: Api, _ids: list[str], rng: random.Random) -> None:
     recall(api, rng.choice(["what was said?", "word", "a lesson about words"]))
     api.events.ListSessions(events_pb.ListSessionsRequest())
@@ -152,6 +167,7 @@ KINDS: dict[str, Callable[[Api, list[str], random.Random], None]] = {
     "entry": _log,
     "episode": _attempt,
     "skill": _use,
+    "memory": _remember,
     "slept": _sleep,
     "asked": _ask,
 }
@@ -242,13 +258,32 @@ def _check(api: Api, ledger: Ledger, rng: random.Random) -> None:
     uses = {one.id: one.record.uses for one in listed.skills}
     assert ledger.acknowledged["skill"] <= uses.keys() <= ledger.sent["skill"]
     assert all(uses[one] == 1 for one in ledger.acknowledged["skill"]), uses
+    memories = _memories(api)
+    assert ledger.acknowledged["memory"] <= memories.keys() <= ledger.sent["memory"]
+    for memory in memories.values():  # Both ends of what supersedes what, or neither.
+        assert all(memories[old].superseded_by == memory.id for old in memory.supersedes)
+        if memory.superseded_by:
+            assert memory.id in memories[memory.superseded_by].supersedes
     slept = sorted(ledger.acknowledged["slept"])
     for one in rng.sample(slept, min(5, len(slept))):
         session = api.events.GetSession(events_pb.GetSessionRequest(session_id=one)).session
         assert session.id == one
     lexical = recall_pb.RECALL_MODE_LEXICAL
-    for kind in ("event", "streamed", "lesson", "entry", "episode", "skill"):
+    for kind in ("event", "streamed", "lesson", "memory", "entry", "episode", "skill"):
         known = sorted(ledger.acknowledged[kind])
         for one in rng.sample(known, min(10, len(known))):
-            found = recall(api, f"word{one.replace('-', '')}", mode=lexical, limit=1)
-            assert ids_of(found) == [one], f"{one} is not found by its word"
+            # A memory that another supersedes comes after that one.
+            found = recall(api, f"word{one.replace('-', '')}", mode=lexical, limit=2)
+            assert one in ids_of(found), f"{one} is not found by its word"
+
+
+def _memories(api: Api) -> dict[str, memory_pb.Memory]:
+    request = memory_pb.ListMemoriesRequest(include_superseded=True, page_size=1000)
+    found: dict[str, memory_pb.Memory] = {}
+    while True:
+        page = api.memory.ListMemories(request)
+        assert found.keys().isdisjoint(memory.id for memory in page.memories)
+        found |= {memory.id: memory for memory in page.memories}
+        if not page.next_page_token:
+            return found
+        request.page_token = page.next_page_token

@@ -78,7 +78,7 @@ def document(source_id: str, kind: MemoryKind = EVENT, **fields: Any) -> Documen
 
 def fill(store: TenantStore[Any]) -> None:
     """Store some of everything, under the ids that tests use too."""
-    from store_contract.samples import agent, event, lesson, reflection, session
+    from store_contract.samples import agent, event, lesson, memory, reflection, session
 
     with store.write() as unit:
         unit.sessions.save([session("s1"), session("s2")])
@@ -86,4 +86,9 @@ def fill(store: TenantStore[Any]) -> None:
         unit.agents.add_activity({"agent": agent("agent")})
         unit.lessons.save([lesson("l1"), lesson("l2", archived_us=5)])
         unit.reflections.add(reflection("r1"), None)
+        remembered = [
+            memory("m1", tags=("a",), metadata_json='{"n":1}'),
+            memory("m2", superseded_by="m1", until_us=5),
+        ]
+        unit.remembered.save(remembered, {"m1": 1, "m2": 2})
         unit.documents.add([document(name) for name in ("d1", "d2", "d3")])

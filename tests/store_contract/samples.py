@@ -8,6 +8,7 @@ from mneme_server.events.model import Agent, Event, Session
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.lesson_model import Lesson
 from mneme_server.learn.reflection_model import Reflection
+from mneme_server.memory.model import Memory
 
 
 def session(session_id: str, **fields: Any) -> Session:
@@ -36,3 +37,7 @@ def lesson(lesson_id: str, **fields: Any) -> Lesson:
 
 def reflection(reflection_id: str, **fields: Any) -> Reflection:
     return Reflection(reflection_id, "s1", "a task", Outcome.SUCCESS, attempt_number=1, **fields)
+
+
+def memory(memory_id: str, **fields: Any) -> Memory:
+    return Memory(memory_id, f"what {memory_id} says", **fields)

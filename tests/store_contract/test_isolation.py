@@ -12,8 +12,10 @@ from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import EventFilter, SessionFilter
 from mneme_server.learn.lesson_model import LessonFilter
 from mneme_server.learn.reflection_model import ReflectionFilter, ReflectionLimits
+from mneme_server.memory.model import MemoryFilter
+from mneme_server.memory.values import equal
 from store_contract.conftest import Stores, document, fill
-from store_contract.samples import event, lesson, reflection, session
+from store_contract.samples import event, lesson, memory, reflection, session
 
 Store = TenantStore[Any]
 FOREVER = 2**60
@@ -32,6 +34,10 @@ def _seen(store: Store) -> dict[str, Any]:
             "chain": [e.id for e in unit.events.chain("s1", 0, 100)],
             "agents": unit.agents.page(None, 100),
             "lessons": unit.lessons.by_id(LessonFilter(include_archived=True), "", 100),
+            "memories": unit.remembered.page(MemoryFilter(), None, 100),
+            "memories that hold": unit.remembered.holding([memory("m1").digest]),
+            "memories that were superseded": unit.remembered.superseded_by(["m1"]),
+            "valued": unit.remembered.doc_ids(equal("n", 1)),
             "reflections": unit.reflections.page(ReflectionFilter(), None, 100),
             "attempts": unit.reflections.attempts("s1", reflection("r1").task_key),
             "counters": unit.counters.all(),
@@ -51,7 +57,8 @@ def _seen(store: Store) -> dict[str, Any]:
 
 
 EMPTY: dict[str, Any] = {
-    "some sessions": {}, "counters": {}, "summaries": {}, "attempts": 0, "due": None, "feed": 0,
+    "some sessions": {}, "memories that hold": {}, "memories that were superseded": {},
+    "counters": {}, "summaries": {}, "attempts": 0, "due": None, "feed": 0,
     "totals": (0, 0, 0, 0, 0, 0), "vectors": 0,
 }  # fmt: skip
 
@@ -75,6 +82,8 @@ def test_nothing_that_one_tenant_does_changes_what_another_sees(stores: Stores) 
         unit.events.append([event("e3", "s1", 3)])
         unit.lessons.save([lesson("l1", archived_us=1)])
         unit.reflections.remove(["r1"])
+        unit.remembered.mark(["m2"], "", None)
+        unit.remembered.remove(["m1"])
         unit.counters.add({"searched": 3})
         unit.summary_queue.request({"s1": 1})
     assert _seen(rival) == before

@@ -16,8 +16,9 @@ from mneme_server.events.activity import ActivityFilter
 from mneme_server.events.model import EventFilter, SessionFilter
 from mneme_server.learn.lesson_model import LessonFilter
 from mneme_server.learn.reflection_model import ReflectionFilter
+from mneme_server.memory.model import MemoryFilter
 from store_contract.conftest import Closing, SharedStores, fill
-from store_contract.samples import agent, event, lesson, reflection, session
+from store_contract.samples import agent, event, lesson, memory, reflection, session
 
 Store = TenantStore[Any]
 Write = Callable[[Any], object]
@@ -41,6 +42,12 @@ def _reflection(name: str) -> Write:
             unit.reflections.add(reflection(name), None)
 
     return write
+
+
+def _memories(names: list[str]) -> Write:
+    return lambda unit: unit.remembered.save(
+        [memory(name) for name in dict.fromkeys(names)], dict.fromkeys(names, 1)
+    )
 
 
 def _events(name: str, count: int) -> Write:
@@ -72,9 +79,14 @@ _writes: st.SearchStrategy[Write] = st.one_of(
         )
     ),
     st.builds(_reflection, _names),
+    st.builds(_memories, _some),
+    st.builds(lambda names: lambda unit: unit.remembered.remove(names), _some),
     st.builds(lambda names: lambda unit: unit.reflections.remove(names), _some),
 )
 _transactions = st.lists(st.tuples(st.lists(_writes, max_size=4), st.booleans()), max_size=8)
+
+
+_ALL_MEMORIES = MemoryFilter(include_superseded=True)
 
 
 class _Undone(Exception):
@@ -92,6 +104,7 @@ def _kept(unit: Any) -> dict[str, int]:
         "lessons listed": unit.lessons.count(LessonFilter()),
         "lessons and archived ones": unit.lessons.count(LessonFilter(include_archived=True)),
         "reflections": unit.reflections.count(ReflectionFilter()),
+        "memories": unit.remembered.count(_ALL_MEMORIES),
     }
 
 
@@ -111,6 +124,7 @@ def _counted(unit: Any) -> dict[str, int]:
             unit.lessons.page(LessonFilter(include_archived=True), None, many)
         ),
         "reflections": len(unit.reflections.page(ReflectionFilter(), None, many)),
+        "memories": len(unit.remembered.page(_ALL_MEMORIES, None, many)),
     }
 
 

@@ -1,8 +1,9 @@
 """A server that kills itself at a point of its work: `python -m support.cutting POINT`.
 
 A point is what an operation's work does: "keep", "commit", "finish" or a stage of its progress;
-before it, or after it with a "+". Or it is "apply": an event of the id LAST is committed, and the
-index is about to be told. The server is gone as by SIGKILL, in the middle of its work.
+before it, or after it with a "+". Or it is "apply": an event or a memory of the id LAST is
+committed, and the index is about to be told. The server is gone as by SIGKILL, in the middle of its
+work.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from mneme_server.memory.model import Figures, Memory, NewMemory, Receipt, Store
 from mneme_server.memory.ports import MemoriesUnit
 from mneme_server.memory.similar import Similar
 from mneme_server.memory.vectors import Vectors
-from mneme_server.runtime.foreground import Foreground, Size
+from mneme_server.runtime.foreground import Foreground, Size, size_of
 
 _STORED = 100
 """Memories stored in one step, of some milliseconds."""
@@ -99,7 +99,7 @@ class InsertMemories:
             if storing.unembedded:
                 tenant.require_room(storing.unembedded)
             steps = storing.steps()
-            if len(steps) > 1:
+            if size_of(len(items)) is Size.LARGE:
                 self.foreground.each(_do, steps, size=Size.LARGE, part=1)
             else:
                 _do_all(steps)

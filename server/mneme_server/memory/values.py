@@ -32,6 +32,11 @@ class Span:
     least: bool = True
     most: bool = True
 
+    @property
+    def is_one(self) -> bool:
+        """Whether it is that of one value."""
+        return self.low == self.high and self.least and self.most
+
 
 def leaves(metadata: JsonObject, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield the values of an object by their keys, spelled; dots lead into nested objects.

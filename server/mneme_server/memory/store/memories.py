@@ -68,7 +68,7 @@ class SqlMemories:
                 .where(
                     memories.c.tenant_id == self._tenant_id,
                     memories.c.digest.in_(some),
-                    memories.c.superseded_by == "",
+                    unindexed(memories.c.superseded_by) == "",  # As of nearly all.
                 )
                 .order_by(memories.c.created_at.desc(), memories.c.id.desc())
             )
@@ -236,7 +236,7 @@ class SqlMemories:
         """Return a query of `memory_values`, of those in the span."""
         columns = memory_values.c
         query = query.where(columns.tenant_id == self._tenant_id, columns.key == span.key)
-        if span.low == span.high:
+        if span.is_one:
             return query.where(columns.value == span.low)
         return query.where(
             columns.value >= span.low if span.least else columns.value > span.low,
