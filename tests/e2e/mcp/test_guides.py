@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
-from mneme_mcp.toolsets import DEFAULT, TOOLSETS, tools_of
+from mneme_mcp.toolsets import DEFAULT, TOOLSETS, parse, tools_of
 from support.hosts import environment, stdio_host, text_of
 from support.server import model_dir
 
@@ -57,7 +57,8 @@ async def test_the_configuration_for_hosts_starts_an_adapter(server: Any, api: A
     )
     async with Client(started) as host:
         listed = [tool.name for tool in (await host.list_tools()).tools]
-    assert listed == [spec.name for spec in tools_of(TOOLSETS)]
+    assert entry["args"][0] == "--toolsets"
+    assert listed == [spec.name for spec in tools_of(parse(entry["args"][1]))]
 
 
 def test_the_guide_lists_every_toolset_with_its_tools() -> None:

@@ -275,6 +275,52 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         lambda text, data: data["deleted"] == {"vectors": 1}
         and len(data["vector_ids_deleted"]) == 1,
     ),
+    (
+        "reflexion_store",
+        {"session_id": "session-1", "task": "implement_auth", "reward": 0.95, "success": True,
+         "critique": "OAuth2 worked perfectly", "latency_ms": 1250, "tags": ["auth"]},
+        lambda text, data: data["success"] and data["reward"] == 0.95
+        and data["episode_id"] in text,
+    ),
+    (
+        "reflexion_store",
+        {"sessionId": "auth-1", "success": False, "task": "authentication of ann",
+         "critique": "The token had expired. Refresh it first."},
+        lambda text, data: "Taken from the session's record" in text
+        and {"agent_id", "user_id", "project"} <= set(data["filled_fields"]),
+    ),
+    (
+        "reflexion_retrieve",
+        {"task": "authentication", "onlyFailures": True, "k": 3},
+        lambda text, data: [one["success"] for one in data["episodes"]] == [False]
+        and "The token had expired." in data["critique_summary"]
+        and "Refresh it first. [1 failed]" in text,
+    ),
+    (
+        "skill_create",
+        {"name": "oauth2_implementation", "description": "OAuth2 with PKCE flow",
+         "code": "/* implementation */", "success_rate": 0.95, "inputs": {"issuer": "URL"}},
+        lambda text, data: data["name"] == "oauth2_implementation" and data["skill_id"] in text,
+    ),
+    (
+        "skill_search",
+        {"task": "log in with PKCE", "k": 10, "min_success_rate": 0.9},
+        lambda text, data: [one["claimed_success_rate"] for one in data["skills"]] == [0.95]
+        and data["skills"][0]["signature"] == {"inputs": {"issuer": "URL"}}
+        and "never used" in text and "/* implementation */" in text,
+    ),
+    (
+        "skill_consolidate",
+        {"minAttempts": 1, "minReward": 0.7, "dry_run": True, "tags": ["auth"]},
+        lambda text, data: (data["created"], data["episodes"]) == (1, 1)
+        and "nothing was changed" in text
+        and data["skills"][0]["success_rate"] == 1,
+    ),
+    (
+        "skill_consolidate",
+        {"min_attempts": 3},
+        lambda text, data: data["skills"] == [] and "0 skills created" in text,
+    ),
 ]  # fmt: skip
 
 FAILURES: list[tuple[str, dict[str, Any], str]] = [
@@ -321,6 +367,12 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("agentlens_session_end", {"sessionId": "missing"}, "agentlens_session_start"),
     ("agentlens_log_event", {"sessionId": "s", "eventType": "no type!"}, "eventType: does not"),
     ("agentlens_query_events", {"limit": -1}, "limit"),
+    ("reflexion_store", {"reward": 1}, "give task, or the session_id"),
+    ("reflexion_store", {"session_id": "missing"}, "no session 'missing' is recorded"),
+    ("reflexion_retrieve", {"task": "x", "onlyFailures": True, "onlySuccesses": True}, "not both"),
+    ("skill_create", {"name": ""}, "at least 1 character"),
+    ("skill_search", {"task": "x", "min_success": 1}, "did you mean 'min_success_rate'"),
+    ("skill_consolidate", {"min_attempts": 0}, "min_attempts"),
     ("agentdb_insert", {"tags": ["x"]}, "text is required"),
     ("agentdb_insert", {"text": "x", "supersedes": ["missing"]}, "no memory 'missing'"),
     ("agentdb_insert_batch", {"items": [{"txt": "x"}]}, "items[0].text"),

@@ -87,7 +87,7 @@ def test_the_default_tools_leave_room_in_the_context_window() -> None:
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_the_same_argument_has_the_same_name_in_every_tool(spec: Any) -> None:
     shown = {to_snake(name) for name in spec.arguments.schema_for_hosts()["properties"]}
-    own = {"text", "task_description"} if not shown & {"query"} else set()  # What to keep.
+    own = {"text", "task", "task_description"} if not shown & {"query"} else set()  # What to keep.
     for name, others in OTHER_NAMES.items():
         assert not shown & (set(others) - own), f"{spec.name} shows another name of {name}"
 

@@ -1,0 +1,223 @@
+"""`reflexion_*`: what was attempted, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from mneme import to_dict
+from pydantic import Field, model_validator
+
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Labels, SnakeArguments, TokenBudget
+from mneme_mcp.outputs import Free, SnakeOutput
+from mneme_mcp.text import Item, counted, listing, paragraphs
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+Reward = Annotated[float, Field(ge=-1e9, le=1e9)]
+_MOST = 2**53 - 1
+
+
+class EpisodeOutput(SnakeOutput):
+    """An attempt at a task."""
+
+    api_names = {"id": "episode_id"}
+
+    episode_id: str
+    session_id: str = ""
+    task: str
+    input: str = ""
+    output: str = ""
+    critique: str = ""
+    reward: float
+    success: bool
+    latency_ms: int | None = None
+    tokens_used: int | None = None
+    tools: list[str] = []
+    tags: list[str] = []
+    metadata: Free = {}
+    occurred_at: str = ""
+    filled_fields: list[str] = []
+    score: float | None = None
+    similarity: float | None = None
+
+
+class StoreArguments(SnakeArguments):
+    """An attempt to store."""
+
+    session_id: Annotated[
+        str,
+        Field(
+            description="The session of the attempt. If it was recorded, what you leave out here "
+            "is taken from its record."
+        ),
+    ] = ""
+    task: Annotated[str, Field(description='What was to be done, e.g. "Implement OAuth2".')] = ""
+    input: Annotated[str, Field(description="What you were given.")] = ""
+    output: Annotated[str, Field(description="What you produced.")] = ""
+    critique: Annotated[
+        str,
+        Field(description="What you think of it: what went well or wrong, what to do next time."),
+    ] = ""
+    reward: Annotated[Reward | None, Field(description="How good the result was, 0 to 1.")] = None
+    success: Annotated[bool | None, Field(description="Whether it succeeded.")] = None
+    latency_ms: Annotated[
+        int | None, Field(ge=0, le=_MOST, description="How long it took, in milliseconds.")
+    ] = None
+    tokens_used: Annotated[int | None, Field(ge=0, le=_MOST, description="Tokens it took.")] = None
+    tools: Annotated[list[str], Field(description="The tools you called, in order.")] = []
+    tags: Annotated[Labels, Field(description='Labels, e.g. ["auth"].')] = []
+    metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
+    project: Annotated[str, Field(description='The project, e.g. "shop-api".')] = ""
+    agent_id: Annotated[str, Field(description="The agent.")] = ""
+    user_id: Annotated[str, Field(description="The user it was done for.")] = ""
+
+    @model_validator(mode="after")
+    def _names_an_attempt(self) -> StoreArguments:
+        if not self.task and not self.session_id:
+            raise ValueError("give task, or the session_id of a session that was recorded")
+        return self
+
+
+class StoreOutput(SnakeOutput):
+    """The stored attempt."""
+
+    episode_id: str
+    reward: float
+    success: bool
+    filled_fields: list[str] = []
+
+
+async def store(call: Call, given: StoreArguments) -> Reply:
+    """Answer `reflexion_store`."""
+    answer = to_dict(
+        await call.client.store_episode(
+            session_id=given.session_id,
+            task=given.task,
+            input=given.input,
+            output=given.output,
+            critique=given.critique,
+            reward=given.reward,
+            success=given.success,
+            latency_ms=given.latency_ms,
+            tokens_used=given.tokens_used,
+            tools=given.tools,
+            tags=given.tags,
+            metadata=given.metadata or None,
+            project=given.project,
+            agent_id=given.agent_id,
+            user_id=given.user_id,
+        )
+    )
+    one = EpisodeOutput.model_validate(answer["episode"])
+    text = f"Stored attempt {one.episode_id}: {_outcome(one)}."
+    if one.filled_fields:
+        text += f" Taken from the session's record: {', '.join(one.filled_fields)}."
+    data = StoreOutput.model_validate(one.model_dump())
+    return Reply(text, data)
+
+
+class RetrieveArguments(SnakeArguments):
+    """Which attempts."""
+
+    synonyms = {"k": "limit"}
+
+    query: Annotated[
+        str, Field(min_length=1, max_length=8192, description="The task at hand, in words.")
+    ]
+    limit: Annotated[int, Field(ge=1, le=100, description="Attempts at most.")] = 5
+    only_failures: Annotated[bool, Field(description="Only those that failed.")] = False
+    only_successes: Annotated[bool, Field(description="Only those that succeeded.")] = False
+    min_reward: Annotated[Reward | None, Field(description="Only with at least this reward.")] = (
+        None
+    )
+    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
+    session_id: Annotated[str, Field(description="Only of this session.")] = ""
+    project: Annotated[str, Field(description="Only on this project.")] = ""
+    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+
+    @model_validator(mode="after")
+    def _leaves_something(self) -> RetrieveArguments:
+        if self.only_failures and self.only_successes:
+            raise ValueError("give only_failures or only_successes, not both")
+        return self
+
+
+class RetrieveOutput(SnakeOutput):
+    """The attempts found, best first, and what their critiques say."""
+
+    episodes: list[EpisodeOutput]
+    critique_summary: str = ""
+    searched: int
+
+
+async def retrieve(call: Call, given: RetrieveArguments) -> Reply:
+    """Answer `reflexion_retrieve`."""
+    wanted: Any = {
+        "only_failures": given.only_failures,
+        "only_successes": given.only_successes,
+        "min_reward": given.min_reward,
+        "tags": given.tags,
+        "session_id": given.session_id,
+        "project": given.project,
+    }
+    answer = to_dict(
+        await call.client.retrieve_episodes(given.query, filter=wanted, limit=given.limit)
+    )
+    found = [
+        EpisodeOutput.model_validate(
+            {**one["episode"], "score": one["score"], "similarity": one.get("similarity")}
+        )
+        for one in answer["results"]
+    ]
+    said = answer["critiques"]["text"]
+    output = RetrieveOutput(
+        episodes=found, critique_summary=said, searched=answer["searched_count"]
+    )
+    if not found:
+        return Reply(f"None of {counted(output.searched, 'attempt')} fits.", output)
+    items = [
+        Item(f"{place}. [{_outcome(one)}; id {one.episode_id}] {one.task}:", one.output)
+        for place, one in enumerate(found, 1)
+    ]
+    shown = listing("Past attempts, best match first:", items, given.token_budget)
+    for one, body in zip(found, shown.bodies, strict=False):
+        one.output = body
+    return Reply(paragraphs([said, shown.text]), output, given.token_budget)
+
+
+def _outcome(one: EpisodeOutput) -> str:
+    return f"{'succeeded' if one.success else 'failed'}, reward {one.reward:g}"
+
+
+TOOLS: Sequence[ToolSpec] = (
+    ToolSpec(
+        name="reflexion_store",
+        title="Store an attempt",
+        description=(
+            "Stores an attempt at a task with what came of it and what you think of it.\n"
+            "Use it after each attempt, above all after failures. The id of a recorded session is "
+            "enough: task, outcome, tools and times are taken from its record.\n"
+            "Returns the attempt's id, and what was taken from the record.\n"
+            'Example: {"session_id": "session-1", "task": "implement_auth", "reward": 0.95, '
+            '"success": true, "critique": "OAuth2 worked at once"}.'
+        ),
+        arguments=StoreArguments,
+        output=StoreOutput,
+        handler=store,
+    ),
+    ToolSpec(
+        name="reflexion_retrieve",
+        title="Find past attempts",
+        description=(
+            "Finds past attempts at similar tasks by meaning, however old, with what their "
+            "critiques say.\n"
+            "Use it before you start a task; with only_failures to see what to avoid.\n"
+            "Returns the critiques' points, quoted, and the attempts, best match first.\n"
+            'Example: {"query": "authentication", "only_failures": true, "k": 3}.'
+        ),
+        arguments=RetrieveArguments,
+        output=RetrieveOutput,
+        handler=retrieve,
+        read_only=True,
+    ),
+)
