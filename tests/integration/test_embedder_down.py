@@ -10,16 +10,18 @@ from unittest import mock
 import numpy as np
 import pytest
 from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2, reflection_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.runtime import runtime as memories
 from numpy.typing import NDArray
 from support.api import Api, grpc, refused
 from support.contexts import eventually, get_context, sleep, wake_up
-from support.making import event, lesson, recall, record
+from support.making import episode, event, lesson, recall, record, skill
 from support.server import LocalServer, local_server
 
 DENSE = recall_pb.RECALL_MODE_DENSE
@@ -101,6 +103,11 @@ WRITES: dict[str, Callable[[Api], object]] = {
     ),
     "StoreReflection": lambda api: _reflect(api, "the rye rose"),
     "LogKnowledge": _log,
+    "StoreEpisode": lambda api: episode(api, "feed the starter", critique="More rye next time."),
+    "ImportEpisodes": lambda api: api.skill.ImportEpisodes(
+        skill_pb.ImportEpisodesRequest(episodes=[episode_pb.Episode(task="grind the rye")])
+    ),
+    "CreateSkill": lambda api: skill(api, "feed_starter", description="Feed it with rye."),
     "Sleep": lambda api: sleep(api, "slept", "Fed the rye starter"),
 }
 
@@ -162,6 +169,10 @@ def test_every_search_says_that_words_alone_decided(api: Api, remote: Remote) ->
     assert (len(knowledge.entries), knowledge.words_only) == (1, True)
     sessions = api.context.SearchSessions(context_pb.SearchSessionsRequest(query="rye"))
     assert ([one.session.id for one in sessions.results], sessions.words_only) == (["slept"], True)
+    attempts = api.skill.RetrieveEpisodes(episode_pb.RetrieveEpisodesRequest(task="rye"))
+    assert (len(attempts.results), attempts.words_only) == (2, True)
+    skills = api.skill.SearchSkills(skill_pb.SearchSkillsRequest(task="rye"))
+    assert (len(skills.results), skills.words_only) == (1, True)
     context = get_context(api, "rye starter")
     assert {one.session_id for one in context.sessions} == {"slept", "s"}
     assert context.words_only
@@ -178,6 +189,22 @@ def test_a_question_for_the_meaning_alone_is_refused_while_it_is_down(
     with refused() as failure:
         recall(api, "bread", mode=DENSE)
     assert (failure.code, failure.reason) == (grpc.StatusCode.UNAVAILABLE, "EMBEDDING_FAILED")
+
+
+def test_attempts_without_vectors_are_left_out_of_skills_until_they_have_some(
+    api: Api, remote: Remote
+) -> None:
+    remote.down(retryable=True)
+    for number in range(3):
+        episode(api, "feed the rye starter", critique=f"It took {number} hours.")
+    request = skill_pb.ConsolidateSkillsRequest()
+    answer = api.skill.ConsolidateSkills(request)
+    assert (answer.episode_count, answer.not_embedded_count) == (0, 3)
+    remote.up()
+    answer = eventually(
+        lambda: api.skill.ConsolidateSkills(request), lambda seen: not seen.not_embedded_count
+    )
+    assert (answer.episode_count, answer.created_count) == (3, 1)
 
 
 def test_waking_up_after_a_handover_that_is_not_embedded_yet_says_what_could_not_be_done(

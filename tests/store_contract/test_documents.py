@@ -148,9 +148,11 @@ def test_a_session_gives_its_documents_its_attributes(store: Store) -> None:
         unit.documents.add([document("a", session_id="s"), document("b", session_id="t")])
         unit.documents.set_session(EVENT, "s", user_id="u", project="p", tags=("x",))
         unit.documents.set_archived(EVENT, "b", archived=True)
+        unit.documents.set_value(EVENT, "b", 0.7)
     first, second = store.source.documents_after(0, 10)
     assert (first.user_id, first.project, first.tags, first.archived) == ("u", "p", ("x",), False)
     assert (second.user_id, second.archived) == ("", True)
+    assert (first.value, second.value) == (0.0, 0.7)
 
 
 def test_the_model_that_made_the_vectors_is_kept(stores: Stores) -> None:

@@ -40,6 +40,7 @@ _DOCUMENTS = st.builds(
     importance=st.integers(1, 4),
     archived=st.booleans(),
     shape=st.sampled_from([0, 0, 7, -9]),
+    value=st.sampled_from([0.0, -1.5, 0.7, np.nextafter(0.7, 1), 1e9]),
     tags=_TAGS.map(sorted).map(tuple),
 )
 
@@ -56,6 +57,7 @@ _FILTERS = st.builds(
     end_us=st.none() | st.integers(0, 20),
     tags=_TAGS,
     include_archived=st.booleans(),
+    min_value=st.none() | st.sampled_from([0.0, -2.0, 0.7, 0.7000001, 1e300, -1e300]),
 )
 
 Steps = list[list[Document] | frozenset[int]]
@@ -75,6 +77,7 @@ def passes(document: Document, wanted: DocumentFilter) -> bool:
         and (wanted.end_us is None or document.timestamp_us < wanted.end_us)
         and wanted.tags <= set(document.tags)
         and (wanted.include_archived or not document.archived)
+        and (wanted.min_value is None or document.value >= wanted.min_value)
     )
 
 
