@@ -347,6 +347,9 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.LearningService/ShapeReward": lambda _: learning_pb.ShapeRewardRequest(
         session_id="policy", state=_seen(), extrinsic_reward=1
     ),
+    "mneme.v1.LearningService/Transfer": lambda w: learning_pb.TransferRequest(
+        source_session_id=_taught(w), target_session_id=_new_learning(w), similarity_threshold=0
+    ),
     "mneme.v1.LearningService/EndSession": (
         lambda w: learning_pb.LearningServiceEndSessionRequest(session_id=_new_learning(w))
     ),
@@ -831,6 +834,7 @@ UNKNOWN = {
     "mneme.v1.SkillService/LinkSkills": ("child_skill_id", "NOT_FOUND"),
     "mneme.v1.SkillService/UnlinkSkills": ("parent_skill_id", "NOT_FOUND"),
     "mneme.v1.SkillService/DeleteSkill": ("skill_id", "NOT_FOUND"),
+    "mneme.v1.LearningService/Transfer": ("source_session_id", "SESSION_NOT_FOUND"),
     "mneme.v1.AdminService/DeleteTenant": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/CreateApiKey": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/ListApiKeys": ("tenant_id", "NOT_FOUND"),

@@ -17,6 +17,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import learning_service_pb2 as learning_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from support.descriptors import services
 from support.moments import timeless
@@ -115,6 +116,12 @@ def test_the_examples_run_in_their_order_and_are_answered_as_before(channel: grp
         channel,
         "SkillService.CreateSkill",
         [skill_pb.CreateSkillRequest(skill_id="run-tests", name="run_tests")],
+    )
+    target = EXAMPLES["LearningService.StartSession"] | {"session_id": "next-project"}
+    answer(
+        channel,
+        "LearningService.StartSession",
+        [ParseDict(target, learning_pb.LearningServiceStartSessionRequest())],
     )
     chosen: dict[str, str] = {}
     answers: dict[str, Any] = {}

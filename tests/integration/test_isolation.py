@@ -288,6 +288,9 @@ _OF_A_SESSION: dict[str, Callable[[str], Message]] = {
     "ShapeReward": lambda asked: learning_pb.ShapeRewardRequest(
         session_id=asked, state=learning_pb2.State(json=struct(size=1))
     ),
+    "Transfer": lambda asked: learning_pb.TransferRequest(
+        source_session_id=asked, target_session_id="policy"
+    ),
     "EndSession": lambda asked: learning_pb.LearningServiceEndSessionRequest(session_id=asked),
 }
 

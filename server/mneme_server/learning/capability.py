@@ -23,6 +23,7 @@ from mneme_server.learning.settings import LearningSettings
 from mneme_server.learning.shaping_rewards import ShapeReward
 from mneme_server.learning.store.sessions import SqlLearningSessions
 from mneme_server.learning.store.steps import SqlLearningSteps
+from mneme_server.learning.transferring import Transfer
 from mneme_server.learning.worker import LEARNING_JOB, LearningWorker
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.transport.service import Service
@@ -63,6 +64,7 @@ def _build(host: Host) -> Parts:
         measure=measure,
         evaluate=Evaluate(tenants, open_sessions, find_algorithm),
         explain=Explain(tenants, open_sessions),
+        transfer=Transfer(tenants, open_sessions, find_algorithm),
         shape_reward=ShapeReward(tenants, open_sessions, partial(runtime.wake, LEARNING_JOB)),
     )
     descriptor = learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"]

@@ -76,7 +76,7 @@ class Evaluate:
             with deadline.holding(live.thinking):
                 transitions = live.policy.transitions(steps)
             basis = basis_of(live.session.definition)
-            episodes = _episodes(live.session.definition, transitions)
+            episodes = episodes_to_judge(live.session.definition, transitions)
             if isinstance(live.session.definition.actions, Box):
                 with deadline.holding(live.thinking):
                     found = model_policy(basis, episodes, live.policy.learner)
@@ -90,9 +90,9 @@ class Evaluate:
             return Judgement(found, len(steps), total > len(steps))
 
 
-def _episodes(definition: Definition, transitions: Sequence[Transition]) -> list[Episode]:
-    """Return the episodes of a session. To algorithms that look at nothing but an action's own
-    reward each step is one."""
+def episodes_to_judge(definition: Definition, transitions: Sequence[Transition]) -> list[Episode]:
+    """Return the episodes of a session that ended. To algorithms that look at nothing but an
+    action's own reward each step is one."""
     if "discount_factor" in definition.config:
         return episodes_of(transitions)
     return [

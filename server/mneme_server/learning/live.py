@@ -18,7 +18,7 @@ from mneme_server.learning.encoding import decoded, encoded
 from mneme_server.learning.learner import Action, Choice, Learned, Learner, Question, Transition
 from mneme_server.learning.model import Checkpoint, Progress, Session, Step
 from mneme_server.learning.shaping.shaper import Shaper
-from mneme_server.learning.spaces import Box
+from mneme_server.learning.spaces import Box, OpenLabels
 from mneme_server.learning.tally import Tally
 
 LARGEST = 1e100
@@ -130,6 +130,30 @@ class Policy:
         learned = self._learner.learn([self._transition(step) for step in steps])
         self.count(learned, time.monotonic_ns() - began, steps[-1].number)
         return learned
+
+    def number(self, label: Json) -> int | None:
+        """Return the number of an action, which a new label of an open space gets; None if the
+        action is not in the space, or actions are a box."""
+        if self._actions is None:
+            return None
+        known = self._actions.number(label)
+        if known is None and isinstance(self._space, OpenLabels):
+            return self._actions.add(label)
+        return known
+
+    def take_over(
+        self, learned: Mapping[str, Any], numbers: int, again: Sequence[Transition]
+    ) -> None:
+        """Begin anew with what another session has learned.
+
+        Args:
+            learned: what its learner dumped, with the numbers that actions have here.
+            numbers: how many numbers that is: each is a correction.
+            again: transitions of this session to learn again on top of it.
+        """
+        self._learner.load(learned)
+        done = self._learner.learn(again) if again else Learned()
+        self.count(Learned(updates=numbers + done.updates), 0)
 
     def count(self, learned: Learned, took_ns: int, last: int | None = None) -> None:
         """Note what learning did, how long it took, and the number of the last step it was of."""

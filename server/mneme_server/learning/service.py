@@ -22,6 +22,7 @@ from mneme_server.learning.predicting import Predict
 from mneme_server.learning.recording import Record
 from mneme_server.learning.sessions import Sessions, StartSession
 from mneme_server.learning.shaping_rewards import ShapeReward
+from mneme_server.learning.transferring import Transfer
 from mneme_server.transport.call import Call
 from mneme_server.transport.fields import fields
 from mneme_server.transport.paging import Pages
@@ -43,6 +44,7 @@ class LearningServicer:
         evaluate: Evaluate,
         explain: Explain,
         shape_reward: ShapeReward,
+        transfer: Transfer,
     ) -> None:
         self._algorithms = algorithms
         self._start_session = start_session
@@ -54,6 +56,7 @@ class LearningServicer:
         self._evaluate = evaluate
         self._explain = explain
         self._shape_reward = shape_reward
+        self._transfer = transfer
 
     def DescribeAlgorithms(
         self, request: pb.DescribeAlgorithmsRequest, _call: Call
@@ -163,7 +166,11 @@ class LearningServicer:
         judged = self._evaluate(call.tenant, request.session_id) if request.evaluate else None
         return pb.GetMetricsResponse(
             metrics=convert.metrics(found),
-            evaluation=None if judged is None else trust.evaluation(judged),
+            evaluation=None
+            if judged is None
+            else trust.evaluation(
+                judged.evaluation, steps=judged.steps, truncated=judged.truncated
+            ),
         )
 
     def Explain(self, request: pb.ExplainRequest, call: Call) -> pb.ExplainResponse:
@@ -177,6 +184,17 @@ class LearningServicer:
         """Shape a reward."""
         found = self._shape_reward(call.tenant, request.session_id, trust.wanted(request))
         return trust.shaped(request.extrinsic_reward, found)
+
+    def Transfer(self, request: pb.TransferRequest, call: Call) -> pb.TransferResponse:
+        """Transfer what was learned."""
+        found = self._transfer(
+            call.tenant,
+            request.source_session_id,
+            request.target_session_id,
+            kind=trust.TRANSFERS[request.transfer_type],
+            least=request.similarity_threshold,
+        )
+        return trust.transferred(found)
 
     def EndSession(
         self, request: pb.LearningServiceEndSessionRequest, call: Call

@@ -47,6 +47,7 @@ SCOPES = {
     "LearningService/GetMetrics": "learn",
     "LearningService/Explain": "learn",
     "LearningService/ShapeReward": "learn",
+    "LearningService/Transfer": "learn",
     "LearningService/EndSession": "learn",
     "LearnService/CreateLesson": "write",
     "LearnService/GetLesson": "read",

@@ -3992,6 +3992,40 @@ class SummarizeReflectionsResponse(
     """How useful the reflections were."""
 
 
+class TaskSimilarity(
+    Answer[learning_trust_pb2.TaskSimilarity], of=learning_trust_pb2.TaskSimilarity
+):
+    """TaskSimilarity says how alike the tasks of two sessions are: each part from 0,
+    nothing in common, to 1.
+    """
+
+    overall: float
+    """The geometric mean of the parts that were measured; 0 if none could be."""
+
+    features: float | None
+    """The share of features that both have, of those that either has. Unset if a
+    session's space is open and it has seen nothing yet.
+    """
+
+    actions: float | None
+    """The same of actions."""
+
+    states: float | None
+    """How alike the distributions of the shared features are: 1 less their mean
+    distance (Kolmogorov and Smirnov's for numbers, the total variation for
+    texts). Unset unless both have 20 steps.
+    """
+
+    rewards: float | None
+    """How alike the rewards are where both took the same action in like states: 1
+    less the mean difference, as a share of the range. Unset unless both did so 3
+    times.
+    """
+
+    why: str
+    """The same in a sentence."""
+
+
 class Tenant(Answer[admin_service_pb2.Tenant], of=admin_service_pb2.Tenant):
     """Tenant is a separate memory with its own folder."""
 
@@ -4161,6 +4195,33 @@ class ToolUse(Answer[reflect_service_pb2.ToolUse], of=reflect_service_pb2.ToolUs
 
     failed: int
     """Calls that failed."""
+
+
+class TransferResponse(
+    Answer[learning_service_pb2.TransferResponse], of=learning_service_pb2.TransferResponse
+):
+    """What the transfer did."""
+
+    task_similarity: TaskSimilarity
+    """How alike the tasks are."""
+
+    parameters_transferred: int
+    """How many numbers were taken over: values of a table, weights of a bandit's
+    arms or of networks.
+    """
+
+    performance_baseline: OffPolicyEvaluation
+    """What the algorithm learns from the target's steps without the transfer;
+    refused if it could not be measured.
+    """
+
+    performance_after_transfer: OffPolicyEvaluation
+    """The same with the transfer, judged by the same steps."""
+
+    improvement: float | None
+    """How much more that is, by the doubly robust estimates; unset unless both
+    could be measured.
+    """
 
 
 class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.TrendTest):
@@ -4514,6 +4575,7 @@ __all__ = [
     "SuccessRate",
     "Suggestion",
     "SummarizeReflectionsResponse",
+    "TaskSimilarity",
     "Tenant",
     "TenantStats",
     "Theme",
@@ -4522,6 +4584,7 @@ __all__ = [
     "ToolLoop",
     "ToolSequences",
     "ToolUse",
+    "TransferResponse",
     "TrendTest",
     "UndeleteLessonResponse",
     "UnlinkSkillsResponse",

@@ -225,6 +225,12 @@ SkillTraitChoice = Literal[
     "error",
 ]
 
+TransferTypeChoice = Literal[
+    "full",
+    "freeze_encoder",
+    "fine_tune",
+]
+
 TrendChoice = Literal[
     "improving",
     "stable",
@@ -290,6 +296,7 @@ __all__ = [
     "SkillChangeChoice",
     "SkillRelationshipChoice",
     "SkillTraitChoice",
+    "TransferTypeChoice",
     "TrendChoice",
     "VectorIndexKindChoice",
 ]

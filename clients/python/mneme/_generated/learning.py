@@ -23,8 +23,14 @@ from mneme._generated.answers import (
     PredictResponse,
     RecordExperienceResponse,
     ShapeRewardResponse,
+    TransferResponse,
 )
-from mneme._generated.choices import LearningModeChoice, LearningStatusChoice, ShapingTypeChoice
+from mneme._generated.choices import (
+    LearningModeChoice,
+    LearningStatusChoice,
+    ShapingTypeChoice,
+    TransferTypeChoice,
+)
 from mneme._generated.fields import ActionFields, ExperienceFields, SpaceFields, StateFields
 from mneme.v1 import learning_pb2, learning_service_pb2
 
@@ -108,6 +114,13 @@ _SHAPE_REWARD = Rpc(
     answer=ShapeRewardResponse,
     repeatable=False,
 )
+_TRANSFER = Rpc(
+    service="mneme.v1.LearningService",
+    method="Transfer",
+    request=learning_service_pb2.TransferRequest,
+    answer=TransferResponse,
+    repeatable=False,
+)
 _END_LEARNING_SESSION = Rpc(
     service="mneme.v1.LearningService",
     method="EndSession",
@@ -128,6 +141,7 @@ RPCS = (
     _GET_METRICS,
     _EXPLAIN,
     _SHAPE_REWARD,
+    _TRANSFER,
     _END_LEARNING_SESSION,
 )
 
@@ -672,6 +686,52 @@ class LearningMethods(SyncCaller):
                 "shaping_type": shaping_type,
                 "shaping_weight": shaping_weight,
                 "potential_based": potential_based,
+            },
+            timeout,
+        )
+
+    def transfer(
+        self,
+        source_session_id: str,
+        target_session_id: str,
+        *,
+        transfer_type: TransferTypeChoice | None = None,
+        similarity_threshold: float | None = None,
+        timeout: float | None = None,
+    ) -> TransferResponse:
+        """Transfers what one session has learned to another one of the same algorithm,
+        if their tasks are alike enough, and tells what that is worth to it. Actions
+        go by what they are called. It is durable when the call returns.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the source has learned nothing yet;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
+        enough, the algorithms, spaces or settings do not fit each other, the
+        algorithm has no encoder to freeze, or the target has ended;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            source_session_id: The session that has learned. It is not changed. Required; up to
+                200 characters, on one line.
+            target_session_id: The session that is to know it, too. Required; up to 200
+                characters, on one line.
+            transfer_type: What is taken over. Default: FINE_TUNE.
+            similarity_threshold: How alike the tasks must be. 0 to 1. Default: 0.7.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What the transfer did.
+        """
+        return self._unary(
+            _TRANSFER,
+            {
+                "source_session_id": source_session_id,
+                "target_session_id": target_session_id,
+                "transfer_type": transfer_type,
+                "similarity_threshold": similarity_threshold,
             },
             timeout,
         )
@@ -1255,6 +1315,52 @@ class AsyncLearningMethods(AsyncCaller):
                 "shaping_type": shaping_type,
                 "shaping_weight": shaping_weight,
                 "potential_based": potential_based,
+            },
+            timeout,
+        )
+
+    async def transfer(
+        self,
+        source_session_id: str,
+        target_session_id: str,
+        *,
+        transfer_type: TransferTypeChoice | None = None,
+        similarity_threshold: float | None = None,
+        timeout: float | None = None,
+    ) -> TransferResponse:
+        """Transfers what one session has learned to another one of the same algorithm,
+        if their tasks are alike enough, and tells what that is worth to it. Actions
+        go by what they are called. It is durable when the call returns.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the source has learned nothing yet;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
+        enough, the algorithms, spaces or settings do not fit each other, the
+        algorithm has no encoder to freeze, or the target has ended;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            source_session_id: The session that has learned. It is not changed. Required; up to
+                200 characters, on one line.
+            target_session_id: The session that is to know it, too. Required; up to 200
+                characters, on one line.
+            transfer_type: What is taken over. Default: FINE_TUNE.
+            similarity_threshold: How alike the tasks must be. 0 to 1. Default: 0.7.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What the transfer did.
+        """
+        return await self._unary(
+            _TRANSFER,
+            {
+                "source_session_id": source_session_id,
+                "target_session_id": target_session_id,
+                "transfer_type": transfer_type,
+                "similarity_threshold": similarity_threshold,
             },
             timeout,
         )

@@ -195,6 +195,8 @@ from mneme.v1.learning_service_pb2 import (
     RecordExperienceResponse,
     ShapeRewardRequest,
     ShapeRewardResponse,
+    TransferRequest,
+    TransferResponse,
 )
 from mneme.v1.learning_trust_pb2 import (
     AttributionMethod,
@@ -207,6 +209,8 @@ from mneme.v1.learning_trust_pb2 import (
     Propensities,
     ShapingComponents,
     ShapingType,
+    TaskSimilarity,
+    TransferType,
 )
 from mneme.v1.memory_service_pb2 import (
     DeleteMemoriesRequest,
@@ -658,6 +662,7 @@ __all__ = [
     "Suggestion",
     "SummarizeReflectionsRequest",
     "SummarizeReflectionsResponse",
+    "TaskSimilarity",
     "Tenant",
     "TenantStats",
     "Theme",
@@ -667,6 +672,9 @@ __all__ = [
     "ToolSequences",
     "ToolSequencesParams",
     "ToolUse",
+    "TransferRequest",
+    "TransferResponse",
+    "TransferType",
     "Trend",
     "TrendTest",
     "UndeleteLessonRequest",

@@ -312,6 +312,32 @@ class ShapeRewardResponse(_message.Message):
     why: str
     def __init__(self, extrinsic_reward: _Optional[float] = ..., intrinsic_reward: _Optional[float] = ..., shaped_reward: _Optional[float] = ..., components: _Optional[_Union[_learning_trust_pb2.ShapingComponents, _Mapping]] = ..., keeps_best_policy: _Optional[bool] = ..., why: _Optional[str] = ...) -> None: ...
 
+class TransferRequest(_message.Message):
+    __slots__ = ("source_session_id", "target_session_id", "transfer_type", "similarity_threshold")
+    SOURCE_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TARGET_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSFER_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    source_session_id: str
+    target_session_id: str
+    transfer_type: _learning_trust_pb2.TransferType
+    similarity_threshold: float
+    def __init__(self, source_session_id: _Optional[str] = ..., target_session_id: _Optional[str] = ..., transfer_type: _Optional[_Union[_learning_trust_pb2.TransferType, str]] = ..., similarity_threshold: _Optional[float] = ...) -> None: ...
+
+class TransferResponse(_message.Message):
+    __slots__ = ("task_similarity", "parameters_transferred", "performance_baseline", "performance_after_transfer", "improvement")
+    TASK_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_TRANSFERRED_FIELD_NUMBER: _ClassVar[int]
+    PERFORMANCE_BASELINE_FIELD_NUMBER: _ClassVar[int]
+    PERFORMANCE_AFTER_TRANSFER_FIELD_NUMBER: _ClassVar[int]
+    IMPROVEMENT_FIELD_NUMBER: _ClassVar[int]
+    task_similarity: _learning_trust_pb2.TaskSimilarity
+    parameters_transferred: int
+    performance_baseline: _learning_trust_pb2.OffPolicyEvaluation
+    performance_after_transfer: _learning_trust_pb2.OffPolicyEvaluation
+    improvement: float
+    def __init__(self, task_similarity: _Optional[_Union[_learning_trust_pb2.TaskSimilarity, _Mapping]] = ..., parameters_transferred: _Optional[int] = ..., performance_baseline: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., performance_after_transfer: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., improvement: _Optional[float] = ...) -> None: ...
+
 class LearningServiceEndSessionRequest(_message.Message):
     __slots__ = ("session_id", "skip_export", "min_performance")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]

@@ -98,6 +98,11 @@ class LearningServiceStub:
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardResponse.FromString,
                 _registered_method=True)
+        self.Transfer = channel.unary_unary(
+                '/mneme.v1.LearningService/Transfer',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.TransferRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.TransferResponse.FromString,
+                _registered_method=True)
         self.EndSession = channel.unary_unary(
                 '/mneme.v1.LearningService/EndSession',
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.SerializeToString,
@@ -287,6 +292,25 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Transfer(self, request, context):
+        """Transfers what one session has learned to another one of the same algorithm,
+        if their tasks are alike enough, and tells what that is worth to it. Actions
+        go by what they are called. It is durable when the call returns.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the source has learned nothing yet;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
+        enough, the algorithms, spaces or settings do not fit each other, the
+        algorithm has no encoder to freeze, or the target has ended;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def EndSession(self, request, context):
         """Ends a session: what it has learned is saved, and exported as a file that
         NumPy loads, in the tenant's folder on the server. StartSession resumes it.
@@ -359,6 +383,11 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     servicer.ShapeReward,
                     request_deserializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learning__service__pb2.ShapeRewardResponse.SerializeToString,
+            ),
+            'Transfer': grpc.unary_unary_rpc_method_handler(
+                    servicer.Transfer,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.TransferRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.TransferResponse.SerializeToString,
             ),
             'EndSession': grpc.unary_unary_rpc_method_handler(
                     servicer.EndSession,
@@ -672,6 +701,33 @@ class LearningService:
             '/mneme.v1.LearningService/ShapeReward',
             mneme_dot_v1_dot_learning__service__pb2.ShapeRewardRequest.SerializeToString,
             mneme_dot_v1_dot_learning__service__pb2.ShapeRewardResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Transfer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearningService/Transfer',
+            mneme_dot_v1_dot_learning__service__pb2.TransferRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.TransferResponse.FromString,
             options,
             channel_credentials,
             insecure,

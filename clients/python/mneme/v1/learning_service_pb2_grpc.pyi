@@ -168,6 +168,21 @@ class LearningServiceStub:
     learned is of a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
+    Transfer: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]
+    """Transfers what one session has learned to another one of the same algorithm,
+    if their tasks are alike enough, and tells what that is worth to it. Actions
+    go by what they are called. It is durable when the call returns.
+
+    Scope: learn. Repeatable: no.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (MODEL_NOT_TRAINED) when the source has learned nothing yet;
+    FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
+    enough, the algorithms, spaces or settings do not fit each other, the
+    algorithm has no encoder to freeze, or the target has ended;
+    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+    learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
+    """
     EndSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]
     """Ends a session: what it has learned is saved, and exported as a file that
     NumPy loads, in the tenant's folder on the server. StartSession resumes it.
@@ -317,6 +332,21 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
     it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+    learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
+    """
+    Transfer: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]  # type: ignore[assignment]
+    """Transfers what one session has learned to another one of the same algorithm,
+    if their tasks are alike enough, and tells what that is worth to it. Actions
+    go by what they are called. It is durable when the call returns.
+
+    Scope: learn. Repeatable: no.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (MODEL_NOT_TRAINED) when the source has learned nothing yet;
+    FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
+    enough, the algorithms, spaces or settings do not fit each other, the
+    algorithm has no encoder to freeze, or the target has ended;
+    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
     learned is of a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
@@ -532,6 +562,27 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
         it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+        """
+
+    @_abc_1.abstractmethod
+    def Transfer(
+        self,
+        request: _learning_service_pb2.TransferRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_learning_service_pb2.TransferResponse, _abc.Awaitable[_learning_service_pb2.TransferResponse]]:
+        """Transfers what one session has learned to another one of the same algorithm,
+        if their tasks are alike enough, and tells what that is worth to it. Actions
+        go by what they are called. It is durable when the call returns.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (MODEL_NOT_TRAINED) when the source has learned nothing yet;
+        FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
+        enough, the algorithms, spaces or settings do not fit each other, the
+        algorithm has no encoder to freeze, or the target has ended;
+        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
         learned is of a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
         """

@@ -28,6 +28,13 @@ class ShapingType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SHAPING_TYPE_NOVELTY: _ClassVar[ShapingType]
     SHAPING_TYPE_PROGRESS: _ClassVar[ShapingType]
     SHAPING_TYPE_NONE: _ClassVar[ShapingType]
+
+class TransferType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TRANSFER_TYPE_UNSPECIFIED: _ClassVar[TransferType]
+    TRANSFER_TYPE_FULL: _ClassVar[TransferType]
+    TRANSFER_TYPE_FREEZE_ENCODER: _ClassVar[TransferType]
+    TRANSFER_TYPE_FINE_TUNE: _ClassVar[TransferType]
 PROPENSITIES_UNSPECIFIED: Propensities
 PROPENSITIES_RECORDED: Propensities
 PROPENSITIES_ESTIMATED: Propensities
@@ -40,6 +47,10 @@ SHAPING_TYPE_CURIOSITY: ShapingType
 SHAPING_TYPE_NOVELTY: ShapingType
 SHAPING_TYPE_PROGRESS: ShapingType
 SHAPING_TYPE_NONE: ShapingType
+TRANSFER_TYPE_UNSPECIFIED: TransferType
+TRANSFER_TYPE_FULL: TransferType
+TRANSFER_TYPE_FREEZE_ENCODER: TransferType
+TRANSFER_TYPE_FINE_TUNE: TransferType
 
 class Estimate(_message.Message):
     __slots__ = ("value", "low", "high")
@@ -146,3 +157,19 @@ class ShapingComponents(_message.Message):
     novelty_bonus: float
     progress_bonus: float
     def __init__(self, curiosity_bonus: _Optional[float] = ..., novelty_bonus: _Optional[float] = ..., progress_bonus: _Optional[float] = ...) -> None: ...
+
+class TaskSimilarity(_message.Message):
+    __slots__ = ("overall", "features", "actions", "states", "rewards", "why")
+    OVERALL_FIELD_NUMBER: _ClassVar[int]
+    FEATURES_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    REWARDS_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    overall: float
+    features: float
+    actions: float
+    states: float
+    rewards: float
+    why: str
+    def __init__(self, overall: _Optional[float] = ..., features: _Optional[float] = ..., actions: _Optional[float] = ..., states: _Optional[float] = ..., rewards: _Optional[float] = ..., why: _Optional[str] = ...) -> None: ...

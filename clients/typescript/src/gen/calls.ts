@@ -864,6 +864,27 @@ export const calls = {
     madeIds: [],
   },
   /**
+   * Transfers what one session has learned to another one of the same algorithm,
+   * if their tasks are alike enough, and tells what that is worth to it. Actions
+   * go by what they are called. It is durable when the call returns.
+   *
+   * Scope: learn. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (MODEL_NOT_TRAINED) when the source has learned nothing yet;
+   * FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
+   * enough, the algorithms, spaces or settings do not fit each other, the
+   * algorithm has no encoder to freeze, or the target has ended;
+   * FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+   * learned is of a version of its algorithm that this server does not have;
+   * DATA_LOSS when what the session has learned is damaged in storage.
+   */
+  transfer: {
+    method: LearningService.method.transfer,
+    repeatable: false,
+    required: ["sourceSessionId", "targetSessionId"],
+    madeIds: [],
+  },
+  /**
    * Ends a session: what it has learned is saved, and exported as a file that
    * NumPy loads, in the tenant's folder on the server. StartSession resumes it.
    * Ending it again changes nothing.

@@ -8,7 +8,7 @@ import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
 import type { ConvergenceStatus, LearningMode, LearningStatus, LossTrend } from "./mneme/v1/learning_pb.js";
-import type { AttributionMethod, Propensities, ShapingType } from "./mneme/v1/learning_trust_pb.js";
+import type { AttributionMethod, Propensities, ShapingType, TransferType } from "./mneme/v1/learning_trust_pb.js";
 import type { MetadataComparison, VectorIndexKind } from "./mneme/v1/memory_service_pb.js";
 import type { OperationState } from "./mneme/v1/operation_pb.js";
 import type { RecallMode, RecallOutcome, Reranking } from "./mneme/v1/recall_service_pb.js";
@@ -156,6 +156,12 @@ export interface EnumNames {
     | "novelty"
     | "progress"
     | "none"
+  ];
+  TransferType: [
+    TransferType,
+    | "full"
+    | "freeze_encoder"
+    | "fine_tune"
   ];
   MetadataComparison: [
     MetadataComparison,

@@ -37,7 +37,7 @@ from mneme_server.learning.named import Dimensions
 from mneme_server.learning.spaces import Space
 
 _PAIR = math.sqrt(0.5)
-_SHAPE, _RATE = 1.0, 0.25
+PRIOR_SHAPE, PRIOR_RATE = 1.0, 0.25
 """The prior of the noise: an inverse gamma distribution, its mean of the order of 0.25, the
 variance of a reward that is 0 or 1."""
 _MOST_CROSSED = 24
@@ -65,7 +65,7 @@ class Arm:
     def __init__(self, size: int, ridge: float) -> None:
         self.covariance: NDArray[np.float64] = np.eye(size) / ridge  # In units of the noise.
         self.mean: Vector = np.zeros(size)
-        self.shape, self.rate = _SHAPE, _RATE
+        self.shape, self.rate = PRIOR_SHAPE, PRIOR_RATE
 
     def worth(self, state: Vector) -> float:
         """Return the expected reward."""
@@ -129,7 +129,7 @@ class LinearBandit(ABC):
         numbers, places = np.unique(allowed, return_inverse=True)
         arms = [self._arms.get(number) for number in numbers.tolist()]
         new = np.sqrt((states * states).sum(axis=1) / self.config.ridge)  # Of an arm's deviation.
-        zero, first = np.zeros(len(states)), math.sqrt(_RATE / _SHAPE)
+        zero, first = np.zeros(len(states)), math.sqrt(PRIOR_RATE / PRIOR_SHAPE)
         worth = np.array([zero if arm is None else states @ arm.mean for arm in arms])
         spread = np.array([new if arm is None else arm.deviations(states) for arm in arms])
         noise = np.array([first if arm is None else arm.noise for arm in arms])

@@ -6,7 +6,6 @@ from mneme.v1 import learning_service_pb2 as service_pb
 from mneme.v1 import learning_trust_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.learning.evaluating import Judgement
 from mneme_server.learning.explaining.counterfactuals import Counterfactual
 from mneme_server.learning.explaining.parts import Absent, Part, name_of
 from mneme_server.learning.explaining_choices import Explained, Named
@@ -14,8 +13,10 @@ from mneme_server.learning.live import Asked
 from mneme_server.learning.messages.values import action, given, value_of
 from mneme_server.learning.shaping.shaper import Shaped, Shaping
 from mneme_server.learning.shaping_rewards import Wanted
+from mneme_server.learning.transfer.carrying import Kind
+from mneme_server.learning.transferring import Transferred
 from mneme_server.learning.trust.estimates import Estimate
-from mneme_server.learning.trust.evaluation import Propensities
+from mneme_server.learning.trust.evaluation import Evaluation, Propensities
 from mneme_server.learning.trust.words import summary
 
 _PROPENSITIES = {
@@ -29,11 +30,15 @@ _SHAPING = {
     pb.SHAPING_TYPE_PROGRESS: Shaping.PROGRESS,
     pb.SHAPING_TYPE_NONE: Shaping.NONE,
 }
+TRANSFERS = {
+    pb.TRANSFER_TYPE_FULL: Kind.FULL,
+    pb.TRANSFER_TYPE_FREEZE_ENCODER: Kind.FREEZE_ENCODER,
+    pb.TRANSFER_TYPE_FINE_TUNE: Kind.FINE_TUNE,
+}
 
 
-def evaluation(judgement: Judgement) -> pb.OffPolicyEvaluation:
-    """Return the message of an evaluation."""
-    found = judgement.evaluation
+def evaluation(found: Evaluation, *, steps: int, truncated: bool = False) -> pb.OffPolicyEvaluation:
+    """Return the message of an evaluation, for which so many steps were read."""
     return pb.OffPolicyEvaluation(
         summary=summary(found),
         refused=found.refused,
@@ -47,8 +52,8 @@ def evaluation(judgement: Judgement) -> pb.OffPolicyEvaluation:
         doubly_robust=estimate(found.doubly_robust),
         gain=estimate(found.gain),
         modelled=estimate(found.modelled),
-        steps_read=judgement.steps,
-        truncated=judgement.truncated,
+        steps_read=steps,
+        truncated=truncated,
     )
 
 
@@ -137,4 +142,26 @@ def shaped(reward: float, found: Shaped) -> service_pb.ShapeRewardResponse:
         ),
         keeps_best_policy=found.keeps_best_policy,
         why=found.why,
+    )
+
+
+def transferred(found: Transferred) -> service_pb.TransferResponse:
+    """Return the message of a transfer."""
+    alike, before, after = found.similarity, found.before, found.after
+    improvement = None
+    if before.doubly_robust is not None and after.doubly_robust is not None:
+        improvement = after.doubly_robust.value - before.doubly_robust.value
+    return service_pb.TransferResponse(
+        task_similarity=pb.TaskSimilarity(
+            overall=alike.overall,
+            features=alike.features,
+            actions=alike.actions,
+            states=alike.states,
+            rewards=alike.rewards,
+            why=alike.why,
+        ),
+        parameters_transferred=found.numbers,
+        performance_baseline=evaluation(before, steps=found.steps),
+        performance_after_transfer=evaluation(after, steps=found.steps),
+        improvement=improvement,
     )

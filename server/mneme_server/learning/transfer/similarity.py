@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from mneme_server.learning.features import facts
 from mneme_server.learning.keys import key_of
 from mneme_server.learning.learner import Transition
-from mneme_server.learning.spaces import Space
+from mneme_server.learning.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    MultiDiscrete,
+    OpenLabels,
+    OpenObject,
+    Space,
+)
 
 Vector = NDArray[np.float64]
 
@@ -51,7 +59,8 @@ class Similarity:
 
     Args:
         overall: the geometric mean of the parts that were measured.
-        features: the share of features that both have, of those that either has.
+        features: the share of features that both have, of those that either has; None if a session
+            has an open space and has seen nothing yet.
         actions: the same of actions.
         states: how alike the distributions of the shared features are: 1 less the mean distance,
             which for numbers is Kolmogorov and Smirnov's, and for texts the total variation. None
@@ -62,8 +71,8 @@ class Similarity:
     """
 
     overall: float
-    features: float
-    actions: float
+    features: float | None
+    actions: float | None
     states: float | None
     rewards: float | None
     why: str
@@ -76,31 +85,51 @@ def similarity(source: Task, target: Task) -> Similarity:
     states = _states(source, target)
     rewards = _rewards(source, target)
     measured = [one for one in (features, actions, states, rewards) if one is not None]
-    overall = math.prod(measured) ** (1 / len(measured))
-    parts = [
-        f"{features:.0%} of the features and {actions:.0%} of the actions are the same",
-        "their states cannot be compared yet"
-        if states is None
-        else f"states are distributed {states:.0%} alike",
-        "nor can their rewards"
-        if states is None and rewards is None
-        else "their rewards cannot be compared yet"
-        if rewards is None
-        else f"rewards are {rewards:.0%} alike",
-    ]
-    why = f"The tasks are {overall:.0%} alike: {parts[0]}; {parts[1]}; {parts[2]}."
-    return Similarity(overall, features, actions, states, rewards, why)
+    overall = math.prod(measured) ** (1 / len(measured)) if measured else 0.0
+    found = Similarity(overall, features, actions, states, rewards, "")
+    return replace(found, why=_told(found))
+
+
+def _told(found: Similarity) -> str:
+    parts = {
+        "features": found.features,
+        "actions": found.actions,
+        "distributions of states": found.states,
+        "rewards": found.rewards,
+    }
+    shares = [f"{name} {share:.0%}" for name, share in parts.items() if share is not None]
+    unknown = [name for name, share in parts.items() if share is None]
+    if not shares:
+        return "Nothing of the tasks can be compared yet: too little was recorded."
+    lacking = f" Not known yet: {', '.join(unknown)}." if unknown else ""
+    return f"The tasks are {found.overall:.0%} alike: {', '.join(shares)}.{lacking}"
 
 
 def features_of(space: Space, transitions: Sequence[Transition]) -> set[str]:
-    """Return the features that occurred in transitions."""
-    found = (name for one in transitions for name, _ in facts(space, one.state))
-    return {name.split("=", 1)[0] for name in found}
+    """Return the features that a space declares, or that occurred in transitions."""
+    found = {name for one in transitions for name, _ in facts(space, one.state)}
+    return {name.split("=", 1)[0] for name in found} | set(_declared(space, ""))
 
 
-def _shared(first: Set[Hashable], second: Set[Hashable]) -> float:
-    either = first | second
-    return len(first & second) / len(either) if either else 1.0
+def _declared(space: Space, path: str) -> Iterator[str]:
+    match space:
+        case Dict():
+            for key, inner in space.spaces.items():
+                yield from _declared(inner, f"{path}.{key}" if path else key)
+        case Box():
+            yield from (f"{path}[{place}]" for place in range(len(space.low)))
+        case MultiDiscrete():
+            yield from (f"{path}[{place}]" for place in range(len(space.sizes)))
+        case Discrete() | OpenLabels():
+            yield path
+        case OpenObject():
+            return
+
+
+def _shared(first: Set[str], second: Set[str]) -> float | None:
+    if not first or not second:
+        return None
+    return len(first & second) / len(first | second)
 
 
 def _states(source: Task, target: Task) -> float | None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.learning.learner import Transition
-from mneme_server.learning.spaces import OpenObject
+from mneme_server.learning.spaces import Box, Dict, Discrete, OpenObject
 from mneme_server.learning.transfer.similarity import Task, features_of, similarity
 
 SPACE = OpenObject()
@@ -41,7 +41,7 @@ def test_the_same_task_is_alike_in_all_parts_and_it_is_said() -> None:
     assert found.states is not None
     assert found.states > 0.9
     assert found.rewards == 1.0
-    assert found.why.startswith(f"The tasks are {found.overall:.0%} alike: 100% of the features")
+    assert found.why.startswith(f"The tasks are {found.overall:.0%} alike: features 100%, actions")
 
 
 def test_where_the_right_action_is_another_one_tasks_are_not_alike() -> None:
@@ -72,7 +72,19 @@ def test_without_data_only_the_spaces_are_compared_and_it_is_said() -> None:
     empty = Task(SPACE, {"task_type", "size"}, ACTIONS)
     found = similarity(task(0), empty)
     assert (found.overall, found.states, found.rewards) == (1.0, None, None)
-    assert "their states cannot be compared yet; nor can their rewards" in found.why
+    assert found.why.endswith("Not known yet: distributions of states, rewards.")
+
+
+def test_of_open_spaces_that_saw_nothing_nothing_is_known_and_so_nothing_alike() -> None:
+    found = similarity(task(0), Task(SPACE, features_of(SPACE, []), {}))
+    assert (found.overall, found.features, found.actions) == (0.0, None, None)
+    assert found.why == "Nothing of the tasks can be compared yet: too little was recorded."
+
+
+def test_declared_spaces_have_their_features_before_anything_was_seen() -> None:
+    space = Dict({"at": Box((0.0, 0.0), (1.0, 1.0)), "kind": Discrete(3)})
+    assert features_of(space, []) == {"at[0]", "at[1]", "kind"}
+    assert features_of(Discrete(3), []) == {""}
 
 
 @given(st.integers(0, 100), st.integers(0, 1), st.floats(0, 2))

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learning_trust.proto.
  */
 export const file_mneme_v1_learning_trust: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9sZWFybmluZ190cnVzdC5wcm90bxIIbW5lbWUudjEiTwoIRXN0aW1hdGUSDQoFdmFsdWUYASABKAESEAoDbG93GAIgASgBSACIAQESEQoEaGlnaBgDIAEoAUgBiAEBQgYKBF9sb3dCBwoFX2hpZ2gitQMKE09mZlBvbGljeUV2YWx1YXRpb24SDwoHc3VtbWFyeRgBIAEoCRIPCgdyZWZ1c2VkGAIgASgJEhAKCGVwaXNvZGVzGAMgASgDEhEKCWRlY2lzaW9ucxgEIAEoAxIdChVlZmZlY3RpdmVfc2FtcGxlX3NpemUYBSABKAESDwoHb3ZlcmxhcBgGIAEoARIsCgxwcm9wZW5zaXRpZXMYByABKA4yFi5tbmVtZS52MS5Qcm9wZW5zaXRpZXMSJQoJYmVoYXZpb3VyGAggASgLMhIubW5lbWUudjEuRXN0aW1hdGUSOAocd2VpZ2h0ZWRfaW1wb3J0YW5jZV9zYW1wbGluZxgJIAEoCzISLm1uZW1lLnYxLkVzdGltYXRlEikKDWRvdWJseV9yb2J1c3QYCiABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRIgCgRnYWluGAsgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSJAoIbW9kZWxsZWQYDCABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRISCgpzdGVwc19yZWFkGA0gASgDEhEKCXRydW5jYXRlZBgOIAEoCCJHChFGZWF0dXJlSW1wb3J0YW5jZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJEhIKCmltcG9ydGFuY2UYAyABKAEiLwoNRmVhdHVyZUNoYW5nZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJIowBCg5Db3VudGVyZmFjdHVhbBIoCgdjaGFuZ2VzGAEgAygLMhcubW5lbWUudjEuRmVhdHVyZUNoYW5nZRIqChBwcmVkaWN0ZWRfYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESEAoIZGlzdGFuY2UYBCABKAEizQIKC0V4cGxhbmF0aW9uEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhInCg1jaG9zZW5fYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESDwoHbWVhc3VyZRgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd0eXBpY2FsGAYgASgBEisKBm1ldGhvZBgHIAEoDjIbLm1uZW1lLnYxLkF0dHJpYnV0aW9uTWV0aG9kEjcKEmZlYXR1cmVfaW1wb3J0YW5jZRgIIAMoCzIbLm1uZW1lLnYxLkZlYXR1cmVJbXBvcnRhbmNlEjEKD2NvdW50ZXJmYWN0dWFscxgJIAMoCzIYLm1uZW1lLnYxLkNvdW50ZXJmYWN0dWFsEhUKDWRlY2lzaW9uX3BhdGgYCiADKAkiWwoRU2hhcGluZ0NvbXBvbmVudHMSFwoPY3VyaW9zaXR5X2JvbnVzGAEgASgBEhUKDW5vdmVsdHlfYm9udXMYAiABKAESFgoOcHJvZ3Jlc3NfYm9udXMYAyABKAEqhgEKDFByb3BlbnNpdGllcxIcChhQUk9QRU5TSVRJRVNfVU5TUEVDSUZJRUQQABIZChVQUk9QRU5TSVRJRVNfUkVDT1JERUQQARIaChZQUk9QRU5TSVRJRVNfRVNUSU1BVEVEEAISIQodUFJPUEVOU0lUSUVTX1BBUlRMWV9FU1RJTUFURUQQAyp1ChFBdHRyaWJ1dGlvbk1ldGhvZBIiCh5BVFRSSUJVVElPTl9NRVRIT0RfVU5TUEVDSUZJRUQQABIcChhBVFRSSUJVVElPTl9NRVRIT0RfRVhBQ1QQARIeChpBVFRSSUJVVElPTl9NRVRIT0RfU0FNUExFRBACKpMBCgtTaGFwaW5nVHlwZRIcChhTSEFQSU5HX1RZUEVfVU5TUEVDSUZJRUQQABIaChZTSEFQSU5HX1RZUEVfQ1VSSU9TSVRZEAESGAoUU0hBUElOR19UWVBFX05PVkVMVFkQAhIZChVTSEFQSU5HX1RZUEVfUFJPR1JFU1MQAxIVChFTSEFQSU5HX1RZUEVfTk9ORRAEYgZwcm90bzM", [file_mneme_v1_learning]);
+  fileDesc("Ch1tbmVtZS92MS9sZWFybmluZ190cnVzdC5wcm90bxIIbW5lbWUudjEiTwoIRXN0aW1hdGUSDQoFdmFsdWUYASABKAESEAoDbG93GAIgASgBSACIAQESEQoEaGlnaBgDIAEoAUgBiAEBQgYKBF9sb3dCBwoFX2hpZ2gitQMKE09mZlBvbGljeUV2YWx1YXRpb24SDwoHc3VtbWFyeRgBIAEoCRIPCgdyZWZ1c2VkGAIgASgJEhAKCGVwaXNvZGVzGAMgASgDEhEKCWRlY2lzaW9ucxgEIAEoAxIdChVlZmZlY3RpdmVfc2FtcGxlX3NpemUYBSABKAESDwoHb3ZlcmxhcBgGIAEoARIsCgxwcm9wZW5zaXRpZXMYByABKA4yFi5tbmVtZS52MS5Qcm9wZW5zaXRpZXMSJQoJYmVoYXZpb3VyGAggASgLMhIubW5lbWUudjEuRXN0aW1hdGUSOAocd2VpZ2h0ZWRfaW1wb3J0YW5jZV9zYW1wbGluZxgJIAEoCzISLm1uZW1lLnYxLkVzdGltYXRlEikKDWRvdWJseV9yb2J1c3QYCiABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRIgCgRnYWluGAsgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSJAoIbW9kZWxsZWQYDCABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRISCgpzdGVwc19yZWFkGA0gASgDEhEKCXRydW5jYXRlZBgOIAEoCCJHChFGZWF0dXJlSW1wb3J0YW5jZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJEhIKCmltcG9ydGFuY2UYAyABKAEiLwoNRmVhdHVyZUNoYW5nZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJIowBCg5Db3VudGVyZmFjdHVhbBIoCgdjaGFuZ2VzGAEgAygLMhcubW5lbWUudjEuRmVhdHVyZUNoYW5nZRIqChBwcmVkaWN0ZWRfYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESEAoIZGlzdGFuY2UYBCABKAEizQIKC0V4cGxhbmF0aW9uEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhInCg1jaG9zZW5fYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESDwoHbWVhc3VyZRgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd0eXBpY2FsGAYgASgBEisKBm1ldGhvZBgHIAEoDjIbLm1uZW1lLnYxLkF0dHJpYnV0aW9uTWV0aG9kEjcKEmZlYXR1cmVfaW1wb3J0YW5jZRgIIAMoCzIbLm1uZW1lLnYxLkZlYXR1cmVJbXBvcnRhbmNlEjEKD2NvdW50ZXJmYWN0dWFscxgJIAMoCzIYLm1uZW1lLnYxLkNvdW50ZXJmYWN0dWFsEhUKDWRlY2lzaW9uX3BhdGgYCiADKAkiWwoRU2hhcGluZ0NvbXBvbmVudHMSFwoPY3VyaW9zaXR5X2JvbnVzGAEgASgBEhUKDW5vdmVsdHlfYm9udXMYAiABKAESFgoOcHJvZ3Jlc3NfYm9udXMYAyABKAEitgEKDlRhc2tTaW1pbGFyaXR5Eg8KB292ZXJhbGwYASABKAESFQoIZmVhdHVyZXMYAiABKAFIAIgBARIUCgdhY3Rpb25zGAMgASgBSAGIAQESEwoGc3RhdGVzGAQgASgBSAKIAQESFAoHcmV3YXJkcxgFIAEoAUgDiAEBEgsKA3doeRgGIAEoCUILCglfZmVhdHVyZXNCCgoIX2FjdGlvbnNCCQoHX3N0YXRlc0IKCghfcmV3YXJkcyqGAQoMUHJvcGVuc2l0aWVzEhwKGFBST1BFTlNJVElFU19VTlNQRUNJRklFRBAAEhkKFVBST1BFTlNJVElFU19SRUNPUkRFRBABEhoKFlBST1BFTlNJVElFU19FU1RJTUFURUQQAhIhCh1QUk9QRU5TSVRJRVNfUEFSVExZX0VTVElNQVRFRBADKnUKEUF0dHJpYnV0aW9uTWV0aG9kEiIKHkFUVFJJQlVUSU9OX01FVEhPRF9VTlNQRUNJRklFRBAAEhwKGEFUVFJJQlVUSU9OX01FVEhPRF9FWEFDVBABEh4KGkFUVFJJQlVUSU9OX01FVEhPRF9TQU1QTEVEEAIqkwEKC1NoYXBpbmdUeXBlEhwKGFNIQVBJTkdfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlNIQVBJTkdfVFlQRV9DVVJJT1NJVFkQARIYChRTSEFQSU5HX1RZUEVfTk9WRUxUWRACEhkKFVNIQVBJTkdfVFlQRV9QUk9HUkVTUxADEhUKEVNIQVBJTkdfVFlQRV9OT05FEAQqhAEKDFRyYW5zZmVyVHlwZRIdChlUUkFOU0ZFUl9UWVBFX1VOU1BFQ0lGSUVEEAASFgoSVFJBTlNGRVJfVFlQRV9GVUxMEAESIAocVFJBTlNGRVJfVFlQRV9GUkVFWkVfRU5DT0RFUhACEhsKF1RSQU5TRkVSX1RZUEVfRklORV9UVU5FEANiBnByb3RvMw", [file_mneme_v1_learning]);
 
 /**
  * Estimate is a figure and how sure it is.
@@ -400,6 +400,68 @@ export const ShapingComponentsSchema: GenMessage<ShapingComponents> = /*@__PURE_
   messageDesc(file_mneme_v1_learning_trust, 6);
 
 /**
+ * TaskSimilarity says how alike the tasks of two sessions are: each part from 0,
+ * nothing in common, to 1.
+ *
+ * @generated from message mneme.v1.TaskSimilarity
+ */
+export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
+  /**
+   * The geometric mean of the parts that were measured; 0 if none could be.
+   *
+   * @generated from field: double overall = 1;
+   */
+  overall: number;
+
+  /**
+   * The share of features that both have, of those that either has. Unset if a
+   * session's space is open and it has seen nothing yet.
+   *
+   * @generated from field: optional double features = 2;
+   */
+  features?: number;
+
+  /**
+   * The same of actions.
+   *
+   * @generated from field: optional double actions = 3;
+   */
+  actions?: number;
+
+  /**
+   * How alike the distributions of the shared features are: 1 less their mean
+   * distance (Kolmogorov and Smirnov's for numbers, the total variation for
+   * texts). Unset unless both have 20 steps.
+   *
+   * @generated from field: optional double states = 4;
+   */
+  states?: number;
+
+  /**
+   * How alike the rewards are where both took the same action in like states: 1
+   * less the mean difference, as a share of the range. Unset unless both did so 3
+   * times.
+   *
+   * @generated from field: optional double rewards = 5;
+   */
+  rewards?: number;
+
+  /**
+   * The same in a sentence.
+   *
+   * @generated from field: string why = 6;
+   */
+  why: string;
+};
+
+/**
+ * Describes the message mneme.v1.TaskSimilarity.
+ * Use `create(TaskSimilaritySchema)` to create a new message.
+ */
+export const TaskSimilaritySchema: GenMessage<TaskSimilarity> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning_trust, 7);
+
+/**
  * Propensities says where the probabilities of what was done come from.
  *
  * @generated from enum mneme.v1.Propensities
@@ -522,4 +584,49 @@ export enum ShapingType {
  */
 export const ShapingTypeSchema: GenEnum<ShapingType> = /*@__PURE__*/
   enumDesc(file_mneme_v1_learning_trust, 2);
+
+/**
+ * TransferType says what a transfer takes over. What was learned by a table are
+ * its values, by a linear bandit its posteriors, by a network all that goes with
+ * its training.
+ *
+ * @generated from enum mneme.v1.TransferType
+ */
+export enum TransferType {
+  /**
+   * In a request: FINE_TUNE.
+   *
+   * @generated from enum value: TRANSFER_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The target knows what the source knows, and nothing else.
+   *
+   * @generated from enum value: TRANSFER_TYPE_FULL = 1;
+   */
+  FULL = 1,
+
+  /**
+   * What encodes states is taken over and no longer changes. Only for networks.
+   *
+   * @generated from enum value: TRANSFER_TYPE_FREEZE_ENCODER = 2;
+   */
+  FREEZE_ENCODER = 2,
+
+  /**
+   * The target begins with what the source knows, as something that its own
+   * steps soon outweigh (values as if tried once; posteriors as priors in which
+   * each reward counts for a quarter), and its own steps are learned again.
+   *
+   * @generated from enum value: TRANSFER_TYPE_FINE_TUNE = 3;
+   */
+  FINE_TUNE = 3,
+}
+
+/**
+ * Describes the enum mneme.v1.TransferType.
+ */
+export const TransferTypeSchema: GenEnum<TransferType> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_learning_trust, 3);
 
