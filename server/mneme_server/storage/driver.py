@@ -32,6 +32,17 @@ def begin(connection: Connection, sql: str) -> None:
             raise translated(connection, sql, (), error) from error
 
 
+def commit(connection: Connection) -> None:
+    """Commit the transaction: SQLAlchemy's, where it ran a statement, or the database's."""
+    if connection.in_transaction():
+        connection.commit()
+        return
+    try:
+        driver_of(connection).commit()
+    except FAILURES as error:
+        raise translated(connection, "COMMIT", (), error) from error
+
+
 def translated(
     connection: Connection, sql: str, values: Any, error: sqlite3.Error | UnicodeDecodeError
 ) -> Exception:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from mneme_server.common.errors import (
@@ -29,8 +28,8 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.storage import driver
+from mneme_server.storage.connections import Connections
 from mneme_server.storage.driver import TRANSLATE
-from mneme_server.storage.readers import Readers
 from mneme_server.storage.reading import not_utf8
 
 BUSY_TIMEOUT_S = 10.0
@@ -39,6 +38,7 @@ BUSY_TIMEOUT_S = 10.0
 READERS = 4
 """Reading connections that stay open; more are opened under load and closed again."""
 
+_READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"
 _DISK_FULL_RETRY_S = 30.0
 _BUSY_RETRY_S = 0.5
 _IO_RETRY_S = 5.0
@@ -74,15 +74,17 @@ class Database:
     ) -> None:
         self.path = path
         self._closed = False
-        # The pool of one is what makes writers of this process wait in line: SQLite's own busy
-        # handler polls with growing pauses and is not fair.
-        self.writer = _engine(path, "BEGIN IMMEDIATE", busy_timeout_s)
-        self.reader = _engine(path, "BEGIN", busy_timeout_s, read_only=True)
-        self._readers = Readers(self.reader, readers)
+        # Writers of this process wait in line: SQLite's own busy handler polls with growing pauses
+        # and is not fair.
+        self._turn = threading.Semaphore()
+        self._patience_s = busy_timeout_s
+        self.writer = _engine(path, _WRITE, busy_timeout_s)
+        self.reader = _engine(path, _READ, busy_timeout_s, read_only=True)
+        self._writers = Connections(self.writer, _WRITE, 1)
+        self._readers = Connections(self.reader, _READ, readers)
         # The writer's first connection creates the file and turns WAL on, before anyone reads.
         try:
-            with self.writer.connect():
-                pass
+            self._writers.open()
         except BaseException:
             self.close()
             raise
@@ -94,7 +96,7 @@ class Database:
             each = min(_PAGE_CACHE_BYTES, self.path.stat().st_size)
         except OSError:  # It is just being removed.
             return 0
-        return each * (1 + len(self._readers))  # One writes.
+        return each * (len(self._writers) + len(self._readers))
 
     def read(self) -> AbstractContextManager[Connection]:
         """Open a read transaction: one consistent snapshot. Writing in it fails."""
@@ -108,22 +110,24 @@ class Database:
         Not reentrant: a second `write` inside the block would wait for the first.
         """
         self._check_open()
-        try:
-            connection = self.writer.connect()
-        except PoolTimeoutError as error:
+        if not self._turn.acquire(timeout=self._patience_s):
             raise Unavailable(
                 f"another write to {self.path.name} took too long; nothing was written",
                 reason=Reason.TRANSACTION_FAILED,
                 retry_after_s=_BUSY_RETRY_S,
-            ) from error
-        with connection, connection.begin():
-            yield connection
+            )
+        try:
+            with self._writers.transaction() as connection:
+                yield connection
+                driver.commit(connection)
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Close all connections. The last one to close empties the write-ahead log."""
         self._closed = True
         self._readers.close()
-        self.writer.dispose()
+        self._writers.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -135,11 +139,9 @@ class Database:
 
 
 def _engine(path: Path, begin: str, busy_timeout_s: float, *, read_only: bool = False) -> Engine:
-    one = {"pool_size": 1, "max_overflow": 0, "pool_timeout": busy_timeout_s}
-    pool: dict[str, Any] = {"poolclass": NullPool} if read_only else one
     engine = create_engine(
         URL.create("sqlite", database=address_of(path), query={"uri": "true"}),
-        **pool,
+        poolclass=NullPool,
         # sqlite3 must not begin transactions by itself: it would begin deferred ones.
         connect_args={"isolation_level": None, "check_same_thread": False},
     )

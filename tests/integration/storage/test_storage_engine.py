@@ -199,3 +199,20 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
     reopened = Database(small_disk / "full.db")
     assert _count(reopened) == acknowledged
     reopened.close()
+
+
+def test_a_commit_that_finds_the_disk_full_leaves_a_connection_that_writes_again(
+    small_disk: Path,
+) -> None:
+    database = Database(small_disk / "full.db")
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)"))
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 800 * 1024)
+    for _ in range(2):
+        with pytest.raises(ResourceExhausted):
+            _add(database, "x" * 300_000)
+    ballast.unlink()
+    _add(database, "there is room again")
+    assert _count(database) == 1
+    database.close()

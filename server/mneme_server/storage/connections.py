@@ -1,4 +1,4 @@
-"""Connections for reading, which stay open between transactions."""
+"""Connections that stay open between transactions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from mneme_server.common.errors import MnemeError
 from mneme_server.storage.driver import FAILURES, begin, driver_of
 
 
-class Readers:
-    """Lends connections, each in a read transaction of its own. Thread-safe.
+class Connections:
+    """Lends connections, each in a transaction of its own. Thread-safe.
 
-    A few rest while nobody reads, ready for the next transaction: to take one from SQLAlchemy's
+    A few rest while nobody uses them, ready for the next transaction: to take one from SQLAlchemy's
     pool and to have its transaction begun and ended there costs more than most reads do.
 
     Args:
         engine: opens the connections; its pool must keep none.
+        begin: what begins a transaction.
         kept: how many rest; more are opened under load and closed again.
     """
 
-    def __init__(self, engine: Engine, kept: int) -> None:
+    def __init__(self, engine: Engine, begin: str, kept: int) -> None:
         self._engine = engine
+        self._begin = begin
         self._kept = kept
         self._closed = False
         self._open: set[Connection] = set()
@@ -36,13 +38,17 @@ class Readers:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Open a read transaction: one consistent snapshot."""
+        """Open a transaction, which is undone at the block's end unless it was committed."""
         connection = self._taken()
         try:
-            begin(connection, "BEGIN")
+            begin(connection, self._begin)
             yield connection
         finally:
             self._give_back(connection)
+
+    def open(self) -> None:
+        """Open the first one, to rest."""
+        self._give_back(self._taken())
 
     def close(self) -> None:
         """Close the connections, those in use as soon as they are given back."""
@@ -63,10 +69,10 @@ class Readers:
             return connection
 
     def _give_back(self, connection: Connection) -> None:
-        """End the transaction: SQLAlchemy's, where it ran a statement, and the database's."""
+        """Undo what was not committed: SQLAlchemy's, where it ran a statement, and the
+        database's."""
         try:
-            if connection.in_transaction():
-                connection.rollback()
+            connection.rollback()
             driver_of(connection).rollback()
         except (*FAILURES, MnemeError, SQLAlchemyError):
             self._drop(connection)
