@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from mneme_server.common import deadline
 from mneme_server.common.canonical import Json, canonical_json
-from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument, NotFound, Reason
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.evaluating import basis_of, episodes_to_judge, fresh, newest_steps
@@ -111,9 +112,13 @@ class Transfer:
                 "a session cannot be transferred to itself", field="target_session_id"
             )
         with self._tenants.open(tenant_id) as tenant:
-            with self._sessions.use(tenant, source_id) as live:
+            with _named("source_session_id"), self._sessions.use(tenant, source_id) as live:
                 source = _taken(tenant, live)
-            with self._sessions.use(tenant, target_id) as live, telling(live):
+            with (
+                _named("target_session_id"),
+                self._sessions.use(tenant, target_id) as live,
+                telling(live),
+            ):
                 require_active(live)
                 _require_fit(source.definition, live.session.definition)
                 return self._transfer(tenant, source, live, kind, least)
@@ -140,6 +145,16 @@ class Transfer:
             live.policy.take_over(learned, count, again)
         live.save(tenant)
         return Transferred(alike, count, before, after, len(transitions))
+
+
+@contextmanager
+def _named(field: str) -> Iterator[None]:
+    """Say which of the two sessions there is not."""
+    try:
+        yield
+    except NotFound as error:
+        error.field = field
+        raise
 
 
 def _taken(tenant: Tenant, live: LiveSession) -> _Source:
