@@ -25,6 +25,7 @@ SMALL: dict[str, Setting] = {
     "buffer_size": 2_000,
     "rollout_steps": 64,
     "epsilon_steps": 200,
+    "epsilon_episodes": 200,
     "batch_size": 32,
     "learning_rate": 0.005,
 }

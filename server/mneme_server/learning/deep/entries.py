@@ -79,11 +79,18 @@ def _replay(starts: int, every: int, target_rate: float) -> tuple[Key, ...]:
 
 
 _DQN = (
-    _learning_rate(2.5e-4),
+    _learning_rate(1e-3),
     _DISCOUNT,
     Key("epsilon", 0.05, "With which probability any action is tried in the end.", 0, 1),
     Key("epsilon_start", 1.0, "With which probability any action is tried at first.", 0, 1),
-    Key("epsilon_steps", 10_000, "After how many transitions epsilon is reached.", 0, 10_000_000),
+    Key("epsilon_steps", 50_000, "After how many transitions epsilon is reached.", 1, 10_000_000),
+    Key(
+        "epsilon_episodes",
+        2_500,
+        "After how many episodes epsilon is reached, if that is sooner.",
+        1,
+        10_000_000,
+    ),
     _batch_size(128),
     *_replay(500, 10, 0.02),
     *_network(128),
@@ -251,7 +258,8 @@ def _policy(name: str, task: Task, setup: Setup, encoder: Encoder) -> Policy:
     trying = Trying(
         float(task.config.get("epsilon_start", last)),
         last,
-        int(task.config.get("epsilon_steps", 0)),
+        int(task.config.get("epsilon_steps", 1)),
+        int(task.config.get("epsilon_episodes", 1)),
         count_tries=isinstance(task.actions, OpenLabels),
     )
     return Values(trying) if name == "dqn" else Categorical(trying)

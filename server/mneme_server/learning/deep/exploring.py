@@ -27,19 +27,24 @@ class Trying:
     Args:
         first: the probability of any action at first.
         last: and in the end.
-        over: after so many transitions, to which it falls evenly.
+        over: after so many transitions, to which it falls evenly,
+        episodes: or after so many episodes, if that is sooner.
         count_tries: whether new actions may appear, which are then tried first.
     """
 
-    def __init__(self, first: float, last: float, over: int, *, count_tries: bool) -> None:
-        self._first, self._last, self._over = first, last, over
+    def __init__(
+        self, first: float, last: float, over: int = 0, episodes: int = 0, *, count_tries: bool
+    ) -> None:
+        self._first, self._last = first, last
+        self._over, self._episodes = max(1, over), max(1, episodes)
         self._tries: dict[int, int] | None = {} if count_tries else None
         self._seen = 0
+        self._ended = 0
 
     @property
     def epsilon(self) -> float:
         """The probability of any action now."""
-        done = min(1.0, self._seen / self._over) if self._over else 1.0
+        done = min(1.0, max(self._seen / self._over, self._ended / self._episodes))
         return self._first + done * (self._last - self._first)
 
     def mixed(self, policy: Matrix, allowed: NDArray[np.int64]) -> Matrix:
@@ -59,20 +64,21 @@ class Trying:
             policy = (1 - share) * policy + share * few / np.maximum(count, 1)
         return mixed(policy, self.epsilon)
 
-    def note(self, actions: Sequence[int]) -> None:
-        """Count transitions that are learned from."""
+    def note(self, actions: Sequence[int], ended: int) -> None:
+        """Count transitions that are learned from, and episodes that ended with them."""
         self._seen += len(actions)
+        self._ended += ended
         if self._tries is not None:
             for action in actions:
                 self._tries[action] = self._tries.get(action, 0) + 1
 
     def dump(self) -> Mapping[str, Any]:
         """Return the counts, as JSON."""
-        return {"seen": self._seen, "tries": [*(self._tries or {}).items()]}
+        return {"seen": self._seen, "ended": self._ended, "tries": [*(self._tries or {}).items()]}
 
     def load(self, counted: Mapping[str, Any]) -> None:
         """Take over what `dump` returned."""
-        self._seen = counted["seen"]
+        self._seen, self._ended = counted["seen"], counted["ended"]
         if self._tries is not None:
             self._tries = dict(counted["tries"])
 

@@ -1,7 +1,8 @@
 """How arrays and JSON travel between the server and a worker, and how they are laid down as bytes.
 
 A frame is its length, the length of a line of JSON, that line, and the bytes of the arrays. In the
-JSON an array stands as {"$array": [where it begins, type, shape]}. Nothing in a frame is executed.
+JSON an array stands as {"$array": [where it begins, type, shape]}, and other keys that begin so get
+one more "$". Nothing in a frame is executed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def pack(value: Mapping[str, Any]) -> bytes:
             size += part.nbytes
             return {_MARK: [size - part.nbytes, part.dtype.name, list(part.shape)]}
         if isinstance(part, Mapping):
-            return {key: plain(inner) for key, inner in part.items()}
+            return {f"${key}" if key[:1] == "$" else key: plain(one) for key, one in part.items()}
         if isinstance(part, list | tuple):
             return [plain(inner) for inner in part]
         return part
@@ -58,7 +59,9 @@ def unpack(frame: bytes) -> dict[str, Any]:
         start = _HEAD.size + line
 
         def whole(part: dict[str, Any]) -> Any:
-            return _array(frame, start, part[_MARK]) if _MARK in part else part
+            if _MARK in part:
+                return _array(frame, start, part[_MARK])
+            return {key[1:] if key[:1] == "$" else key: one for key, one in part.items()}
 
         found: dict[str, Any] = json.loads(frame[_HEAD.size : start], object_hook=whole)
         return found

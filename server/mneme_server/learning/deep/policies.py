@@ -110,7 +110,8 @@ class Values(Policy):
 
     def note(self, transitions: Sequence[Transition]) -> None:
         """See `Policy`."""
-        self._trying.note([one.action for one in transitions if isinstance(one.action, int)])
+        actions = [one.action for one in transitions if isinstance(one.action, int)]
+        self._trying.note(actions, sum(one.ends for one in transitions))
 
     def dump(self) -> Mapping[str, Any]:
         """See `Policy`."""

@@ -14,6 +14,7 @@ from mneme_server.learning.deep import frames
 VALUE: dict[str, Any] = {
     "name": "weights",
     "none": None,
+    "actors": {"$array": 1.5, "$": {"$$x": [0, "float32", [1]]}, "": 0},
     "deep": {"list": [1, 2.5, {"inner": np.arange(6, dtype=np.float32).reshape(2, 3)}]},
     "empty": np.zeros((0, 4), np.int64),
     "flags": np.array([True, False]),
@@ -27,6 +28,7 @@ def test_what_is_packed_comes_back_as_it_was_and_can_be_written_to() -> None:
 
     assert found["deep"]["list"][:2] == [1, 2.5]
     assert found["none"] is None
+    assert found["actors"] == VALUE["actors"]
     for name in ("empty", "flags", "one", "turned"):
         assert found[name].dtype == VALUE[name].dtype
         assert np.array_equal(found[name], VALUE[name])

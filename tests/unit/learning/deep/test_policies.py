@@ -36,7 +36,7 @@ def weights(outputs: list[float], **more: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def always(epsilon: float) -> Trying:
-    return Trying(epsilon, epsilon, 0, count_tries=False)
+    return Trying(epsilon, epsilon, count_tries=False)
 
 
 def chances(policy: Policy, explore: bool, allowed: list[int], times: int = 4_000) -> np.ndarray:
@@ -77,23 +77,24 @@ def test_what_is_worth_most_is_chosen_and_with_epsilon_any() -> None:
 
 
 def test_an_action_that_the_network_does_not_know_is_tried_first() -> None:
-    policy = Values(Trying(0.0, 0.0, 0, count_tries=True))
+    policy = Values(Trying(0.0, 0.0, count_tries=True))
     policy.weights = weights([1.0, 3.0], error=np.array(1.0, np.float32))
-    policy._trying.note([0] * 30 + [1] * 30)
+    policy._trying.note([0] * 30 + [1] * 30, 0)
 
     assert chances(policy, True, [0, 1, 2]) == pytest.approx([0, 0.75, 0.25], abs=0.03)
-    policy._trying.note([2] * 25)
+    policy._trying.note([2] * 25, 0)
     assert chances(policy, True, [0, 1, 2]).tolist() == [0, 1]
 
 
-def test_epsilon_falls_evenly_and_goes_on_where_it_was() -> None:
-    trying = Trying(1.0, 0.0, 100, count_tries=False)
-    trying.note([0] * 25)
-    again = Trying(1.0, 0.0, 100, count_tries=False)
+def test_epsilon_falls_with_transitions_or_episodes_and_goes_on_where_it_was() -> None:
+    trying = Trying(1.0, 0.0, 100, 20, count_tries=False)
+    trying.note([0] * 25, 1)
+    assert trying.epsilon == 0.75
+    again = Trying(1.0, 0.0, 100, 20, count_tries=False)
     again.load(trying.dump())
-    again.note([0] * 25)
+    again.note([0] * 25, 14)
 
-    assert (trying.epsilon, again.epsilon) == (0.75, 0.5)
+    assert (trying.epsilon, again.epsilon) == (0.75, 0.25)
 
 
 def test_a_softmax_is_drawn_from_and_its_most_probable_action_is_the_best() -> None:
