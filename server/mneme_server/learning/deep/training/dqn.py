@@ -3,15 +3,21 @@
 Q(s, a) moves towards r + gamma * Q'(s', b), where Q' is a network that follows slowly. The best
 action b is chosen by the network itself (van Hasselt et al., "Deep reinforcement learning with
 double Q-learning", 2015). The policy asks the slow network, which forgets less.
+
+While it explores it learns fast; as exploration falls, the optimiser's steps do, to a tenth: what
+it meets from then on is much alike, and long steps would forget what else it met.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from mneme_server.learning.deep.setup import Setup
+from mneme_server.learning.deep.setup import Batch, Setup
 from mneme_server.learning.deep.training.networks import (
     Arrays,
     Network,
@@ -23,6 +29,9 @@ from mneme_server.learning.deep.training.networks import (
 from mneme_server.learning.deep.training.off_policy import OffPolicy
 from mneme_server.learning.deep.training.replay import Sample
 from mneme_server.learning.deep.training.trainer import Update
+from mneme_server.learning.learner import Learned
+
+_LAST_RATE = 0.1
 
 
 class Dqn(OffPolicy):
@@ -38,6 +47,17 @@ class Dqn(OffPolicy):
         self.optimiser = adam(list(self.values.parameters()), setup.number("learning_rate"))
         self.modules = {"values": self.values, "target": self.target}
         self.optimisers = {"values": self.optimiser}
+        self._met = self._ended = 0
+
+    def learn(self, batch: Batch) -> Learned:
+        """See `Trainer`."""
+        self._met += len(batch)
+        self._ended += int(batch.ends.sum())
+        steps, episodes = self.setup.whole("epsilon_steps"), self.setup.whole("epsilon_episodes")
+        explored = min(1.0, max(self._met / steps, self._ended / episodes))
+        slower = 1 - (1 - _LAST_RATE) * explored
+        self.optimiser.param_groups[0]["lr"] = slower * self.setup.number("learning_rate")
+        return super().learn(batch)
 
     def update(self, sample: Sample) -> Update:
         """See `OffPolicy`."""
@@ -73,6 +93,17 @@ class Dqn(OffPolicy):
         self.values.grow(actions, self.optimiser)
         self.target.grow(actions, None)
         self.actions = max(self.actions, actions)
+
+    def dump(self) -> dict[str, Any]:
+        """See `Trainer`."""
+        rate = self.optimiser.param_groups[0]["lr"]
+        return {**super().dump(), "met": self._met, "ended": self._ended, "rate": rate}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """See `Trainer`."""
+        super().load(state)
+        self._met, self._ended = state["met"], state["ended"]
+        self.optimiser.param_groups[0]["lr"] = state["rate"]
 
 
 def _wide(flags: Tensor, width: int) -> Tensor:
