@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import partial
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from mneme_server.skills.skill_model import Skill, Tally
 from mneme_server.skills.skills import document_of
 from mneme_server.skills.wording import description_of, free_name, name_of, word_sets
 
-MAX_EPISODES = 20_000
+MAX_EPISODES = 10_000
 """Episodes that are looked at, the latest."""
 SAME_TASK = 0.76
 """Cosine to a group's mean from which a task belongs to it, under the default model. Of an agent of
@@ -158,9 +159,11 @@ class ConsolidateSkills:
         """Return the groups with enough successes, and how many groups there are at all."""
         if not read.episodes:
             return [], 0
-        with self.foreground.computing(Size.LARGE):
-            # In the order of time, so that what comes later joins what was there before.
-            groups = groups_of(read.vectors[::-1], self.recall.scale.of_usual(SAME_TASK))[::-1]
+        # In the order of time, so that what comes later joins what was there before.
+        in_order = np.ascontiguousarray(read.vectors[::-1])
+        least = self.recall.scale.of_usual(SAME_TASK)
+        turn = partial(self.foreground.computing, Size.LARGE)
+        groups = groups_of(in_order, least, turn)[::-1]
         worked = [one.success and one.reward >= min_reward for one in read.episodes]
         found = []
         for number in range(int(groups.max()) + 1):

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-import numpy as np
-
 from mneme_server.common.counting import MAX_COUNT
-from mneme_server.reflect.stats import wilson
+from mneme_server.reflect.distributions import Z95
 
 MAX_SOURCES = 1_000
 """Episodes of a skill that are shown, the latest."""
@@ -62,11 +60,20 @@ class Tally:
 
 
 def rate_interval(successes: int, uses: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson's); 0 to 1 of nothing."""
+    """Return the 95 % interval of a share (Wilson's); 0 to 1 of nothing.
+
+    As `reflect.stats.wilson`, for one share: a search needs hundreds of them.
+    """
     if not uses:
         return 0.0, 1.0
-    low, high = wilson(np.array([float(successes)]), np.array([float(uses)]))
-    return float(low[0]), float(high[0])
+    rate, square = successes / uses, Z95**2
+    middle = (rate + square / (2 * uses)) / (1 + square / uses)
+    spread = math.sqrt(rate * (1 - rate) / uses + square / (4 * uses**2))
+    reach = Z95 * spread / (1 + square / uses)
+    # At the ends the interval is exact: rounding must not cut the rate itself off.
+    low = 0.0 if not successes else min(max(middle - reach, 0.0), rate)
+    high = 1.0 if successes == uses else max(min(middle + reach, 1.0), rate)
+    return low, high
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from mneme_server.skills.skill_model import (
     score_of,
 )
 
-CANDIDATES = 200
+CANDIDATES = 100
 """Most relevant skills among which a search ranks."""
 
 

@@ -365,7 +365,7 @@ class ConsolidateSkillsResponse(
     """Left as they were."""
 
     episode_count: int
-    """Episodes looked at: of those that match, the latest 20,000."""
+    """Episodes looked at: of those that match, the latest 10,000."""
 
     not_embedded_count: int
     """Episodes left out, since their tasks could not be embedded: run it again
@@ -376,7 +376,7 @@ class ConsolidateSkillsResponse(
     """Groups, those that make no skill included."""
 
     truncated: bool
-    """True when more than 20,000 episodes match."""
+    """True when more than 10,000 episodes match."""
 
 
 class ConsolidatedSkill(
@@ -3293,7 +3293,7 @@ class SearchSkillsResponse(
     """The skills found."""
 
     results: list[FoundSkill]
-    """Best first, of the 200 most relevant. Fewer than `limit` if more would not
+    """Best first, of the 100 most relevant. Fewer than `limit` if more would not
     fit in 3 MiB.
     """
 

@@ -6,9 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads, require_times
@@ -21,12 +22,14 @@ from mneme_server.skills.skill_model import (
     Tally,
 )
 from mneme_server.skills.store.tables import skill_links, skill_tags, skill_uses, skills
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
     decode_tags,
     encode_tags,
     equal_where_given,
+    listed,
     read_with,
     upsert,
 )
@@ -136,24 +139,10 @@ class SqlSkills:
         return {skill_id: list(links) for skill_id, links in found.items()}
 
     def _links_of(self, skill_ids: Sequence[str]) -> list[SkillLink]:
-        columns = skill_links.c
-        parent, child = skills.alias("parent"), skills.alias("child")
-        query = (
-            select(skill_links, parent.c.name.label("parent"), child.c.name.label("child"))
-            .join(
-                parent,
-                (parent.c.tenant_id == columns.tenant_id) & (parent.c.id == columns.parent_id),
-            )
-            .join(
-                child, (child.c.tenant_id == columns.tenant_id) & (child.c.id == columns.child_id)
-            )
-            .where(
-                columns.tenant_id == self._tenant_id,
-                or_(columns.parent_id.in_(skill_ids), columns.child_id.in_(skill_ids)),
-            )
-            .order_by(columns.relationship, parent.c.name, child.c.name)
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(skill_ids))}
+        return read_rows(
+            self._connection, _links(), _link, wanted, kind="link of a skill", key="parent_id"
         )
-        return read_rows(self._connection, query, _link, kind="link of a skill", key="parent_id")
 
     def save_link(self, link: SkillLink) -> None:
         row = {
@@ -201,6 +190,27 @@ class SqlSkills:
             )
             conditions.append(skills.c.id.in_(tagged))
         return query.where(*conditions)
+
+
+@cache
+def _links() -> Prepared:
+    """Return what selects the links of skills, in either direction, with the names of both."""
+    columns = skill_links.c
+    parent, child = skills.alias("parent"), skills.alias("child")
+    ids = listed(bindparam("ids"))
+    return Prepared(
+        select(skill_links, parent.c.name.label("parent"), child.c.name.label("child"))
+        .join(
+            parent,
+            (parent.c.tenant_id == columns.tenant_id) & (parent.c.id == columns.parent_id),
+        )
+        .join(child, (child.c.tenant_id == columns.tenant_id) & (child.c.id == columns.child_id))
+        .where(
+            columns.tenant_id == bindparam("tenant"),
+            or_(columns.parent_id.in_(ids), columns.child_id.in_(ids)),
+        )
+        .order_by(columns.relationship, parent.c.name, child.c.name)
+    )
 
 
 def _tally(text: str) -> Tally:

@@ -1035,7 +1035,7 @@ export const FoundSkillSchema: GenMessage<FoundSkill> = /*@__PURE__*/
  */
 export type SearchSkillsResponse = Message<"mneme.v1.SearchSkillsResponse"> & {
   /**
-   * Best first, of the 200 most relevant. Fewer than `limit` if more would not
+   * Best first, of the 100 most relevant. Fewer than `limit` if more would not
    * fit in 3 MiB.
    *
    * @generated from field: repeated mneme.v1.FoundSkill results = 1;
@@ -1432,7 +1432,7 @@ export type ConsolidateSkillsResponse = Message<"mneme.v1.ConsolidateSkillsRespo
   unchangedCount: number;
 
   /**
-   * Episodes looked at: of those that match, the latest 20,000.
+   * Episodes looked at: of those that match, the latest 10,000.
    *
    * @generated from field: int64 episode_count = 5;
    */
@@ -1454,7 +1454,7 @@ export type ConsolidateSkillsResponse = Message<"mneme.v1.ConsolidateSkillsRespo
   groupCount: bigint;
 
   /**
-   * True when more than 20,000 episodes match.
+   * True when more than 10,000 episodes match.
    *
    * @generated from field: bool truncated = 8;
    */
