@@ -131,8 +131,10 @@ class ToolSpec:
 
     def spelled(self, path: str) -> str:
         """A field's path in a request of the API as callers of this tool name it."""
-        message, _, inside = path.partition(".")
+        first, _, inside = path.partition(".")
+        message, bracket, index = first.partition("[")
         if holder := self.arguments.holders.get(message):
+            holder += bracket + index
             camel = issubclass(self.arguments, CamelArguments)
             return f"{holder}.{to_camel(inside) if camel else inside}" if inside else holder
         name = self.arguments.field_named(last_name(path))

@@ -45,6 +45,10 @@ TOOLSETS: Mapping[str, Toolset] = {
     "knowledge": Toolset("one-line experience, by repository", ("knowledge",), default=True),
     "memories": Toolset("remember facts, search and delete them", ("memories",)),
     "skills": Toolset("attempts at tasks, and skills made of them", ("reflexion", "skills")),
+    "learning": Toolset(
+        "choose by what worked, learn from rewards",
+        ("learning", "experience", "shaping", "transfer"),
+    ),
     "events": Toolset("record sessions and events, list events", ("events",)),
 }
 

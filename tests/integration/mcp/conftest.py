@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mneme.v1 import auth_pb2
 from support.hosts import http_adapter, http_host, stdio_host
 
 
@@ -25,7 +26,8 @@ def adapter(server: Any) -> Iterator[str]:
 @pytest.fixture(scope="module", params=["stdio", "http", "stdio, handshake of 2025"])
 async def host(request: pytest.FixtureRequest, server: Any, adapter: str) -> AsyncIterator[Client]:
     """A host with every tool, as a tenant that only one module uses over one transport."""
-    key = server.keys.tenant("mcp").secret
+    scopes = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_LEARN)
+    key = server.keys.tenant("mcp", *scopes).secret
     if request.param == "http":
         async with http_host(adapter, key) as host:
             yield host

@@ -321,6 +321,101 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         {"min_attempts": 3},
         lambda text, data: data["skills"] == [] and "0 skills created" in text,
     ),
+    (
+        "learning_start_session",
+        {"session_id": "agent-123", "algorithm": "linucb", "config": {"epsilon": 0.1}},
+        lambda text, data: data["config"]["epsilon"] == 0.1
+        and data["state"] == {"episodes_completed": 0, "total_reward": 0, "avg_reward": 0}
+        and not data["resumed"],
+    ),
+    (
+        "learning_predict",
+        {"session_id": "agent-123", "state": {"task_type": "auth", "complexity": 0.8},
+         "allowed_actions": [{"strategy": "oauth2_pkce"}], "exploration_mode": True},
+        lambda text, data: data["action"]
+        == {"type": "discrete", "value": {"strategy": "oauth2_pkce"}, "confidence": 1}
+        and "drawn evenly" in text and not data["trained"],
+    ),
+    (
+        "learning_feedback",
+        {"session_id": "agent-123", "state": {"task_type": "auth", "complexity": 0.8},
+         "action": {"strategy": "oauth2_pkce"}, "reward": 0.92,
+         "next_state": {"implemented": True}, "done": True},
+        lambda text, data: data["transition_stored"] and data["model_updated"]
+        and data["metrics"]["episode_reward"] == 0.92
+        and data["metrics"]["episodes_completed"] == 1,
+    ),
+    (
+        "experience_record",
+        {"session_id": "agent-123", "trajectory": [
+            {"state": {"task_type": "ui"}, "action": "mock", "reward": 0.5, "done": True},
+            {"state": {"task_type": "ui"}, "action": {"type": "discrete", "value": "mock"},
+             "reward": 0.25, "done": True}]},
+        lambda text, data: data["steps_recorded"] == 2 and data["total_reward"] == 0.75
+        and data["buffer_size"] == 3 and 0 < data["buffer_utilization"] < 1,
+    ),
+    (
+        "learning_metrics",
+        {"session_id": "agent-123", "window_size": 10},
+        lambda text, data: data["metrics"]["episodes_completed"] == 3
+        and data["convergence_status"] == "initializing"
+        and "3 episodes, mean reward 0.557" in text,
+    ),
+    (
+        "learning_end_session",
+        {"session_id": "agent-123", "min_performance": 0.5},
+        lambda text, data: data["model_saved"] and data["model_path"] in text
+        and data["meets_skill_bar"] and data["session_duration_ms"] > 0
+        and data["final_metrics"]["episodes"] == 3,
+    ),
+    (
+        "learning_start_session",
+        {"session_id": "grid", "algorithm": "q_learning",
+         "state_space": {"type": "discrete", "n": 3},
+         "action_space": {"type": "discrete", "n": 2}},
+        lambda text, data: data["algorithm"] == "q_learning",
+    ),
+    (
+        "learning_feedback",
+        {"session_id": "grid", "state": 0, "action": 1, "reward": 1, "next_state": 2,
+         "done": True},
+        lambda text, data: data["model_updated"],
+    ),
+    (
+        "learning_predict",
+        {"session_id": "grid", "state": 0},
+        lambda text, data: data["action"]["value"] == 1 and len(data["q_values"]) == 2
+        and data["q_values"][1] > data["q_values"][0] and text.startswith("1 (confidence "),
+    ),
+    (
+        "learning_start_session",
+        {"session_id": "grid-2", "algorithm": "q_learning",
+         "state_space": {"type": "discrete", "n": 3},
+         "action_space": {"type": "discrete", "n": 2}},
+        lambda text, data: data["session_id"] == "grid-2",
+    ),
+    (
+        "learning_transfer",
+        {"source_session_id": "grid", "target_session_id": "grid-2", "transfer_type": "full",
+         "similarity_threshold": 0.5},
+        lambda text, data: data["parameters_transferred"] > 0 and data["task_similarity"] >= 0.5
+        and data["not_measured"] in text and "improvement" not in data,
+    ),
+    (
+        "reward_signal",
+        {"session_id": "grid", "extrinsic_reward": 1.0, "state": 0, "shaping_type": "novelty",
+         "shaping_weight": 0.5},
+        lambda text, data: data["components"]["novelty_bonus"] == 1
+        and (data["intrinsic_reward"], data["shaped_reward"]) == (0.5, 1.5)
+        and text.startswith("1.5 (1 + 0.5 for novelty)"),
+    ),
+    (
+        "learning_explain",
+        {"session_id": "grid", "state": 0, "action": 1},
+        lambda text, data: data["explanation"]["chosen_action"] == 1
+        and data["explanation"]["feature_importance"]
+        and text == "\n".join(data["explanation"]["decision_path"]),
+    ),
 ]  # fmt: skip
 
 FAILURES: list[tuple[str, dict[str, Any], str]] = [
@@ -379,6 +474,23 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("agentdb_search", {"query": "x", "filters": {"tag": ["x"]}}, "filters.tag"),
     ("agentdb_delete", {}, "give vector_ids, or filters"),
     ("agentdb_delete", {"filters": {"before_timestamp": "soon"}}, "should be a time such as"),
+    ("learning_start_session", {"algorithm": "magic"}, "q_learning"),
+    ("learning_start_session", {"algorithm": "linucb", "config": {"learning_rte": 1}}, "epsilon"),
+    ("learning_start_session", {"algorithm": "linucb", "action_space": {"n": 2}},
+     'action_space: should be an object such as {"type": "discrete", "n": 4}'),
+    ("learning_predict", {"session_id": "missing", "state": {}}, "learning_start_session"),
+    ("learning_predict", {"session_id": "s", "state": True}, "state: should be an object, a list"),
+    ("learning_feedback", {"session_id": "grid", "reward": 1}, "state"),
+    ("learning_feedback", {"session_id": "grid", "prediction_id": "x", "reward": 1}, "prediction"),
+    ("learning_metrics", {"session_id": "grid", "window_size": 0}, "greater than or equal to 1"),
+    ("experience_record", {"session_id": "grid", "trajectory": [{"state": 9, "action": 0,
+                                                                "reward": 1}]}, "trajectory[0]"),
+    ("learning_end_session", {"session_id": "missing"}, "learning_start_session"),
+    ("learning_transfer", {"source_session_id": "missing", "target_session_id": "grid"},
+     "learning_start_session"),
+    ("reward_signal", {"session_id": "grid", "extrinsic_reward": 1, "state": 0,
+                       "shaping_type": "boredom"}, "'novelty', 'progress' or 'none'"),
+    ("learning_explain", {"session_id": "grid", "state": 0, "action": 5}, "action"),
 ]  # fmt: skip
 
 
@@ -388,6 +500,7 @@ REASONS = {
     "OUT_OF_RANGE",
     "NOT_FOUND",
     "SESSION_NOT_FOUND",
+    "ALGORITHM_NOT_SUPPORTED",
 }
 
 
@@ -479,6 +592,30 @@ async def test_a_lesson_that_has_changed_is_not_overwritten_with_an_old_etag(hos
     assert (error["code"], error["reason"]) == ("ABORTED", "ETAG_MISMATCH")
     assert not error["retryable"]
     assert "read the lesson again" in text_of(late)
+
+
+async def test_a_prediction_is_followed_and_told_by_its_id_alone(host: Client) -> None:
+    async def call(name: str, **arguments: Any) -> Any:
+        result = await host.call_tool(name, arguments)
+        assert not result.is_error, text_of(result)
+        return result.structured_content
+
+    await call("learning_start_session", session_id="style", algorithm="thompson")
+    # As JSON text, which some hosts send.
+    asked = {"session_id": "style", "state": '{"customer": "new"}', "exploration_mode": True,
+             "allowed_actions": '["short", "detailed"]'}  # fmt: skip
+    made = await call("learning_predict", **asked)
+    await call("learning_feedback", prediction_id=made["prediction_id"], reward=1)
+    again = await host.call_tool(
+        "learning_feedback", {"prediction_id": made["prediction_id"], "reward": 0}
+    )
+    assert again.is_error
+    assert (again.structured_content or {})["error"]["code"] == "ALREADY_EXISTS"
+    after = await call("learning_predict", **asked)
+    assert after["trained"]
+    values = {one["action"]: one["value"] for one in after["actions"]}
+    assert set(values) == {"short", "detailed"}
+    assert max(values, key=lambda name: values[name]) == made["action"]["value"]
 
 
 async def test_lists_and_objects_may_come_as_json_text(host: Client) -> None:

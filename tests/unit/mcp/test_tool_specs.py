@@ -118,7 +118,7 @@ def test_the_names_of_the_documents_that_ask_for_the_tools_are_taken() -> None:
 
 def test_a_call_that_may_store_something_else_the_next_time_is_not_said_to_be_idempotent() -> None:
     said = {spec.name for spec in SPECS if spec.idempotent}
-    assert said == {"memory_log", "agentlens_session_end"}
+    assert said == {"memory_log", "agentlens_session_end", "learning_end_session"}
 
 
 def test_the_guide_lists_each_toolset_with_its_tools_and_counts_them() -> None:

@@ -1,0 +1,66 @@
+"""States, actions and spaces in tools: plain JSON, as `mneme.spaces` has it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from mneme.spaces import plain_value, space_fields, value_fields
+from mneme.types import Action
+from pydantic import BeforeValidator, WithJsonSchema
+
+# How an answer describes an action; agents hand it back as they got it.
+_DESCRIBED = {"type", "value"}
+_KINDS = ("discrete", "continuous")
+
+
+def plain(value: Action) -> Any:
+    """An action of an answer as an agent reads it."""
+    return plain_value(value)
+
+
+def words(value: Any) -> str:
+    """A state or an action in a sentence."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _parsed(value: Any) -> Any:
+    """Objects and lists also as JSON text, which some hosts send."""
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _value(value: Any) -> Any:
+    value = _parsed(value)
+    if isinstance(value, Mapping) and value.get("type") in _KINDS and set(value) >= _DESCRIBED:
+        value = value["value"]
+    return value_fields(value)
+
+
+def _space(value: Any) -> Any:
+    return space_fields(_parsed(value))
+
+
+Value = Annotated[
+    Any,
+    BeforeValidator(_value),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "object"},
+                {"type": "array", "items": {"type": "number"}},
+                {"type": "integer"},
+                {"type": "string"},
+            ]
+        }
+    ),
+]
+"""A state or an action, made ready for a request."""
+
+SpaceValue = Annotated[Any, BeforeValidator(_space), WithJsonSchema({"type": "object"})]
+"""A space, made ready for a request."""

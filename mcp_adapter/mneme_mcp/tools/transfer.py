@@ -1,0 +1,110 @@
+"""`learning_transfer`: what one session has learned, for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from mneme.types import OffPolicyEvaluation
+from pydantic import Field
+
+from mneme_mcp.arguments import SnakeArguments, Word
+from mneme_mcp.outputs import SnakeOutput
+from mneme_mcp.text import counted
+from mneme_mcp.tool import Call, Reply, ToolSpec
+from mneme_mcp.tools.learning import IF_MISSING
+
+# It is measured by teaching the algorithm anew.
+_PATIENCE_S = 120.0
+
+
+class TransferArguments(SnakeArguments):
+    """From where to where."""
+
+    source_session_id: Annotated[str, Field(min_length=1, description="What has learned.")]
+    target_session_id: Annotated[str, Field(min_length=1, description="What is to know it, too.")]
+    transfer_type: Annotated[
+        Literal["full", "freeze_encoder", "fine_tune"],
+        Word,
+        Field(
+            description="full: nothing else than what the source knows. freeze_encoder: what "
+            "encodes states (networks only). fine_tune: as a beginning, on which its own steps are "
+            "learned again."
+        ),
+    ] = "fine_tune"
+    similarity_threshold: Annotated[
+        float, Field(ge=0, le=1, description="How alike the tasks must be.")
+    ] = 0.7
+
+
+class TransferOutput(SnakeOutput):
+    """What was taken over, and what it is worth."""
+
+    source_session_id: str
+    target_session_id: str
+    transfer_type: str
+    task_similarity: float
+    similarity_why: str = ""
+    parameters_transferred: int
+    performance_baseline: float | None = None
+    performance_after_transfer: float | None = None
+    improvement: float | None = None
+    not_measured: str = ""
+
+
+async def transfer(call: Call, given: TransferArguments) -> Reply:
+    """Answer `learning_transfer`."""
+    answer = await call.waiting_for(
+        call.client.transfer(
+            given.source_session_id,
+            given.target_session_id,
+            transfer_type=given.transfer_type,
+            similarity_threshold=given.similarity_threshold,
+            timeout=_PATIENCE_S,
+        ),
+        "transferring",
+    )
+    before, after = answer.performance_baseline, answer.performance_after_transfer
+    output = TransferOutput(
+        source_session_id=given.source_session_id,
+        target_session_id=given.target_session_id,
+        transfer_type=given.transfer_type,
+        task_similarity=answer.task_similarity.overall,
+        similarity_why=answer.task_similarity.why,
+        parameters_transferred=answer.parameters_transferred,
+        performance_baseline=_worth(before),
+        performance_after_transfer=_worth(after),
+        improvement=answer.improvement,
+        not_measured=before.refused or after.refused,
+    )
+    taken = counted(answer.parameters_transferred, "number")
+    gain = "What it is worth is not measured."
+    if answer.improvement is not None:
+        gain = f"It is worth {answer.improvement:+.3g} an episode."
+    alike = f"the tasks are alike to {output.task_similarity:.2f}"
+    return Reply(f"{taken} taken over; {alike}. {gain} {output.not_measured}".rstrip(), output)
+
+
+def _worth(found: OffPolicyEvaluation) -> float | None:
+    return None if found.refused else found.doubly_robust.value
+
+
+TOOLS: Sequence[ToolSpec] = (
+    ToolSpec(
+        name="learning_transfer",
+        title="Transfer what was learned",
+        description=(
+            "Transfers what one session has learned to another one of the same algorithm, if "
+            "their tasks are alike enough.\n"
+            "Use it when a new task resembles one that was learned.\n"
+            "Returns how alike the tasks are, and what the target would earn without and with it, "
+            "or why that is not measured.\n"
+            'Example: {"source_session_id": "replies-2025", "target_session_id": "replies-2026"}.'
+        ),
+        arguments=TransferArguments,
+        output=TransferOutput,
+        handler=transfer,
+        destructive=True,
+        if_missing=IF_MISSING,
+    ),
+)
