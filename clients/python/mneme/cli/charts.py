@@ -8,6 +8,7 @@ from collections.abc import Sequence
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _NO_DATA = "·"
+_EIGHTHS_HIGH = f" {_HEIGHTS}"
 
 
 def bar(share: float, width: int = 10) -> str:
@@ -35,6 +36,31 @@ def sparkline(values: Sequence[float | None], width: int = 40) -> str:
         return _HEIGHTS[round((value - low) / span * top) if span else top // 2]
 
     return "".join(map(mark, shown))
+
+
+def column_chart(values: Sequence[float], width: int = 60, height: int = 6) -> list[str]:
+    """A series as columns that stand on its least value; the top line first.
+
+    The first and the last line begin with the values that they stand for. A longer series is drawn
+    by the means of its neighbouring values.
+    """
+    shown = [value for value in _shortened(values, width) if value is not None]
+    if not shown:
+        return []
+    low, high = min(shown), max(shown)
+    span = high - low
+    if not span:
+        return [f"{low:.4g} ┤{_HEIGHTS[len(_HEIGHTS) // 2] * len(shown)}"]
+    # Each has at least an eighth: nothing to see would look like nothing known.
+    most = height * 8 - 1
+    eighths = [1 + round((value - low) / span * most) for value in shown]
+    names = [f"{high:.4g}", *[""] * (height - 2), f"{low:.4g}"]
+    room = max(map(len, names))
+    lines = []
+    for row, name in zip(range(height - 1, -1, -1), names, strict=True):
+        cells = (_EIGHTHS_HIGH[max(0, min(8, column - row * 8))] for column in eighths)
+        lines.append(f"{name:>{room}} ┤{''.join(cells)}".rstrip())
+    return lines
 
 
 def _shortened(values: Sequence[float | None], width: int) -> list[float | None]:
