@@ -14,6 +14,7 @@ from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2, reflection_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.embedding.errors import EmbeddingError
@@ -108,6 +109,14 @@ WRITES: dict[str, Callable[[Api], object]] = {
         skill_pb.ImportEpisodesRequest(episodes=[episode_pb.Episode(task="grind the rye")])
     ),
     "CreateSkill": lambda api: skill(api, "feed_starter", description="Feed it with rye."),
+    "InsertMemory": lambda api: api.memory.InsertMemory(
+        memory_pb.InsertMemoryRequest(text="Ann bakes with rye")
+    ),
+    "InsertMemories": lambda api: list(
+        api.memory.InsertMemories(
+            iter([memory_pb.InsertMemoriesRequest(memory=memory_pb.NewMemory(text="rye is out"))])
+        )
+    ),
     "Sleep": lambda api: sleep(api, "slept", "Fed the rye starter"),
 }
 
@@ -179,6 +188,39 @@ def test_every_search_says_that_words_alone_decided(api: Api, remote: Remote) ->
     assert not recall(api, "rye", mode=recall_pb.RECALL_MODE_LEXICAL).words_only
     remote.up()
     eventually(lambda: recall(api, "starter of rye").words_only, lambda words_only: not words_only)
+
+
+def test_a_memory_stored_while_it_is_down_says_that_it_was_not_compared(
+    api: Api, remote: Remote
+) -> None:
+    old = memory_pb.InsertMemoryRequest(memory_id="old", text="Ann bakes with rye", user_id="ann")
+    new = memory_pb.InsertMemoryRequest(
+        memory_id="new", text="Ann bakes with spelt", user_id="ann", supersedes=["old"]
+    )
+    api.memory.InsertMemory(old)
+    remote.down(retryable=True)
+    answer = api.memory.InsertMemory(new)
+    assert (answer.similar_unknown, answer.figures.queued_count) == (True, 1)
+    assert answer.figures.vectors_per_second == 0
+    assert [marked.id for marked in answer.superseded] == ["old"]
+    assert api.memory.InsertMemory(old).already_known  # Nothing has to be embedded for that.
+    rest = memory_pb.DeleteMemoriesRequest(filter=memory_pb.MemoryFilter(user_id="ann"))
+    rest.dry_run = True
+    told = api.memory.DeleteMemories(rest)
+    assert (told.deleted_count, told.vector_count) == (2, 1)
+    question = memory_pb.SearchMemoriesRequest(query="spelt")
+    with refused() as failure:
+        api.memory.SearchMemories(question)
+    assert (failure.code, failure.reason) == (grpc.StatusCode.UNAVAILABLE, "EMBEDDING_FAILED")
+    remote.up()
+    found = eventually(
+        lambda: api.memory.SearchMemories(question), lambda seen: not seen.pending_count
+    )
+    assert [one.memory.id for one in found.results] == ["new"]
+    # Who waits until it can be found by its meaning is answered then.
+    waited = memory_pb.InsertMemoryRequest(text="Ann bakes with oats", wait_indexed=True)
+    api.memory.InsertMemory(waited)
+    assert api.memory.SearchMemories(question).pending_count == 0
 
 
 def test_a_question_for_the_meaning_alone_is_refused_while_it_is_down(

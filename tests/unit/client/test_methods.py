@@ -165,3 +165,8 @@ def test_every_message_and_enum_can_be_imported_by_its_plain_name() -> None:
 
     assert NewEvent(event_type="message").event_type == "message"
     assert RecallMode.RECALL_MODE_HYBRID == 1
+
+
+def test_a_method_with_an_everyday_name_has_it_beside_its_own() -> None:
+    for cls in (MnemeClient, AsyncMnemeClient):
+        assert cls.remember is cls.insert_memory
