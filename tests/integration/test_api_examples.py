@@ -16,10 +16,8 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from mneme.v1 import admin_service_pb2 as admin_pb
-from mneme.v1 import learning_service_pb2 as learning_pb
-from mneme.v1 import skill_service_pb2 as skill_pb
 from support.descriptors import services
+from support.examples import EXAMPLES, needed
 from support.moments import timeless
 from support.operations import in_the_end
 from support.server import ADMIN_KEY, REPOSITORY, local_server
@@ -27,9 +25,6 @@ from support.server import ADMIN_KEY, REPOSITORY, local_server
 METHODS: dict[str, MethodDescriptor] = {
     f"{service.name}.{method.name}": method for service in services() for method in service.methods
 }
-EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
-DELETED = "archive"
-"""A tenant that an example deletes and none creates."""
 EMPTY = {"AdminService.DeleteTenant", "LearningService.DeleteLearningSession"}
 # What the examples before them make them find.
 FOUND = {
@@ -111,26 +106,16 @@ def test_the_examples_run_in_their_order_and_are_answered_as_before(channel: grp
 
     An answer that is meant to change is written anew with MNEME_TEST_WRITE_ANSWERS=1.
     """
-    answer(channel, "AdminService.CreateTenant", [admin_pb.CreateTenantRequest(tenant_id=DELETED)])
-    answer(
-        channel,
-        "SkillService.CreateSkill",
-        [skill_pb.CreateSkillRequest(skill_id="run-tests", name="run_tests")],
-    )
-    target = EXAMPLES["LearningService.StartSession"] | {"session_id": "next-project"}
-    answer(
-        channel,
-        "LearningService.StartSession",
-        [ParseDict(target, learning_pb.LearningServiceStartSessionRequest())],
-    )
+    for name, request in needed().items():
+        answer(channel, name, [request])
     chosen: dict[str, str] = {}
     answers: dict[str, Any] = {}
     for name, example in EXAMPLES.items():
         text = json.dumps(example if isinstance(example, list) else [example])
         for placeholder, value in chosen.items():
             text = text.replace(placeholder, value)
-        request = GetMessageClass(METHODS[name].input_type)
-        said: Any = answer(channel, name, [ParseDict(one, request()) for one in json.loads(text)])
+        kind = GetMessageClass(METHODS[name].input_type)
+        said: Any = answer(channel, name, [ParseDict(one, kind()) for one in json.loads(text)])
         assert name in EMPTY or said.ByteSize(), name
         assert name not in FOUND or getattr(said, FOUND[name]), name
         answers[name] = masked(MessageToDict(said, preserving_proto_field_name=True))

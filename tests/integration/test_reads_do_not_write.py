@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +19,9 @@ from sqlalchemy import Connection, Engine, event
 from support.api import Api
 from support.contexts import eventually
 from support.descriptors import services
+from support.examples import EXAMPLES, needed
 from support.making import lesson, list_lessons
-from support.server import REPOSITORY, LocalServer, local_server
+from support.server import LocalServer, local_server
 
 METHODS = {f"{s.name}.{m.name}": m for s in services() for m in s.methods}
 READING = [
@@ -30,7 +30,6 @@ READING = [
     if method.GetOptions().Extensions[options_pb2.required_scope] == auth_pb2.KEY_SCOPE_READ
     and method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
 ]
-EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
 ITS_OWN = ("AdminService.GetStats",)
 """Asked about the caller's own tenant: the example asks about another one."""
 WAITS = "OperationService.WaitOperation"
@@ -64,18 +63,26 @@ def writes() -> Iterator[Writes]:
 
 def call(api: Api, name: str) -> list[Message]:
     """Call an RPC with its example."""
-    method, example = METHODS[name], {} if name in ITS_OWN else EXAMPLES[name]
+    example = {} if name in ITS_OWN else EXAMPLES[name]
+    kind = GetMessageClass(METHODS[name].input_type)
     answers: list[Message] = []
     for one in example if isinstance(example, list) else [example]:
-        request = ParseDict(one, GetMessageClass(method.input_type)())
-        answers += api.call(f"{method.containing_service.full_name}/{method.name}", request)
+        answers += sent(api, name, ParseDict(one, kind()))
     return answers
+
+
+def sent(api: Api, name: str, request: Message) -> list[Message]:
+    method = METHODS[name]
+    return api.call(f"{method.containing_service.full_name}/{method.name}", request)
 
 
 @pytest.fixture(scope="module")
 def server_with_examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     """A server that holds what the examples write, and an operation that has ended."""
     with local_server(tmp_path_factory.mktemp("server") / "data") as server:
+        for name, request in needed().items():
+            if not name.startswith("AdminService."):
+                sent(server.keys.admin, name, request)
         for name in EXAMPLES:
             if not name.startswith(("AdminService.", "OperationService.")) and name not in READING:
                 call(server.keys.admin, name)
