@@ -8,6 +8,7 @@ import { Server } from "./support/server.js";
 
 const NO_CALLS = new Set([
   "recordAll",
+  "chooser",
   "resultOf",
   "address",
   "consistencyToken",
@@ -258,6 +259,39 @@ test("a session's end is handed over to the next one", async () => {
   assert.equal((await all(client.iterGetTimeline({ pageSize: 1 }))).length, 2);
 });
 
+test("memories are kept once, replaced, found and deleted", async () => {
+  const text = "The buyer prefers invoices by post.";
+  const { memory } = await client.remember({ text, userId: "ann", metadata: { page: 3 } });
+  const again = await client.insertMemory({ text, userId: "ann" });
+  assert.ok(again.alreadyKnown);
+  const newer = { text: "The buyer wants invoices by email.", userId: "ann" };
+  const { similar } = await client.remember(newer);
+  assert.deepEqual(
+    similar.map((one) => one.memory?.id),
+    [memory?.id],
+  );
+  const { superseded } = await client.remember({ ...newer, supersedes: [memory?.id ?? ""] });
+  assert.equal(superseded.length, 1);
+  const { results } = await client.recall({ query: text, userId: "ann", scopes: ["memory"] });
+  assert.equal(results[0]?.text, newer.text);
+  assert.equal(results[0]?.older?.sourceId, memory?.id);
+  const rows = [{ text: "one row" }, { text: "another row", tags: ["row"] }];
+  const acknowledged = await all(client.insertMemories(rows));
+  assert.equal(acknowledged.at(-1)?.insertedCount, 2n);
+  const kept = await client.getMemory({ memoryId: memory?.id ?? "" });
+  assert.equal(kept.memory?.supersededBy, results[0]?.sourceId);
+  await client.updateMemory({ memory: { id: memory?.id ?? "", tags: ["old"] } });
+  const where = [{ key: "page", comparison: "at_least" as const, number: 3 }];
+  const filter = { userId: "ann", anyTags: ["old"], where };
+  const listed = await client.listMemories({ filter, includeSuperseded: true });
+  assert.equal(listed.memories[0]?.id, memory?.id);
+  assert.equal((await all(client.iterMemories({ pageSize: 1 }))).length, 3);
+  const found = await client.searchMemories({ query: "how are bills sent?", limit: 1 });
+  assert.equal(found.results[0]?.memory?.text, newer.text);
+  const deleted = await client.deleteMemories({ filter: { tags: ["row"] } });
+  assert.equal(deleted.deletedCount, 1n);
+});
+
 test("tenants and keys are managed", async () => {
   await admin.createTenant({ tenantId: "other", displayName: "Other" });
   const made = await admin.createApiKey({ tenantId: "other", name: "reader", scopes: ["read"] });
@@ -312,5 +346,6 @@ test("every RPC of the schemas has a method", () => {
     (name) => !NO_CALLS.has(name) && !/^iter[A-Z]/.test(name),
   );
   assert.ok(services.length >= 6);
-  assert.equal(methods.length, rpcs.length);
+  const everyday = ["remember"]; // Second names.
+  assert.equal(methods.length, rpcs.length + everyday.length);
 });
