@@ -84,6 +84,8 @@ def world(server: LocalServer) -> World:
         api.admin.StartBackup(admin_pb.StartBackupRequest(operation_id=f"operation-{number}"))
     for policy in ("policy-0", "policy"):
         api.learning.StartSession(_learning(policy))
+        done = {"state": _seen(), "action": learning_pb2.Action(label="go")}
+        api.learning.Feedback(learning_pb.FeedbackRequest(session_id=policy, **done))
     return World(api, server.keys)
 
 
@@ -338,6 +340,14 @@ VALID: dict[str, Callable[[World], Message]] = {
             learning_pb2.Experience(state=_seen(), action=learning_pb2.Action(label="go"), reward=1)
         ],
     ),
+    "mneme.v1.LearningService/Act": lambda _: learning_pb.ActRequest(
+        session_id="policy",
+        states=[
+            learning_pb.ActState(state=_seen(), allowed_actions=[learning_pb2.Action(label="go")])
+        ],
+        feedback=[learning_pb2.Experience(state=_seen(), action=learning_pb2.Action(label="go"))],
+    ),
+    "mneme.v1.LearningService/Train": (lambda _: learning_pb.TrainRequest(session_id="policy")),
     "mneme.v1.LearningService/GetMetrics": (
         lambda _: learning_pb.GetMetricsRequest(session_id="policy")
     ),
@@ -413,7 +423,8 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     required |= {"memory.id"} if rpc.endswith("/UpdateMemory") else set()
     required |= {"memory_ids"} if rpc.endswith("/DeleteMemories") else set()  # Or a filter.
     required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.
-    required |= {"session_id"} if rpc.endswith("/Feedback") else set()  # Or a prediction.
+    alone = rpc.endswith(("/Feedback", "LearningService/Act"))  # Or a prediction, or a stream's.
+    required |= {"session_id"} if alone else set()
     required |= {"analysis"} if rpc.endswith("/Reflect") else set()  # Or parameters.
     if not required:
         world.api.call(rpc, b"")
@@ -817,6 +828,7 @@ UNKNOWN = {
     **{
         f"mneme.v1.LearningService/{rpc}": ("session_id", "SESSION_NOT_FOUND")
         for rpc in (
+            "Act",
             "DeleteLearningSession",
             "EndSession",
             "Explain",
@@ -826,6 +838,7 @@ UNKNOWN = {
             "Predict",
             "RecordExperience",
             "ShapeReward",
+            "Train",
         )
     },
     "mneme.v1.SkillService/GetSkill": ("skill_id", "NOT_FOUND"),

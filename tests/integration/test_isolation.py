@@ -291,6 +291,11 @@ _OF_A_SESSION: dict[str, Callable[[str], Message]] = {
     "Transfer": lambda asked: learning_pb.TransferRequest(
         source_session_id=asked, target_session_id="policy"
     ),
+    "Act": lambda asked: learning_pb.ActRequest(
+        session_id=asked,
+        states=[learning_pb.ActState(state=learning_pb2.State(json=struct(size=1)))],
+    ),
+    "Train": lambda asked: learning_pb.TrainRequest(session_id=asked),
     "EndSession": lambda asked: learning_pb.LearningServiceEndSessionRequest(session_id=asked),
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from mneme.v1 import learning_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
+from mneme_server.learning.acting import Act
 from mneme_server.learning.catalogue import algorithms, find_algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
@@ -23,6 +24,7 @@ from mneme_server.learning.settings import LearningSettings
 from mneme_server.learning.shaping_rewards import ShapeReward
 from mneme_server.learning.store.sessions import SqlLearningSessions
 from mneme_server.learning.store.steps import SqlLearningSteps
+from mneme_server.learning.training import Train
 from mneme_server.learning.transferring import Transfer
 from mneme_server.learning.worker import LEARNING_JOB, LearningWorker
 from mneme_server.runtime.settings import ServerSettings
@@ -52,20 +54,24 @@ def _build(host: Host) -> Parts:
     runtime.listen(_Forget(open_sessions))
     sessions = Sessions(tenants, open_sessions, files)
     measure = Measure(tenants, sessions)
+    predict = Predict(tenants, open_sessions)
+    wake = partial(runtime.wake, LEARNING_JOB)
+    record = Record(tenants, open_sessions, settings.learning_bytes, wake)
     servicer = LearningServicer(
         algorithms=algorithms,
         start_session=StartSession(tenants, open_sessions, settings.learning_sessions),
         end_session=EndSession(tenants, open_sessions, measure, files),
         sessions=sessions,
-        predict=Predict(tenants, open_sessions),
-        record=Record(
-            tenants, open_sessions, settings.learning_bytes, partial(runtime.wake, LEARNING_JOB)
-        ),
+        predict=predict,
+        record=record,
         measure=measure,
         evaluate=Evaluate(tenants, open_sessions, find_algorithm),
         explain=Explain(tenants, open_sessions),
         transfer=Transfer(tenants, open_sessions, find_algorithm),
-        shape_reward=ShapeReward(tenants, open_sessions, partial(runtime.wake, LEARNING_JOB)),
+        shape_reward=ShapeReward(tenants, open_sessions, wake),
+        act=Act(predict, record),
+        train=Train(tenants, open_sessions, wake),
+        watchdog=runtime.watchdog,
     )
     descriptor = learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"]
     return Parts(

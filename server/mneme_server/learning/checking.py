@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.errors import (
@@ -20,6 +20,13 @@ from mneme_server.learning.open_sessions import LiveSession
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.sealing import LIFETIME_US, BrokenSeal, Sealed, check_seal, opened
 from mneme_server.learning.spaces import OpenLabels
+
+
+def named_in(step: Step) -> Iterator[Json]:
+    """Yield the actions that a step names, the one that was done first."""
+    yield step.action
+    yield from step.available
+    yield from step.allowed
 
 
 def session_of(told: Told, field: str) -> str:
@@ -64,7 +71,7 @@ def same_steps(before: Sequence[Step], steps: Sequence[Step]) -> bool:
 
 
 def _said(step: Step) -> tuple[object, ...]:
-    values = (step.state, step.action, step.next_state, list(step.allowed))
+    values = (step.state, step.next_state, list(named_in(step)))
     return (
         *map(canonical_json, values),
         step.reward,
@@ -148,6 +155,7 @@ class Checking:
                 self._actions.check(action, f"{field}next_allowed_actions[{number}]")
                 for number, action in enumerate(told.allowed)
             ],
+            available=sealed.available,
             prediction=sealed.mark or None,
         )
 
@@ -192,7 +200,7 @@ class Checking:
         recorded = self._live.recorded
         if recorded is None or not isinstance(self._actions, OpenLabels):
             return
-        named: list[Json] = [one for step in steps for one in (step.action, *step.allowed)]
+        named: list[Json] = [one for step in steps for one in named_in(step)]
         new = Actions(OpenLabels(), [])
         for one in named:
             if recorded.number(one) is None:

@@ -161,3 +161,36 @@ class Explores(Protocol):
     def exploration_rate(self) -> float:
         """The probability of an action that is not the best so far being drawn on purpose."""
         ...
+
+
+@runtime_checkable
+class Matures(Protocol):
+    """A learner that must be told more than one transition before it has learned anything."""
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it chooses by anything that it learned."""
+        ...
+
+
+@runtime_checkable
+class Replays(Protocol):
+    """A learner that can learn from transitions again."""
+
+    @property
+    def replays_in_order(self) -> bool:
+        """Whether it needs what followed each, so that they must be told in their order."""
+        ...
+
+    def replay(self, transitions: Sequence[Transition]) -> Learned:
+        """Learn from transitions that it has learned from before."""
+        ...
+
+
+@runtime_checkable
+class Trains(Protocol):
+    """A learner that keeps transitions and can learn from them again."""
+
+    def train(self, steps: int) -> Learned:
+        """Take so many steps on the transitions that it keeps."""
+        ...

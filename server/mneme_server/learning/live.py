@@ -15,8 +15,16 @@ from mneme_server.learning.actions import Actions
 from mneme_server.learning.algorithm import Algorithm, Task
 from mneme_server.learning.certainty import Vector
 from mneme_server.learning.encoding import decoded, encoded
-from mneme_server.learning.learner import Action, Choice, Learned, Learner, Question, Transition
-from mneme_server.learning.model import Checkpoint, Progress, Session, Step
+from mneme_server.learning.learner import (
+    Action,
+    Choice,
+    Learned,
+    Learner,
+    Matures,
+    Question,
+    Transition,
+)
+from mneme_server.learning.model import Checkpoint, Mode, Progress, Session, Step
 from mneme_server.learning.shaping.shaper import Shaper
 from mneme_server.learning.spaces import Box, OpenLabels
 from mneme_server.learning.tally import Tally
@@ -71,7 +79,13 @@ class Policy:
         definition = session.definition
         self._space = definition.actions
         self._learner = algorithm.make(
-            Task(definition.states, definition.actions, definition.config, definition.seed)
+            Task(
+                states=definition.states,
+                actions=definition.actions,
+                config=definition.config,
+                seed=definition.seed,
+                background=definition.mode is Mode.BACKGROUND,
+            )
         )
         self._chance = np.random.default_rng([definition.seed, 1])
         self._actions: Actions | None = None
@@ -92,14 +106,16 @@ class Policy:
         return self._learner
 
     @property
+    def is_trained(self) -> bool:
+        """Whether it chooses by anything that it learned: from steps, or from another session."""
+        if not self.progress.learned and not self.progress.updates:
+            return False
+        return self._learner.is_trained if isinstance(self._learner, Matures) else True
+
+    @property
     def known(self) -> Sequence[Json]:
         """The actions known so far; none if they are a box."""
         return () if self._actions is None else self._actions.values
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether it has learned anything: from steps, or from another session."""
-        return self.progress.learned > 0 or self.progress.updates > 0
 
     def choose(self, asked: Sequence[Asked], *, explore: bool) -> list[Chosen]:
         """Choose an action for each; there must be one to choose."""
@@ -169,6 +185,19 @@ class Policy:
         """Return steps that were learned before as learners take them."""
         return [self._transition(step) for step in steps]
 
+    def drawn(self, count: int, most: int, *, in_order: bool) -> list[int]:
+        """Draw the numbers of steps to learn from again: in a row, or each by lot.
+
+        Args:
+            count: how many steps there are; they are numbered from 1.
+            most: how many to draw; if they are in a row, there may be fewer.
+            in_order: whether they are in a row.
+        """
+        if in_order:
+            first = int(self._chance.integers(1, count + 1))
+            return list(range(first, min(count, first + most - 1) + 1))
+        return [int(number) for number in self._chance.integers(1, count + 1, most)]
+
     def checkpoint(self, tally: Tally) -> Checkpoint:
         """Return all that it has learned, and what was counted."""
         kept = {
@@ -221,7 +250,7 @@ class Policy:
             probability=choice.probability,
             confidence=choice.confidence,
             explored=choice.explored,
-            trained=True,
+            trained=self.is_trained,
         )
 
     def _even(self, asked: Asked) -> Chosen:
@@ -250,6 +279,7 @@ class Policy:
             action = tuple(map(float, step.action))  # type: ignore[arg-type]
         else:
             action = self._actions.add(step.action)
+        available = self._added(step.available)  # In the order in which they were recorded.
         return Transition(
             state=step.state,
             action=action,
@@ -259,5 +289,9 @@ class Policy:
             truncated=step.truncated,
             actor=step.actor,
             probability=step.probability,
-            allowed=[self._actions.add(one) for one in step.allowed] if self._actions else (),
+            allowed=self._added(step.allowed),
+            available=available,
         )
+
+    def _added(self, labels: Sequence[Json]) -> Sequence[int]:
+        return () if self._actions is None else [self._actions.add(label) for label in labels]

@@ -133,6 +133,7 @@ class Step:
         actor: whose episode it belongs to.
         probability: with which the action was chosen; None if that is not known.
         allowed: the actions to choose from in `next_state`; empty: all.
+        available: the actions that it was chosen from; empty: all.
         prediction: which prediction was followed; None if none was.
         trajectory_id: the id of the call that told it; None for a stream's.
         place: among the steps of that call, from 0.
@@ -150,6 +151,7 @@ class Step:
     actor: str
     probability: float | None
     allowed: Sequence[Json] = ()
+    available: Sequence[Json] = ()
     prediction: str | None = None
     trajectory_id: str | None = None
     place: int = 0

@@ -108,6 +108,15 @@ class LiveSession:
             self.since.add(learned)
             return learned
 
+    def train(self, how: Callable[[], Learned]) -> Learned:
+        """Learn again from what was learned before. The caller holds `telling`."""
+        with self.thinking:
+            began = time.monotonic_ns()
+            learned = how()
+            self.policy.count(learned, time.monotonic_ns() - began)
+            self.since.add(learned)
+            return learned
+
     def catch_up(self, tenant: Tenant, most: int | None = None) -> int:
         """Learn what was recorded and not learned yet, so many steps at most; return how many.
         The caller holds `telling`."""

@@ -90,6 +90,10 @@ class StepRepository(Protocol):
         """Return the session's steps behind the one with this number, in their order."""
         ...
 
+    def numbered(self, number: int, steps: Sequence[int]) -> Sequence[Step]:
+        """Return the session's steps with these numbers, in the order given."""
+        ...
+
     def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[Step]:
         """Return the steps that were told with this id, in their order."""
         ...

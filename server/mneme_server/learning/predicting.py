@@ -39,51 +39,83 @@ class Predict:
         self._sessions = sessions
 
     def __call__(
-        self,
-        tenant_id: str,
-        session_id: str,
-        asked: Sequence[Asked],
-        *,
-        explore: bool,
-        field: str = "",
-    ) -> list[Predicted]:
-        """Return a prediction for each state.
+        self, tenant_id: str, session_id: str, asked: Asked, *, explore: bool
+    ) -> Predicted:
+        """Return a prediction for a state.
 
         Args:
             tenant_id: whose session it is.
             session_id: the session.
-            asked: the states, not checked yet.
-            explore: whether to choose actions to learn from.
-            field: where the request has a state, with its place: "states[{item}].".
+            asked: the state, not checked yet.
+            explore: whether to choose an action to learn from.
 
         Raises:
-            InvalidArgument: a state or an allowed action is not in its space.
+            InvalidArgument: the state or an allowed action is not in its space.
             NotFound: there is no such session.
             FailedPrecondition: it has ended, or there is no action to choose.
+        """
+        checked = self.check(tenant_id, session_id, [asked])
+        return self.choose(tenant_id, session_id, checked, explore=explore, with_ids=True)[0]
+
+    def check(
+        self, tenant_id: str, session_id: str, asked: Sequence[Asked], field: str = ""
+    ) -> list[Asked]:
+        """Return states as a session takes them; `field` is where the request has one, with its
+        place: "states[{item}].".
+
+        Raises:
+            InvalidArgument: one, or an allowed action, is not in its space.
+            NotFound, FailedPrecondition: as above.
         """
         with (
             self._tenants.open(tenant_id) as tenant,
             self._sessions.use(tenant, session_id) as live,
         ):
             require_active(live)
-            questions = [
-                checked(live, one, field.format(item=place)) for place, one in enumerate(asked)
-            ]
+            return [checked(live, one, field.format(item=place)) for place, one in enumerate(asked)]
+
+    def choose(
+        self,
+        tenant_id: str,
+        session_id: str,
+        asked: Sequence[Asked],
+        *,
+        explore: bool,
+        with_ids: bool,
+    ) -> list[Predicted]:
+        """Return a prediction for each of the states that were checked.
+
+        Args:
+            tenant_id: whose session it is.
+            session_id: the session.
+            asked: the states.
+            explore: whether to choose actions to learn from.
+            with_ids: whether what comes of them may be told; else their ids are empty.
+
+        Raises:
+            NotFound, FailedPrecondition: as above.
+        """
+        with (
+            self._tenants.open(tenant_id) as tenant,
+            self._sessions.use(tenant, session_id) as live,
+        ):
+            require_active(live)
             with deadline.holding(live.thinking):
-                _require_actions(live, questions)
-                chosen = live.policy.choose(questions, explore=explore)
+                _require_actions(live, asked)
+                chosen = live.policy.choose(asked, explore=explore)
+            if not with_ids:
+                return [Predicted("", made) for made in chosen]
             now, secret = now_us(), live.session.secret
             return [
-                Predicted(
-                    seal(
-                        Sealed(session_id, one.state, made.action, made.probability, one.actor),
-                        secret,
-                        now,
-                    ),
-                    made,
-                )
-                for one, made in zip(questions, chosen, strict=True)
+                Predicted(seal(_sealed(session_id, one, made), secret, now), made)
+                for one, made in zip(asked, chosen, strict=True)
             ]
+
+
+def _sealed(session_id: str, asked: Asked, made: Chosen) -> Sealed:
+    return Sealed(
+        session_id, asked.state, made.action, made.probability, asked.actor, asked.allowed
+    )
 
 
 def checked(live: LiveSession, asked: Asked, field: str) -> Asked:

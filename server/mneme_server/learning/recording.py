@@ -10,7 +10,7 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import AlreadyExists, Reason, ResourceExhausted
 from mneme_server.corpus.tenant import OpenTenants
-from mneme_server.learning.checking import Checking, same_steps, session_of, unused
+from mneme_server.learning.checking import Checking, named_in, same_steps, session_of, unused
 from mneme_server.learning.learner import Explores, Learned
 from mneme_server.learning.model import Counts, Point, Step, Told
 from mneme_server.learning.open_sessions import (
@@ -179,8 +179,7 @@ def _counted(
         if end is not None:
             ended.append(end)
         if live.recorded is not None:
-            live.recorded.add(step.action)
-            for action in step.allowed:
+            for action in named_in(step):
                 live.recorded.add(action)
     return kept, ended, reward
 

@@ -14,6 +14,7 @@ import json
 import secrets
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mneme_server.common.canonical import Json
@@ -41,6 +42,7 @@ class Sealed:
         action: the answer.
         probability: with which it was chosen; None if it was the only one possible.
         actor: whose episode it belongs to.
+        available: the actions that it was chosen from; empty: all.
         mark: tells it from all others of the session.
         made_us: when it was made.
     """
@@ -50,6 +52,7 @@ class Sealed:
     action: Json
     probability: float | None
     actor: str
+    available: Sequence[Json] = ()
     mark: str = ""
     made_us: int = 0
 
@@ -68,7 +71,7 @@ def seal(prediction: Sealed, secret: bytes, now_us: int) -> str:
     body = json.dumps(
         [
             prediction.session_id, prediction.actor, prediction.probability, prediction.action,
-            prediction.state,
+            prediction.state, *prediction.available,
         ],
         separators=(",", ":"), ensure_ascii=False, allow_nan=False,
     ).encode()  # fmt: skip
@@ -91,12 +94,13 @@ def opened(prediction_id: str) -> Sealed:
         body = raw[_SEAL_BYTES + _HEAD.size :]
         if version & _PACKED:
             body = _unpacked(body)
-        session_id, actor, probability, action, state = json.loads(body)
+        session_id, actor, probability, action, state, *available = json.loads(body)
     except (struct.error, zlib.error, ValueError, TypeError, RecursionError) as error:
         raise BrokenSeal from error
     if version & ~_PACKED != _VERSION or not isinstance(session_id, str):
         raise BrokenSeal
-    return Sealed(session_id, state, action, probability, actor, f"{number:016x}", made_us)
+    mark = f"{number:016x}"
+    return Sealed(session_id, state, action, probability, actor, available, mark, made_us)
 
 
 def check_seal(prediction_id: str, secret: bytes) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from mneme.v1 import learning_service_pb2 as pb
 
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.errors import InvalidArgument, MnemeError, Reason
 from mneme_server.common.ids import new_id
+from mneme_server.common.watchdog import Watchdog
+from mneme_server.learning.acting import Act
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
@@ -22,10 +26,15 @@ from mneme_server.learning.predicting import Predict
 from mneme_server.learning.recording import Record
 from mneme_server.learning.sessions import Sessions, StartSession
 from mneme_server.learning.shaping_rewards import ShapeReward
+from mneme_server.learning.training import Train, Trained
 from mneme_server.learning.transferring import Transfer
+from mneme_server.transport.batches import Batches, BatchLimits
 from mneme_server.transport.call import Call
 from mneme_server.transport.fields import fields
 from mneme_server.transport.paging import Pages
+
+_ONE_BY_ONE = BatchLimits(items=1)
+"""Messages of a stream are answered as they come."""
 
 
 class LearningServicer:
@@ -45,6 +54,9 @@ class LearningServicer:
         explain: Explain,
         shape_reward: ShapeReward,
         transfer: Transfer,
+        act: Act,
+        train: Train,
+        watchdog: Watchdog,
     ) -> None:
         self._algorithms = algorithms
         self._start_session = start_session
@@ -57,6 +69,9 @@ class LearningServicer:
         self._explain = explain
         self._shape_reward = shape_reward
         self._transfer = transfer
+        self._act = act
+        self._train = train
+        self._watchdog = watchdog
 
     def DescribeAlgorithms(
         self, request: pb.DescribeAlgorithmsRequest, _call: Call
@@ -110,8 +125,8 @@ class LearningServicer:
 
     def Predict(self, request: pb.PredictRequest, call: Call) -> pb.PredictResponse:
         """Choose an action."""
-        (made,) = self._predict(
-            call.tenant, request.session_id, [steps.asked(request)], explore=request.explore
+        made = self._predict(
+            call.tenant, request.session_id, steps.asked(request), explore=request.explore
         )
         return pb.PredictResponse(prediction=steps.prediction(made, scores=True))
 
@@ -157,6 +172,31 @@ class LearningServicer:
             experience_bytes=recorded.bytes,
             utilization=recorded.bytes / self._record.most_bytes,
         )
+
+    def Act(
+        self, request_iterator: Iterator[pb.ActRequest], call: Call
+    ) -> Iterator[pb.ActResponse]:
+        """Tell and ask, message by message."""
+        messages = Batches(_sized(request_iterator), _ONE_BY_ONE)
+        call.on_end(messages.end)
+        session_id = ""
+        for index, (request,) in enumerate(messages):
+            try:
+                session_id = _session_of(request, session_id)
+                with fields(prediction_id="feedback[{item}].prediction_id"):
+                    answer = self._act(call.tenant, steps.act_message(request, session_id))
+            except MnemeError as error:
+                error.metadata["message_index"] = str(index)
+                raise
+            # Who never reads holds up who writes, without end.
+            with self._watchdog.limit(_ONE_BY_ONE.idle_s, call.cancel):
+                yield steps.act_answer(answer, scores=request.with_scores)
+
+    def Train(self, request: pb.TrainRequest, call: Call) -> Iterator[pb.TrainResponse]:
+        """Learn again, and tell how far it is."""
+        for trained in self._train(call.tenant, request.session_id, request.num_steps):
+            with self._watchdog.limit(_ONE_BY_ONE.idle_s, call.cancel):
+                yield _progress(trained, request.num_steps)
 
     def GetMetrics(self, request: pb.GetMetricsRequest, call: Call) -> pb.GetMetricsResponse:
         """Tell how a session does."""
@@ -211,6 +251,40 @@ class LearningServicer:
             meets_skill_bar=ended.is_worth(request.min_performance),
             session_duration=convert.duration(lasted),
         )
+
+
+def _sized(requests: Iterator[pb.ActRequest]) -> Iterator[tuple[pb.ActRequest, int]]:
+    for request in requests:
+        yield request, 1
+
+
+def _session_of(request: pb.ActRequest, before: str) -> str:
+    """Return the session of a message: its own, or that of the message before."""
+    if before and request.session_id not in ("", before):
+        raise InvalidArgument(
+            "session_id: is another than that of the stream's first message", field="session_id"
+        )
+    session_id = request.session_id or before
+    if not session_id:
+        raise InvalidArgument(
+            "session_id: is required in the first message",
+            reason=Reason.MISSING_REQUIRED_FIELD,
+            field="session_id",
+        )
+    return session_id
+
+
+def _progress(trained: Trained, steps: int) -> pb.TrainResponse:
+    return pb.TrainResponse(
+        steps_completed=trained.done,
+        num_steps=steps,
+        updates=trained.updates,
+        loss=trained.since.loss,
+        value_mean=trained.since.value,
+        gradient_norm=trained.since.gradient_norm or None,
+        steps_per_second=trained.done / trained.took_s if trained.took_s else 0.0,
+        training_time=convert.duration(int(trained.took_s * MICROSECONDS)),
+    )
 
 
 def _of_trajectory(step: Told, trajectory_id: str) -> Told:

@@ -44,6 +44,8 @@ SCOPES = {
     "LearningService/Predict": "learn",
     "LearningService/Feedback": "learn",
     "LearningService/RecordExperience": "learn",
+    "LearningService/Act": "learn",
+    "LearningService/Train": "learn",
     "LearningService/GetMetrics": "learn",
     "LearningService/Explain": "learn",
     "LearningService/ShapeReward": "learn",

@@ -54,6 +54,27 @@ from mneme.v1 import (
 )
 
 
+class ActResponse(Answer[learning_service_pb2.ActResponse], of=learning_service_pb2.ActResponse):
+    """The actions, in the order of the states."""
+
+    predictions: list[Prediction]
+    """A prediction for each state."""
+
+    transitions: int
+    """Steps that the session has recorded in all; 0 in answer to a message without
+    feedback.
+    """
+
+    episodes_completed: int
+    """Episodes that ended in all; 0 likewise."""
+
+    updates: int
+    """How often something was corrected by the feedback; see FeedbackResponse."""
+
+    loss: float | None
+    """The mean loss of that; unset without any."""
+
+
 class Action(Answer[learning_pb2.Action], of=learning_pb2.Action):
     """Action is what was or is to be done: a value of the session's action space."""
 
@@ -4197,6 +4218,38 @@ class ToolUse(Answer[reflect_service_pb2.ToolUse], of=reflect_service_pb2.ToolUs
     """Calls that failed."""
 
 
+class TrainResponse(
+    Answer[learning_service_pb2.TrainResponse], of=learning_service_pb2.TrainResponse
+):
+    """How far it is. The last message has all steps taken, and what was learned is
+    saved.
+    """
+
+    steps_completed: int
+    """Steps taken."""
+
+    num_steps: int
+    """Steps to take."""
+
+    updates: int
+    """How often something was corrected, in all steps taken."""
+
+    loss: float | None
+    """The mean loss since the message before; unset if nothing was corrected."""
+
+    value_mean: float | None
+    """The mean value of the actions learned from; unset likewise."""
+
+    gradient_norm: float | None
+    """The mean norm of the gradients; unset without any."""
+
+    steps_per_second: float
+    """Steps taken per second since the call began."""
+
+    training_time: timedelta | None
+    """How long it has taken."""
+
+
 class TransferResponse(
     Answer[learning_service_pb2.TransferResponse], of=learning_service_pb2.TransferResponse
 ):
@@ -4404,6 +4457,7 @@ class WorkPattern(Answer[context_service_pb2.WorkPattern], of=context_service_pb
 
 
 __all__ = [
+    "ActResponse",
     "Action",
     "ActionScore",
     "Agent",
@@ -4584,6 +4638,7 @@ __all__ = [
     "ToolLoop",
     "ToolSequences",
     "ToolUse",
+    "TrainResponse",
     "TransferResponse",
     "TrendTest",
     "UndeleteLessonResponse",

@@ -20,9 +20,59 @@ from mneme._generated.choices import (
 from mneme.v1 import (
     episode_pb2,
     learning_pb2,
+    learning_service_pb2,
     memory_service_pb2,
     skill_service_pb2,
 )
+
+
+class ActRequestFields(TypedDict, total=False):
+    """What came of actions, and what to choose actions for."""
+
+    session_id: str
+    """The session; in later messages it may be left out.
+    Up to 200 characters, on one line.
+    Up to 200 characters, on one line.
+    """
+    feedback: Iterable[ExperienceFields | learning_pb2.Experience]
+    """What came of earlier actions: those of an actor in their order.
+    Up to 1,000 entries.
+    Up to 1,000 entries.
+    """
+    states: Iterable[ActStateFields | learning_service_pb2.ActState]
+    """The situations.
+    Up to 1,000 entries.
+    Up to 1,000 entries.
+    """
+    explore: bool
+    """Whether to choose actions to learn from; otherwise the best so far are
+    chosen.
+    """
+    with_scores: bool
+    """Whether the answer says what is thought of each action."""
+    without_feedback: bool
+    """Whether nothing will be told of what comes of these predictions: they then
+    have no id.
+    """
+
+
+class ActStateFields(TypedDict, total=False):
+    """ActState is a situation of one of several episodes."""
+
+    state: Required[StateFields | learning_pb2.State]
+    """The situation.
+    Required.
+    """
+    actor_id: str
+    """Whose episode it belongs to.
+    Up to 200 characters, on one line.
+    """
+    allowed_actions: Iterable[ActionFields | learning_pb2.Action]
+    """The actions to choose from; empty: all that are known.
+    Up to 1,000 entries.
+    """
+    target_return: float
+    """The sum of rewards to aim at; see PredictRequest."""
 
 
 class ActionFields(TypedDict, total=False):
@@ -1087,6 +1137,8 @@ class ToolSequencesParamsFields(TypedDict, total=False):
 
 
 __all__ = [
+    "ActRequestFields",
+    "ActStateFields",
     "ActionFields",
     "BoxSpaceFields",
     "CostAnalysisParamsFields",

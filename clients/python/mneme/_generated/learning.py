@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any
 
-from mneme._core.aio import AsyncCaller
+from mneme._core.aio import AnyIterable, AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc
-from mneme._core.sync import SyncCaller
+from mneme._core.sync import Stream, SyncCaller
 from mneme._generated.answers import (
+    ActResponse,
     DeleteLearningSessionResponse,
     DescribeAlgorithmsResponse,
     ExplainResponse,
@@ -23,6 +24,7 @@ from mneme._generated.answers import (
     PredictResponse,
     RecordExperienceResponse,
     ShapeRewardResponse,
+    TrainResponse,
     TransferResponse,
 )
 from mneme._generated.choices import (
@@ -31,7 +33,13 @@ from mneme._generated.choices import (
     ShapingTypeChoice,
     TransferTypeChoice,
 )
-from mneme._generated.fields import ActionFields, ExperienceFields, SpaceFields, StateFields
+from mneme._generated.fields import (
+    ActionFields,
+    ActRequestFields,
+    ExperienceFields,
+    SpaceFields,
+    StateFields,
+)
 from mneme.v1 import learning_pb2, learning_service_pb2
 
 _DESCRIBE_ALGORITHMS = Rpc(
@@ -93,6 +101,20 @@ _RECORD_EXPERIENCE = Rpc(
     repeatable=True,
     made_ids=("trajectory_id",),
 )
+_ACT = Rpc(
+    service="mneme.v1.LearningService",
+    method="Act",
+    request=learning_service_pb2.ActRequest,
+    answer=ActResponse,
+    repeatable=False,
+)
+_TRAIN = Rpc(
+    service="mneme.v1.LearningService",
+    method="Train",
+    request=learning_service_pb2.TrainRequest,
+    answer=TrainResponse,
+    repeatable=False,
+)
 _GET_METRICS = Rpc(
     service="mneme.v1.LearningService",
     method="GetMetrics",
@@ -138,6 +160,8 @@ RPCS = (
     _PREDICT,
     _FEEDBACK,
     _RECORD_EXPERIENCE,
+    _ACT,
+    _TRAIN,
     _GET_METRICS,
     _EXPLAIN,
     _SHAPE_REWARD,
@@ -542,6 +566,91 @@ class LearningMethods(SyncCaller):
                 "session_id": session_id,
                 "steps": steps,
                 "trajectory_id": trajectory_id,
+            },
+            timeout,
+        )
+
+    def act(
+        self,
+        requests: Iterable[ActRequestFields | learning_service_pb2.ActRequest],
+        *,
+        timeout: float | None = None,
+    ) -> Stream[ActResponse]:
+        """Asks and tells a session without a pause: each message holds feedback,
+        states, or both, and is answered by one, in order. Feedback is durable and
+        learned first, so that the predictions of the same message know it. A
+        message with many states costs little more than one with a single state.
+
+        The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
+        seconds, and with the message's error when one is wrong:
+        ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
+        message is recorded; what was answered is.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when a prediction is unknown: it is none of this session's, or older than 30
+        days; ALREADY_EXISTS when a prediction was given feedback already;
+        FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
+        is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        the session has ended, or its algorithm learns only from its own behaviour and
+        a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+        when what the session has learned is of a version of its algorithm that this
+        server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
+        recorded steps take as many bytes as they may, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+        when what the session has learned is damaged in storage.
+
+        Args:
+            requests: The stream's requests, as messages or their fields.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            The actions, in the order of the states.
+        """
+        return self._bidirectional(
+            _ACT,
+            requests,
+            timeout,
+        )
+
+    def train(
+        self,
+        session_id: str,
+        *,
+        num_steps: int | None = None,
+        timeout: float | None = None,
+    ) -> Stream[TrainResponse]:
+        """Learns again from what was recorded, and tells how it goes: q_learning draws
+        steps evenly, sarsa goes through them in their order, and the algorithms
+        with neural networks learn from what they keep. linucb and thompson learn
+        all there is from a reward when it comes: for them there is nothing to do.
+        It goes on until all steps are taken or the caller ends the call; what was
+        learned by then is kept.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+        ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have; DATA_LOSS when what the session has learned is
+        damaged in storage.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            num_steps: How many steps to take: each learns from a batch. 1 to 1,000,000.
+                Default: 1.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            How far it is. The last message has all steps taken, and what was learned is saved.
+        """
+        return self._server_stream(
+            _TRAIN,
+            {
+                "session_id": session_id,
+                "num_steps": num_steps,
             },
             timeout,
         )
@@ -1171,6 +1280,91 @@ class AsyncLearningMethods(AsyncCaller):
                 "session_id": session_id,
                 "steps": steps,
                 "trajectory_id": trajectory_id,
+            },
+            timeout,
+        )
+
+    def act(
+        self,
+        requests: AnyIterable[ActRequestFields | learning_service_pb2.ActRequest],
+        *,
+        timeout: float | None = None,
+    ) -> AsyncStream[ActResponse]:
+        """Asks and tells a session without a pause: each message holds feedback,
+        states, or both, and is answered by one, in order. Feedback is durable and
+        learned first, so that the predictions of the same message know it. A
+        message with many states costs little more than one with a single state.
+
+        The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
+        seconds, and with the message's error when one is wrong:
+        ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
+        message is recorded; what was answered is.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when a prediction is unknown: it is none of this session's, or older than 30
+        days; ALREADY_EXISTS when a prediction was given feedback already;
+        FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
+        is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        the session has ended, or its algorithm learns only from its own behaviour and
+        a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+        when what the session has learned is of a version of its algorithm that this
+        server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
+        recorded steps take as many bytes as they may, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+        when what the session has learned is damaged in storage.
+
+        Args:
+            requests: The stream's requests, as messages or their fields.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            The actions, in the order of the states.
+        """
+        return self._bidirectional(
+            _ACT,
+            requests,
+            timeout,
+        )
+
+    def train(
+        self,
+        session_id: str,
+        *,
+        num_steps: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncStream[TrainResponse]:
+        """Learns again from what was recorded, and tells how it goes: q_learning draws
+        steps evenly, sarsa goes through them in their order, and the algorithms
+        with neural networks learn from what they keep. linucb and thompson learn
+        all there is from a reward when it comes: for them there is nothing to do.
+        It goes on until all steps are taken or the caller ends the call; what was
+        learned by then is kept.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+        ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have; DATA_LOSS when what the session has learned is
+        damaged in storage.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            num_steps: How many steps to take: each learns from a batch. 1 to 1,000,000.
+                Default: 1.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            How far it is. The last message has all steps taken, and what was learned is saved.
+        """
+        return self._server_stream(
+            _TRAIN,
+            {
+                "session_id": session_id,
+                "num_steps": num_steps,
             },
             timeout,
         )

@@ -169,6 +169,9 @@ from mneme.v1.learning_pb2 import (
     State,
 )
 from mneme.v1.learning_service_pb2 import (
+    ActRequest,
+    ActResponse,
+    ActState,
     AlgorithmDescription,
     AlgorithmKey,
     DeleteLearningSessionRequest,
@@ -195,6 +198,8 @@ from mneme.v1.learning_service_pb2 import (
     RecordExperienceResponse,
     ShapeRewardRequest,
     ShapeRewardResponse,
+    TrainRequest,
+    TrainResponse,
     TransferRequest,
     TransferResponse,
 )
@@ -365,6 +370,9 @@ from mneme.v1.skill_service_pb2 import (
 )
 
 __all__ = [
+    "ActRequest",
+    "ActResponse",
+    "ActState",
     "Action",
     "ActionScore",
     "Agent",
@@ -672,6 +680,8 @@ __all__ = [
     "ToolSequences",
     "ToolSequencesParams",
     "ToolUse",
+    "TrainRequest",
+    "TrainResponse",
     "TransferRequest",
     "TransferResponse",
     "TransferType",

@@ -206,6 +206,76 @@ class FeedbackResponse(_message.Message):
     episodes_completed: int
     def __init__(self, transition: _Optional[int] = ..., duplicate: _Optional[bool] = ..., updates: _Optional[int] = ..., loss: _Optional[float] = ..., value_mean: _Optional[float] = ..., episode_reward: _Optional[float] = ..., episodes_completed: _Optional[int] = ...) -> None: ...
 
+class ActState(_message.Message):
+    __slots__ = ("state", "actor_id", "allowed_actions", "target_return")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_ID_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_RETURN_FIELD_NUMBER: _ClassVar[int]
+    state: _learning_pb2.State
+    actor_id: str
+    allowed_actions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Action]
+    target_return: float
+    def __init__(self, state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., actor_id: _Optional[str] = ..., allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., target_return: _Optional[float] = ...) -> None: ...
+
+class ActRequest(_message.Message):
+    __slots__ = ("session_id", "feedback", "states", "explore", "with_scores", "without_feedback")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    FEEDBACK_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    EXPLORE_FIELD_NUMBER: _ClassVar[int]
+    WITH_SCORES_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_FEEDBACK_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    feedback: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Experience]
+    states: _containers.RepeatedCompositeFieldContainer[ActState]
+    explore: bool
+    with_scores: bool
+    without_feedback: bool
+    def __init__(self, session_id: _Optional[str] = ..., feedback: _Optional[_Iterable[_Union[_learning_pb2.Experience, _Mapping]]] = ..., states: _Optional[_Iterable[_Union[ActState, _Mapping]]] = ..., explore: _Optional[bool] = ..., with_scores: _Optional[bool] = ..., without_feedback: _Optional[bool] = ...) -> None: ...
+
+class ActResponse(_message.Message):
+    __slots__ = ("predictions", "transitions", "episodes_completed", "updates", "loss")
+    PREDICTIONS_FIELD_NUMBER: _ClassVar[int]
+    TRANSITIONS_FIELD_NUMBER: _ClassVar[int]
+    EPISODES_COMPLETED_FIELD_NUMBER: _ClassVar[int]
+    UPDATES_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    predictions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Prediction]
+    transitions: int
+    episodes_completed: int
+    updates: int
+    loss: float
+    def __init__(self, predictions: _Optional[_Iterable[_Union[_learning_pb2.Prediction, _Mapping]]] = ..., transitions: _Optional[int] = ..., episodes_completed: _Optional[int] = ..., updates: _Optional[int] = ..., loss: _Optional[float] = ...) -> None: ...
+
+class TrainRequest(_message.Message):
+    __slots__ = ("session_id", "num_steps")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    NUM_STEPS_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    num_steps: int
+    def __init__(self, session_id: _Optional[str] = ..., num_steps: _Optional[int] = ...) -> None: ...
+
+class TrainResponse(_message.Message):
+    __slots__ = ("steps_completed", "num_steps", "updates", "loss", "value_mean", "gradient_norm", "steps_per_second", "training_time")
+    STEPS_COMPLETED_FIELD_NUMBER: _ClassVar[int]
+    NUM_STEPS_FIELD_NUMBER: _ClassVar[int]
+    UPDATES_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_MEAN_FIELD_NUMBER: _ClassVar[int]
+    GRADIENT_NORM_FIELD_NUMBER: _ClassVar[int]
+    STEPS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    TRAINING_TIME_FIELD_NUMBER: _ClassVar[int]
+    steps_completed: int
+    num_steps: int
+    updates: int
+    loss: float
+    value_mean: float
+    gradient_norm: float
+    steps_per_second: float
+    training_time: _duration_pb2.Duration
+    def __init__(self, steps_completed: _Optional[int] = ..., num_steps: _Optional[int] = ..., updates: _Optional[int] = ..., loss: _Optional[float] = ..., value_mean: _Optional[float] = ..., gradient_norm: _Optional[float] = ..., steps_per_second: _Optional[float] = ..., training_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
 class RecordExperienceRequest(_message.Message):
     __slots__ = ("session_id", "steps", "trajectory_id")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]

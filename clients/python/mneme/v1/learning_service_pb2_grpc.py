@@ -83,6 +83,16 @@ class LearningServiceStub:
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceResponse.FromString,
                 _registered_method=True)
+        self.Act = channel.stream_stream(
+                '/mneme.v1.LearningService/Act',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.ActRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.ActResponse.FromString,
+                _registered_method=True)
+        self.Train = channel.unary_stream(
+                '/mneme.v1.LearningService/Train',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.TrainRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.TrainResponse.FromString,
+                _registered_method=True)
         self.GetMetrics = channel.unary_unary(
                 '/mneme.v1.LearningService/GetMetrics',
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsRequest.SerializeToString,
@@ -247,6 +257,57 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Act(self, request_iterator, context):
+        """Asks and tells a session without a pause: each message holds feedback,
+        states, or both, and is answered by one, in order. Feedback is durable and
+        learned first, so that the predictions of the same message know it. A
+        message with many states costs little more than one with a single state.
+
+        The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
+        seconds, and with the message's error when one is wrong:
+        ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
+        message is recorded; what was answered is.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when a prediction is unknown: it is none of this session's, or older than 30
+        days; ALREADY_EXISTS when a prediction was given feedback already;
+        FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
+        is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        the session has ended, or its algorithm learns only from its own behaviour and
+        a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+        when what the session has learned is of a version of its algorithm that this
+        server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
+        recorded steps take as many bytes as they may, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+        when what the session has learned is damaged in storage.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Train(self, request, context):
+        """Learns again from what was recorded, and tells how it goes: q_learning draws
+        steps evenly, sarsa goes through them in their order, and the algorithms
+        with neural networks learn from what they keep. linucb and thompson learn
+        all there is from a reward when it comes: for them there is nothing to do.
+        It goes on until all steps are taken or the caller ends the call; what was
+        learned by then is kept.
+
+        Scope: learn. Repeatable: no.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+        ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+        learned is of a version of its algorithm that this server does not have;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have; DATA_LOSS when what the session has learned is
+        damaged in storage.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetMetrics(self, request, context):
         """Returns how a session does: rewards, how settled they are, points for a
         chart and, if asked for, what the learned policy would have earned in the
@@ -368,6 +429,16 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     servicer.RecordExperience,
                     request_deserializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceResponse.SerializeToString,
+            ),
+            'Act': grpc.stream_stream_rpc_method_handler(
+                    servicer.Act,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.ActRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.ActResponse.SerializeToString,
+            ),
+            'Train': grpc.unary_stream_rpc_method_handler(
+                    servicer.Train,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.TrainRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.TrainResponse.SerializeToString,
             ),
             'GetMetrics': grpc.unary_unary_rpc_method_handler(
                     servicer.GetMetrics,
@@ -620,6 +691,60 @@ class LearningService:
             '/mneme.v1.LearningService/RecordExperience',
             mneme_dot_v1_dot_learning__service__pb2.RecordExperienceRequest.SerializeToString,
             mneme_dot_v1_dot_learning__service__pb2.RecordExperienceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Act(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/mneme.v1.LearningService/Act',
+            mneme_dot_v1_dot_learning__service__pb2.ActRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.ActResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Train(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/mneme.v1.LearningService/Train',
+            mneme_dot_v1_dot_learning__service__pb2.TrainRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.TrainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -813,6 +813,61 @@ export const calls = {
     madeIds: [["trajectoryId"]],
   },
   /**
+   * Asks and tells a session without a pause: each message holds feedback,
+   * states, or both, and is answered by one, in order. Feedback is durable and
+   * learned first, so that the predictions of the same message know it. A
+   * message with many states costs little more than one with a single state.
+   *
+   * The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
+   * seconds, and with the message's error when one is wrong:
+   * ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
+   * message is recorded; what was answered is.
+   *
+   * Scope: learn. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+   * when a prediction is unknown: it is none of this session's, or older than 30
+   * days; ALREADY_EXISTS when a prediction was given feedback already;
+   * FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
+   * is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+   * the session has ended, or its algorithm learns only from its own behaviour and
+   * a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+   * when what the session has learned is of a version of its algorithm that this
+   * server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
+   * recorded steps take as many bytes as they may, or the disk is full;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+   * server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+   * when what the session has learned is damaged in storage.
+   */
+  act: {
+    method: LearningService.method.act,
+    repeatable: false,
+    required: [],
+    madeIds: [],
+  },
+  /**
+   * Learns again from what was recorded, and tells how it goes: q_learning draws
+   * steps evenly, sarsa goes through them in their order, and the algorithms
+   * with neural networks learn from what they keep. linucb and thompson learn
+   * all there is from a reward when it comes: for them there is nothing to do.
+   * It goes on until all steps are taken or the caller ends the call; what was
+   * learned by then is kept.
+   *
+   * Scope: learn. Repeatable: no.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+   * ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
+   * learned is of a version of its algorithm that this server does not have;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+   * server or the tenant may have; DATA_LOSS when what the session has learned is
+   * damaged in storage.
+   */
+  train: {
+    method: LearningService.method.train,
+    repeatable: false,
+    required: ["sessionId"],
+    madeIds: [],
+  },
+  /**
    * Returns how a session does: rewards, how settled they are, points for a
    * chart and, if asked for, what the learned policy would have earned in the
    * place of what was done.

@@ -7,12 +7,12 @@ one of its actor comes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from mneme_server.learning.algorithms.tabular import Table, TabularConfig
-from mneme_server.learning.learner import Transition, number_of
+from mneme_server.learning.learner import Learned, Transition, number_of
 from mneme_server.learning.spaces import Space
 
 
@@ -22,6 +22,16 @@ class Sarsa(Table):
     def __init__(self, space: Space, actions: int | None, config: TabularConfig) -> None:
         super().__init__(space, actions, config)
         self._last: dict[str, Transition] = {}  # Of each actor, while its episode goes on.
+
+    replays_in_order = True
+
+    def replay(self, transitions: Sequence[Transition]) -> Learned:
+        """See `Replays`. Episodes under way are not touched."""
+        under_way, self._last = self._last, {}
+        try:
+            return self.learn(transitions)
+        finally:
+            self._last = under_way
 
     def _learn(self, transition: Transition) -> list[tuple[float, float]]:
         moved = []

@@ -6,6 +6,7 @@ import numpy as np
 from mneme.v1 import learning_pb2 as pb
 from mneme.v1 import learning_service_pb2 as service_pb
 
+from mneme_server.learning.acting import Answer, Message
 from mneme_server.learning.live import Asked, Chosen
 from mneme_server.learning.messages.values import action, given, value_of
 from mneme_server.learning.model import Told
@@ -14,15 +15,45 @@ from mneme_server.learning.predicting import Predicted
 
 def asked(request: service_pb.PredictRequest) -> Asked:
     """Return the question of a request."""
+    return _asked(request, "")
+
+
+def _asked(message: service_pb.PredictRequest | service_pb.ActState, field: str) -> Asked:
     return Asked(
-        state=value_of(request.state, "state"),
+        state=value_of(message.state, f"{field}state"),
         allowed=[
-            value_of(one, f"allowed_actions[{place}]")
-            for place, one in enumerate(request.allowed_actions)
+            value_of(one, f"{field}allowed_actions[{place}]")
+            for place, one in enumerate(message.allowed_actions)
         ],
-        actor=request.actor_id,
-        target_return=request.target_return if request.HasField("target_return") else None,
+        actor=message.actor_id,
+        target_return=message.target_return if message.HasField("target_return") else None,
     )
+
+
+def act_message(request: service_pb.ActRequest, session_id: str) -> Message:
+    """Return what a message of a stream says; `session_id` is the stream's."""
+    return Message(
+        session_id=session_id,
+        feedback=[told(step, f"feedback[{place}].") for place, step in enumerate(request.feedback)],
+        states=[_asked(one, f"states[{place}].") for place, one in enumerate(request.states)],
+        explore=request.explore,
+        with_ids=not request.without_feedback,
+    )
+
+
+def act_answer(answer: Answer, *, scores: bool) -> service_pb.ActResponse:
+    """Return the message of an answer."""
+    response = service_pb.ActResponse(
+        predictions=[prediction(made, scores=scores) for made in answer.predictions]
+    )
+    recorded = answer.recorded
+    if recorded is not None:
+        response.transitions = recorded.counts.transitions
+        response.episodes_completed = recorded.counts.episodes
+        response.updates = recorded.learned.updates
+        if recorded.learned.loss is not None:
+            response.loss = recorded.learned.loss
+    return response
 
 
 def told(message: pb.Experience | service_pb.FeedbackRequest, field: str) -> Told:

@@ -90,6 +90,7 @@ def _make_steps() -> None:
         sa.Column("truncated", sa.Boolean(), nullable=False),
         _real("probability", nullable=True),
         _text("allowed"),
+        _text("available"),
         sa.Column("prediction", sa.Text()),
         _int64("recorded_at"),
         sa.PrimaryKeyConstraint("tenant_id", "session", "number"),

@@ -46,6 +46,7 @@ class SqlLearningSteps:
                 "truncated": step.truncated,
                 "probability": step.probability,
                 "allowed": canonical_json(list(step.allowed)) if step.allowed else "[]",
+                "available": canonical_json(list(step.available)) if step.available else "[]",
                 "prediction": step.prediction,
                 "recorded_at": step.recorded_us,
             }
@@ -56,6 +57,12 @@ class SqlLearningSteps:
     def after(self, number: int, step: int, limit: int) -> Sequence[Step]:
         given = {"tenant": self._tenant_id, "which": number, "after": step, "most": limit}
         return self._read(_after(), given)
+
+    def numbered(self, number: int, chosen: Sequence[int]) -> Sequence[Step]:
+        values = json.dumps(list(chosen))
+        given = {"tenant": self._tenant_id, "which": number, "values": values}
+        found = {step.number: step for step in self._read(_numbered(), given)}
+        return [found[one] for one in chosen if one in found]
 
     def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[Step]:
         given = {"tenant": self._tenant_id, "which": number, "told": trajectory_id}
@@ -83,6 +90,7 @@ def _step(row: Row[Any]) -> Step:
         actor=row.actor,
         probability=row.probability,
         allowed=json.loads(row.allowed),
+        available=json.loads(row.available),
         prediction=row.prediction,
         trajectory_id=row.trajectory_id,
         place=row.place,
@@ -105,6 +113,11 @@ def _after() -> Prepared:
 def _of_trajectory() -> Prepared:
     told = select(steps).where(*_mine, _c.trajectory_id == bindparam("told"))
     return Prepared(told.order_by(_c.place))
+
+
+@cache
+def _numbered() -> Prepared:
+    return Prepared(select(steps).where(*_mine, _c.number.in_(listed(bindparam("values")))))
 
 
 @cache

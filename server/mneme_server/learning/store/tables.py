@@ -99,6 +99,7 @@ steps = Table(
     Column("truncated", Boolean, nullable=False),
     _real("probability", nullable=True),
     json_column("allowed"),
+    json_column("available"),
     Column("prediction", Text),
     time_column("recorded_at"),
     Index("experience_by_trajectory", "tenant_id", "session", "trajectory_id", "place"),
