@@ -54,7 +54,8 @@ def _unary() -> Iterator[tuple[str, str]]:
         method = (
             descriptor_pool.Default().FindServiceByName(rpc.service).methods_by_name[rpc.method]
         )
-        if not method.client_streaming and rpc.method not in ("UpdateLesson", "UpdateMemory"):
+        updates = rpc.method in ("UpdateLesson", "UpdateMemory", "UpdateSkill")
+        if not method.client_streaming and not updates:
             yield rpc.path, rpc.method
 
 
