@@ -47,7 +47,7 @@ TOOLSETS: Mapping[str, Toolset] = {
     "skills": Toolset("attempts at tasks, and skills made of them", ("reflexion", "skills")),
     "learning": Toolset(
         "choose by what worked, learn from rewards",
-        ("learning", "experience", "shaping", "transfer"),
+        ("learning", "learning_metrics", "experience", "shaping", "transfer"),
     ),
     "events": Toolset("record sessions and events, list events", ("events",)),
 }

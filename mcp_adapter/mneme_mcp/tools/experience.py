@@ -14,6 +14,8 @@ from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
 from mneme_mcp.tools.learning import IF_MISSING, LearningSessionId
 
+_MS = 1_000
+
 
 class Step(BaseModel):
     """An action in a state, and what came of it."""
@@ -95,6 +97,89 @@ async def record(call: Call, given: RecordArguments) -> Reply:
     return Reply(text, output)
 
 
+class TrainArguments(SnakeArguments):
+    """How long to learn."""
+
+    session_id: LearningSessionId
+    num_steps: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1_000_000,
+            description="Steps to take; each learns from as many as the session's batch_size.",
+        ),
+    ] = 1
+
+
+class TrainMetrics(SnakeOutput):
+    """How it went."""
+
+    avg_loss: float | None = None
+    avg_q_value: float | None = None
+    gradient_norm: float | None = None
+    training_time_ms: float
+
+
+class TrainOutput(SnakeOutput):
+    """What was learned."""
+
+    session_id: str
+    steps_completed: int
+    updates: int
+    metrics: TrainMetrics
+
+
+class _Mean:
+    """A mean of means; None as long as there is none."""
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._weight = 0
+
+    def add(self, mean: float | None, weight: int) -> None:
+        """Count a mean of so many."""
+        if mean is not None:
+            self._sum += mean * weight
+            self._weight += weight
+
+    @property
+    def value(self) -> float | None:
+        """The mean of all."""
+        return self._sum / self._weight if self._weight else None
+
+
+async def train(call: Call, given: TrainArguments) -> Reply:
+    """Answer `learning_train`."""
+    last = None
+    losses, values, norms = _Mean(), _Mean(), _Mean()
+    async for message in call.client.train(given.session_id, num_steps=given.num_steps):
+        # Its figures are means since the message before.
+        fresh = message.updates - (last.updates if last is not None else 0)
+        losses.add(message.loss, fresh)
+        values.add(message.value_mean, fresh)
+        norms.add(message.gradient_norm, fresh)
+        last = message
+        done = counted(message.steps_completed, "step")
+        await call.progress(message.steps_completed, message.num_steps, f"{done} taken")
+    if last is None:
+        raise RuntimeError("the server ended a training without a word")
+    took = last.training_time.total_seconds() if last.training_time else 0.0
+    output = TrainOutput(
+        session_id=given.session_id,
+        steps_completed=last.steps_completed,
+        updates=last.updates,
+        metrics=TrainMetrics(
+            avg_loss=losses.value,
+            avg_q_value=values.value,
+            gradient_norm=norms.value,
+            training_time_ms=took * _MS,
+        ),
+    )
+    taken = counted(last.steps_completed, "step")
+    text = f"{taken} taken in {took:.1f} s, {counted(last.updates, 'update')}."
+    return Reply(text, output)
+
+
 TOOLS: Sequence[ToolSpec] = (
     ToolSpec(
         name="experience_record",
@@ -109,6 +194,21 @@ TOOLS: Sequence[ToolSpec] = (
         arguments=RecordArguments,
         output=RecordOutput,
         handler=record,
+        if_missing=IF_MISSING,
+    ),
+    ToolSpec(
+        name="learning_train",
+        title="Learn again",
+        description=(
+            "Learns again from what was recorded, step by step; what was learned is saved.\n"
+            "Use it after experience_record, or where an algorithm with networks needs more. "
+            "linucb and thompson learn all there is at once: for them there is nothing to do.\n"
+            "Returns the steps taken, and their losses, values and gradients.\n"
+            'Example: {"session_id": "auth", "num_steps": 50}.'
+        ),
+        arguments=TrainArguments,
+        output=TrainOutput,
+        handler=train,
         if_missing=IF_MISSING,
     ),
 )

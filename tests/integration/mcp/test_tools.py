@@ -388,6 +388,12 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         and data["q_values"][1] > data["q_values"][0] and text.startswith("1 (confidence "),
     ),
     (
+        "learning_train",
+        {"session_id": "grid", "num_steps": 5},
+        lambda text, data: data["steps_completed"] == 5 and data["updates"] > 0
+        and data["metrics"]["avg_loss"] >= 0 and data["metrics"]["training_time_ms"] > 0,
+    ),
+    (
         "learning_start_session",
         {"session_id": "grid-2", "algorithm": "q_learning",
          "state_space": {"type": "discrete", "n": 3},
@@ -486,6 +492,7 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("experience_record", {"session_id": "grid", "trajectory": [{"state": 9, "action": 0,
                                                                 "reward": 1}]}, "trajectory[0]"),
     ("learning_end_session", {"session_id": "missing"}, "learning_start_session"),
+    ("learning_train", {"session_id": "grid", "num_steps": 0}, "greater than or equal to 1"),
     ("learning_transfer", {"source_session_id": "missing", "target_session_id": "grid"},
      "learning_start_session"),
     ("reward_signal", {"session_id": "grid", "extrinsic_reward": 1, "state": 0,

@@ -43,7 +43,7 @@ def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
         *[f"memories {n}" for n in ["list", "get", "update", "search", "delete"]],
         *[f"memories {n}" for n in ["import", "export"]],
         *[f"learning {n}" for n in ["algorithms", "list", "show", "start", "predict"]],
-        *[f"learning {n}" for n in ["feedback", "metrics", "end", "delete"]],
+        *[f"learning {n}" for n in ["feedback", "metrics", "train", "end", "delete"]],
         *[f"sessions {n}" for n in ["list", "search", "show", "start", "end"]],
         *[f"events {n}" for n in ["list", "record", "watch", "verify"]],
         *[f"admin tenants {n}" for n in ["list", "create", "delete"]],

@@ -15,6 +15,7 @@ from mneme.messages import (
     LearningSession,
     ListLearningSessionsResponse,
     PredictResponse,
+    TrainResponse,
 )
 from mneme.plain import from_dict
 from unit.cli.command import mneme
@@ -236,6 +237,20 @@ def test_on_a_terminal_a_watch_draws_the_chart_again(served: ScriptedServer) -> 
     out = mneme("learning", "metrics", "s", "-w", "--every", "0.1", terminal=True).out
     assert "2 (9 steps)" in out
     assert "3 (9 steps)" in out
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_training_ends_with_what_it_came_to(served: ScriptedServer, terminal: bool) -> None:
+    answers = [
+        TrainResponse(steps_completed=n, num_steps=50, updates=32 * n, loss=0.5, steps_per_second=9)
+        for n in (10, 50)
+    ]
+    served.on("Train", lambda _request, _context: iter(answers))
+    result = mneme("learning", "train", "s", "-n", "50", terminal=terminal)
+    assert result.lines == ["50 of 50 steps, 1,600 updates, loss 0.5, 9 steps/s"]
+    assert served.last("Train").num_steps == 50
+    documents = mneme("learning", "train", "s", "--json").documents
+    assert [one["steps_completed"] for one in documents] == [10, 50]
 
 
 def test_ending_says_how_it_did_and_where_the_file_is(served: ScriptedServer) -> None:

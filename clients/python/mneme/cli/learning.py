@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mneme._generated.choices import LearningStatusChoice
-from mneme.cli import cells, exits
+from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.learning_values import setting, space, value
 from mneme.cli.options import Limit, Yes, first, page_size
-from mneme.cli.output import terminal
 
 if TYPE_CHECKING:
     from mneme.client import MnemeClient
@@ -25,7 +21,6 @@ app = App(help="Learn from rewards which action works in which situation.")
 
 _VALUE = "JSON, or a label as it is"
 _MAX_PAGE = 500
-_CHART_WIDTH = 70
 _EVALUATION_S = 120.0
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The learning session's id.")]
@@ -282,7 +277,7 @@ def metrics(
     ] = 100,
     points: Annotated[
         int, typer.Option(min=1, max=1_000, help="Points of the chart at most.")
-    ] = _CHART_WIDTH,
+    ] = 70,
     evaluate: Annotated[
         bool,
         typer.Option(
@@ -298,6 +293,8 @@ def metrics(
 ) -> None:
     """Show how a session does, with a chart of its rewards."""
 
+    from mneme.cli import learning_watching as watching
+
     def ask(client: MnemeClient) -> GetMetricsResponse:
         return client.get_metrics(
             session_id,
@@ -309,42 +306,30 @@ def metrics(
 
     with cli.connect() as client:
         if watch:
-            _watch(cli, lambda: ask(client), every)
+            watching.watch(cli, lambda: ask(client), every)
             return
         answer = ask(client)
     if cli.out.as_json:
         cli.out.message(answer)
     else:
-        for line in _lines(answer):
+        for line in watching.lines_of(answer):
             cli.out.line(line)
 
 
-def _watch(cli: Cli, ask: Callable[[], GetMetricsResponse], every: float) -> None:
-    """On a terminal the same lines are drawn again; elsewhere each change is a line."""
-    from rich.live import Live
-    from rich.text import Text
+@app.command()
+def train(
+    cli: Cli,
+    *,
+    session_id: SessionId,
+    steps: Annotated[
+        int, typer.Option("--steps", "-n", min=1, max=1_000_000, help="Each learns from a batch.")
+    ] = 100,
+) -> None:
+    """Learn again from what was recorded; interrupted, it keeps what was learned by then."""
+    from mneme.cli.learning_watching import follow
 
-    from mneme.cli import learning_views as views
-
-    console = terminal()
-    drawn = console.is_terminal and not cli.out.as_json
-    last = None
-    try:
-        with Live(console=console, auto_refresh=False) if drawn else nullcontext() as live:
-            while True:
-                answer = ask()
-                if live is not None:
-                    live.update(Text("\n".join(_lines(answer))), refresh=True)
-                elif answer.raw != last:
-                    last = answer.raw
-                    if cli.out.as_json:
-                        cli.out.message(answer)
-                    else:
-                        cli.out.line(views.standing(answer.metrics))
-                    cli.out.flush()
-                time.sleep(every)
-    except KeyboardInterrupt:
-        raise typer.Exit(exits.INTERRUPTED) from None
+    with cli.connect() as client, client.train(session_id, num_steps=steps) as messages:
+        follow(cli, messages)
 
 
 @app.command()
@@ -388,14 +373,3 @@ def delete(cli: Cli, session_id: SessionId, *, yes: Yes = False) -> None:
             typer.confirm(f"Delete {session_id} with {steps}?", abort=True, err=True)
         answer = client.delete_learning_session(session_id)
     cli.out.done(f"deleted {session_id}", answer)
-
-
-def _lines(answer: GetMetricsResponse) -> list[str]:
-    from mneme.cli import learning_views as views
-
-    facts = [pair for pair in views.metrics_facts(answer.metrics) if pair[1]]
-    width = max(len(name) for name, _ in facts)
-    shown = [f"{name:<{width}}  {text}".rstrip() for name, text in facts]
-    shown += views.reward_chart(answer.metrics.history, _CHART_WIDTH)
-    judged = cells.preview(answer.evaluation.summary)
-    return [*shown, "", judged] if judged else shown

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LearningSession,
         MetricsPoint,
         Space,
+        TrainResponse,
     )
 
 SESSIONS = (
@@ -218,4 +219,13 @@ def standing(metrics: LearningMetrics) -> str:
         f"{cells.plural(metrics.transitions, 'step')}; reward {number(metrics.avg_reward)}, "
         f"lately {number(metrics.moving_avg_reward)}; {cells.name(metrics.convergence_status)} "
         f"({metrics.convergence_score:.2f})"
+    )
+
+
+def trained(answer: TrainResponse) -> str:
+    """How far training is, on a line."""
+    loss = f", loss {number(answer.loss)}" if answer.loss is not None else ""
+    return (
+        f"{answer.steps_completed:,} of {cells.plural(answer.num_steps, 'step')}, "
+        f"{cells.plural(answer.updates, 'update')}{loss}, {answer.steps_per_second:,.0f} steps/s"
     )

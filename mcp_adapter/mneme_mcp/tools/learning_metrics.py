@@ -1,0 +1,195 @@
+"""`learning_metrics` and `learning_end_session`: how a session does, and how it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated
+
+from mneme import to_dict
+from mneme.types import LearningMetrics
+from pydantic import Field
+
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.outputs import Free, SnakeOutput
+from mneme_mcp.text import counted
+from mneme_mcp.tool import Call, Reply, ToolSpec
+from mneme_mcp.tools.learning import IF_MISSING, LearningSessionId
+
+# The algorithm is taught anew for it.
+_EVALUATION_S = 120.0
+_MS = 1_000
+
+
+class MetricsArguments(SnakeArguments):
+    """Which session."""
+
+    session_id: LearningSessionId
+    window_size: Annotated[
+        int, Field(ge=1, le=10_000, description="Episodes that moving averages go over.")
+    ] = 100
+    evaluate: Annotated[
+        bool,
+        Field(
+            description="Also tell what the learned policy would have earned, and how sure that "
+            "is; takes longer."
+        ),
+    ] = False
+
+
+class Metrics(SnakeOutput):
+    """How it does."""
+
+    episodes_completed: int
+    total_reward: float
+    avg_reward: float
+    moving_avg_reward: float
+    convergence_score: float
+    loss_trend: str = ""
+    exploration_rate: float | None = None
+
+
+class MetricsOutput(SnakeOutput):
+    """How it does, and how settled it is."""
+
+    session_id: str
+    metrics: Metrics
+    convergence_status: str
+    training_time_total_ms: float
+    evaluation: Free = {}
+
+
+async def metrics(call: Call, given: MetricsArguments) -> Reply:
+    """Answer `learning_metrics`."""
+    answer = await call.client.get_metrics(
+        given.session_id,
+        window_size=given.window_size,
+        history_size=1,
+        evaluate=given.evaluate,
+        timeout=_EVALUATION_S if given.evaluate else None,
+    )
+    found = answer.metrics
+    output = MetricsOutput(
+        session_id=given.session_id,
+        metrics=Metrics(
+            episodes_completed=found.episodes_completed,
+            total_reward=found.total_reward,
+            avg_reward=found.avg_reward,
+            moving_avg_reward=found.moving_avg_reward,
+            convergence_score=found.convergence_score,
+            loss_trend=found.loss_trend or "",
+            exploration_rate=found.exploration_rate,
+        ),
+        convergence_status=found.convergence_status or "",
+        training_time_total_ms=_ms(found.training_time),
+        evaluation=to_dict(answer.evaluation) if given.evaluate else {},
+    )
+    said = f" {answer.evaluation.summary}" if given.evaluate else ""
+    return Reply(_standing(found) + said, output)
+
+
+def _standing(found: LearningMetrics) -> str:
+    return (
+        f"{counted(found.episodes_completed, 'episode')}, mean reward {found.avg_reward:.3g}, "
+        f"lately {found.moving_avg_reward:.3g}; {found.convergence_status} "
+        f"({found.convergence_score:.2f})."
+    )
+
+
+class EndArguments(SnakeArguments):
+    """How to end it."""
+
+    session_id: LearningSessionId
+    save_model: Annotated[
+        bool, Field(description="Export a file; what was learned is kept all the same.")
+    ] = True
+    min_performance: Annotated[
+        float, Field(description="Mean reward from which on it is worth keeping as a skill.")
+    ] = 0.7
+
+
+class FinalMetrics(SnakeOutput):
+    """How it did."""
+
+    episodes: int
+    avg_reward: float
+    convergence_score: float
+    training_time_ms: float
+
+
+class EndOutput(SnakeOutput):
+    """The session has ended."""
+
+    session_id: str
+    final_metrics: FinalMetrics
+    model_saved: bool
+    model_path: str = ""
+    meets_skill_bar: bool
+    session_duration_ms: float
+
+
+async def end(call: Call, given: EndArguments) -> Reply:
+    """Answer `learning_end_session`."""
+    answer = await call.client.end_learning_session(
+        given.session_id,
+        skip_export=not given.save_model,
+        min_performance=given.min_performance,
+    )
+    found = answer.metrics
+    output = EndOutput(
+        session_id=answer.session.id,
+        final_metrics=FinalMetrics(
+            episodes=found.episodes_completed,
+            avg_reward=found.avg_reward,
+            convergence_score=found.convergence_score,
+            training_time_ms=_ms(found.training_time),
+        ),
+        model_saved=bool(answer.model_path),
+        model_path=answer.model_path,
+        meets_skill_bar=answer.meets_skill_bar,
+        session_duration_ms=_ms(answer.session_duration),
+    )
+    saved = f" Exported to {answer.model_path}." if answer.model_path else ""
+    bar = " It did well enough for a skill." if answer.meets_skill_bar else ""
+    return Reply(f"Ended {answer.session.id}: {_standing(found)}{saved}{bar}", output)
+
+
+def _ms(time_taken: timedelta | None) -> float:
+    return time_taken.total_seconds() * _MS if time_taken else 0.0
+
+
+TOOLS: Sequence[ToolSpec] = (
+    ToolSpec(
+        name="learning_metrics",
+        title="See how it learns",
+        description=(
+            "Shows how a session does.\n"
+            "Use it to see whether it has settled: convergence_score is from 0 to 1, and "
+            "convergence_status the same in a word (0.95 converged, 0.80 converging, 0.60 "
+            "learning).\n"
+            "Returns rewards in all and over the last window_size episodes, loss trend, "
+            "exploration rate.\n"
+            'Example: {"session_id": "reply-style", "window_size": 50}.'
+        ),
+        arguments=MetricsArguments,
+        output=MetricsOutput,
+        handler=metrics,
+        read_only=True,
+        if_missing=IF_MISSING,
+    ),
+    ToolSpec(
+        name="learning_end_session",
+        title="End learning",
+        description=(
+            "Ends a session and exports what it learned as a file on the server.\n"
+            "Use it when it need not learn any more; learning_start_session resumes it.\n"
+            "Returns how it did, the file, and whether it did well enough for a skill.\n"
+            'Example: {"session_id": "reply-style", "min_performance": 0.7}.'
+        ),
+        arguments=EndArguments,
+        output=EndOutput,
+        handler=end,
+        idempotent=True,
+        if_missing=IF_MISSING,
+    ),
+)
