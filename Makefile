@@ -24,7 +24,7 @@ MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git re
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-typescript model demo picture serve test test-typescript dist lint \
-	lint-python lint-typescript lint-proto breaking generate check-generate format bench fuzz \
+	lint-python lint-typescript lint-proto breaking generate check-generate format bench bench-learning fuzz \
 	robustness clean
 
 help: ## List the tasks
@@ -145,6 +145,9 @@ format: $(SETUP) setup-typescript ## Format Python, TypeScript and proto files
 bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.mcp
+
+bench-learning: setup ## Learn what others' environments ask, write benchmarks/learning.md
+	$(BIN)/python -m benchmarks.learning --report benchmarks/learning.md
 
 fuzz: setup ## Call every method at random, CALLS times, from SEED or a new one
 	PYTHONPATH=tests $(BIN)/python -m fuzzing --calls $(or $(CALLS),20000) $(if $(SEED),--seed $(SEED))

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from mneme import MnemeClient
+from mneme.types import KeyScopeChoice
 
 ROOT = Path(__file__).resolve().parent.parent
 _SERVING = "serving on "
@@ -111,12 +112,15 @@ class Server:
         self._clients.append(client)
         return client
 
-    def tenant(self, tenant_id: str, *, create: bool = True) -> MnemeClient:
-        """Create a tenant, or take one that exists, and return a client for it."""
+    def tenant(
+        self, tenant_id: str, *, create: bool = True, scopes: Sequence[KeyScopeChoice] = ()
+    ) -> MnemeClient:
+        """Create a tenant, or take one that exists, and return a client for it, which reads and
+        writes or has these scopes."""
         admin = self.admin()
         if create:
             admin.create_tenant(tenant_id)
-        return self.client(admin.create_api_key(tenant_id, "benchmark").secret)
+        return self.client(admin.create_api_key(tenant_id, "benchmark", scopes=scopes).secret)
 
     def memory(self) -> dict[str, int]:
         """Return the process's resident memory in bytes: all of it (rss), and without mapped files

@@ -292,6 +292,84 @@ test("memories are kept once, replaced, found and deleted", async () => {
   assert.equal(deleted.deletedCount, 1n);
 });
 
+test("attempts are kept and found, and skills made of them", async () => {
+  const task = "Cancel a reservation bought with a certificate";
+  const critique = "Certificates are not refundable.";
+  const { episode } = await client.storeEpisode({ task, success: false, critique });
+  const episodeId = episode?.id ?? "";
+  assert.equal((await client.getEpisode({ episodeId })).episode?.reward, 0);
+  const found = await client.retrieveEpisodes({ task: "refund a certificate" });
+  assert.equal(found.results[0]?.episode?.id, episodeId);
+  assert.match(found.critiques?.text ?? "", /not refundable/);
+  await client.importEpisodes({ episodes: [{ id: "worked", task, reward: 1 }] });
+  assert.equal((await client.listEpisodes()).episodes.length, 2);
+  assert.equal((await all(client.iterEpisodes({ pageSize: 1 }))).length, 2);
+  assert.equal((await all(client.exportEpisodes({}))).length, 2);
+  await client.deleteEpisode({ episodeId });
+
+  const { skill } = await client.createSkill({
+    name: "sign_in",
+    description: "Sign in by OAuth 2.",
+  });
+  const skillId = skill?.id ?? "";
+  await client.updateSkill({ skill: { id: skillId, project: "shop" } });
+  const used = await client.recordSkillUse({ skillId, success: true, reward: 0.9 });
+  assert.equal(used.skill?.record?.uses, 1n);
+  const part = await client.createSkill({ name: "ask_for_a_token" });
+  const link = { parentSkillId: skillId, childSkillId: part.skill?.id ?? "" };
+  await client.linkSkills({ ...link, relationship: "composition" });
+  assert.equal((await client.getSkill({ skillId })).links.length, 1);
+  await client.unlinkSkills(link);
+  assert.equal((await client.listSkills()).skills.length, 2);
+  assert.equal((await all(client.iterSkills({ pageSize: 1 }))).length, 2);
+  const best = await client.searchSkills({ task: "sign in with an identity provider" });
+  assert.equal(best.results[0]?.skill?.id, skillId);
+  const made = await client.consolidateSkills({ minAttempts: 1, dryRun: true });
+  assert.equal(made.episodeCount, 1n);
+  await client.deleteSkill({ skillId });
+});
+
+test("a session learns which action works, explains it, and hands it on", async () => {
+  const learner = watched(server.client({ apiKey: await server.newKey({ scopes: ["learn"] }) }));
+  const state = (value: { [key: string]: string }) => ({ value: { case: "json" as const, value } });
+  const label = (value: string) => ({ value: { case: "label" as const, value } });
+  const { algorithms } = await learner.describeAlgorithms();
+  assert.ok(algorithms.some((one) => one.name === "q_learning" && one.keys.length));
+  const sessionId = "ways";
+  await learner.startLearningSession({ sessionId, algorithm: "q_learning" });
+  const steps = ["good", "bad"].map((one) => ({
+    state: state({ task: "auth" }),
+    action: label(one),
+    reward: one === "good" ? 1 : 0,
+  }));
+  await learner.recordExperience({ sessionId, steps });
+  const told = await all(learner.train({ sessionId, numSteps: 5 }));
+  assert.equal(told.at(-1)?.stepsCompleted, 5n);
+  const { prediction } = await learner.predict({ sessionId, state: state({ task: "auth" }) });
+  assert.deepEqual(prediction?.action?.value, label("good").value);
+  await learner.feedback({ predictionId: prediction?.predictionId ?? "", reward: 1 });
+  const acted = await all(
+    learner.act([{ sessionId, states: [{ state: state({ task: "auth" }) }] }]),
+  );
+  assert.equal(acted[0]?.predictions.length, 1);
+  assert.equal((await learner.getMetrics({ sessionId })).metrics?.transitions, 3n);
+  assert.ok(await learner.explain({ sessionId, state: state({ task: "auth" }) }));
+  const shaped = await learner.shapeReward({ sessionId, extrinsicReward: 1, state: state({}) });
+  assert.ok(Number.isFinite(shaped.shapedReward));
+  await learner.startLearningSession({ sessionId: "next", algorithm: "q_learning" });
+  await learner.transfer({
+    sourceSessionId: sessionId,
+    targetSessionId: "next",
+    similarityThreshold: 0,
+  });
+  const { session } = await learner.getLearningSession({ sessionId });
+  assert.equal(session?.transitions, 3n);
+  assert.equal((await learner.listLearningSessions()).sessions.length, 2);
+  assert.equal((await all(learner.iterLearningSessions({ pageSize: 1 }))).length, 2);
+  assert.match((await learner.endLearningSession({ sessionId })).modelPath, /models/);
+  await learner.deleteLearningSession({ sessionId });
+});
+
 test("tenants and keys are managed", async () => {
   await admin.createTenant({ tenantId: "other", displayName: "Other" });
   const made = await admin.createApiKey({ tenantId: "other", name: "reader", scopes: ["read"] });
