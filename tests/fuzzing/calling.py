@@ -146,7 +146,7 @@ class Caller(threading.Thread):
             admin_pb.ListApiKeysRequest(tenant_id="default", page_size=1000)
         )
         pool = Pool(frozenset(key.id for key in kept.api_keys) | {ADMIN_KEY, name})
-        scopes = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
+        scopes = auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_LEARN
         api = self._keys.key(name, *scopes)
         made = 0
         for number in itertools.islice(self._numbers, _CALLS_PER_TENANT):
