@@ -13,6 +13,7 @@ from mneme_server.learning.catalogue import algorithms, find_algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
 from mneme_server.learning.explaining_choices import Explain
+from mneme_server.learning.gating import Gating
 from mneme_server.learning.measuring import Measure
 from mneme_server.learning.model_files import TenantModelFiles
 from mneme_server.learning.open_sessions import OpenSessions
@@ -54,7 +55,7 @@ def _build(host: Host) -> Parts:
     runtime.listen(_Forget(open_sessions))
     sessions = Sessions(tenants, open_sessions, files)
     measure = Measure(tenants, sessions)
-    predict = Predict(tenants, open_sessions)
+    predict = Predict(tenants, open_sessions, Gating(find_algorithm))
     wake = partial(runtime.wake, LEARNING_JOB)
     record = Record(tenants, open_sessions, settings.learning_bytes, wake)
     servicer = LearningServicer(

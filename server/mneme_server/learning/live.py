@@ -28,6 +28,7 @@ from mneme_server.learning.model import Checkpoint, Mode, Progress, Session, Ste
 from mneme_server.learning.shaping.shaper import Shaper
 from mneme_server.learning.spaces import Box, OpenLabels
 from mneme_server.learning.tally import Tally
+from mneme_server.learning.trust.gated import Gated
 
 LARGEST = 1e100
 """Rewards that are larger are learned from as if they were this one: their squares are numbers."""
@@ -92,6 +93,7 @@ class Policy:
         self._session_id = session.id
         self.progress = Progress()
         self.shaper = Shaper(definition.states, float(definition.config.get("discount_factor", 1)))
+        self.gates: dict[str, Gated] = {}  # By what their baselines are.
         self.shaped = 0  # Rewards, since the session was opened.
         seen: Sequence[Json] = ()
         self.told: Mapping[str, Any] = {}
@@ -128,6 +130,35 @@ class Policy:
             for choice, question, names in zip(choices, questions, labels, strict=True)
         ]
 
+    def choose_gated(self, asked: Asked, gated: Gated, *, explore: bool) -> Chosen:
+        """Choose an action where a baseline answers unless the policy is trusted more."""
+        assert gated.baseline is not None
+        question, labels = self.question(asked)
+        answer = self._answer(question, explore=explore)
+        baseline = gated.baseline.probabilities(question)
+        policy = gated.mixture(answer.policy, baseline, explore=explore)
+        place = int(self._chance.choice(len(labels), p=policy / policy.sum()))
+        mine = question.allowed[place] == answer.action
+        left = (1 - answer.confidence) / max(1, len(labels) - 1)
+        best = answer.policy if not len(answer.values) else answer.values
+        return Chosen(
+            action=labels[place],
+            labels=labels,
+            values=answer.values,
+            policy=policy,
+            probability=float(policy[place]),
+            confidence=answer.confidence if mine else left,
+            explored=bool(best[place] < best.max()),
+            trained=self.is_trained,
+        )
+
+    def _answer(self, question: Question, *, explore: bool) -> Choice:
+        if self.is_trained:
+            return self._learner.choose([question], explore=explore, chance=self._chance)[0]
+        share = 1 / len(question.allowed)
+        policy = np.full(len(question.allowed), share)
+        return Choice(question.allowed[0], _NONE, policy, share, share, explored=False)
+
     def question(self, asked: Asked) -> tuple[Question, Sequence[Json]]:
         """Return a question as learners take it, and the actions it is about."""
         numbers, labels = self._numbers(asked.allowed)
@@ -143,7 +174,11 @@ class Policy:
     def learn(self, steps: Sequence[Step]) -> Learned:
         """Learn from the steps that come next."""
         began = time.monotonic_ns()
-        learned = self._learner.learn([self._transition(step) for step in steps])
+        transitions = [self._transition(step) for step in steps]
+        if self.is_trained:
+            for gated in self.gates.values():
+                gated.observe(self._learner, transitions, range(len(self.known)))
+        learned = self._learner.learn(transitions)
         self.count(learned, time.monotonic_ns() - began, steps[-1].number)
         return learned
 
@@ -205,6 +240,7 @@ class Policy:
             "chance": self._chance.bit_generator.state,
             "seen": list(self.known) if isinstance(self._actions, Actions) else [],
             "tally": tally.dump(),
+            "gates": {name: gated.dump() for name, gated in self.gates.items()},
             "shaper": self.shaper.dump() if self.shaper.used else None,
         }
         return Checkpoint(self.progress, encoded(kept))
@@ -216,6 +252,8 @@ class Policy:
             self._chance.bit_generator.state = kept["chance"]
             self.told = kept["tally"]
             seen: Sequence[Json] = kept["seen"]
+            gates = kept.get("gates", {})
+            self.gates = {name: Gated.load(known) for name, known in gates.items()}
             if kept.get("shaper") is not None:
                 self.shaper.load(kept["shaper"])
         except UNREADABLE as error:

@@ -11,19 +11,22 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.actions import Actions
+from mneme_server.learning.gating import Gating, Wanted
 from mneme_server.learning.live import Asked, Chosen
 from mneme_server.learning.open_sessions import LiveSession, OpenSessions, require_active
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.sealing import Sealed, seal
 from mneme_server.learning.spaces import Box, OpenLabels
+from mneme_server.learning.trust.gate import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A prediction: its id, and the action."""
+    """A prediction: its id, the action, and what the gate said if there was one."""
 
     id: str
     chosen: Chosen
+    verdict: Verdict | None = None
 
 
 class Predict:
@@ -32,14 +35,24 @@ class Predict:
     Args:
         tenants: where tenants are.
         sessions: those in memory.
+        gating: finds gates.
     """
 
-    def __init__(self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions) -> None:
+    def __init__(
+        self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions, gating: Gating
+    ) -> None:
         self._tenants = tenants
         self._sessions = sessions
+        self._gating = gating
 
     def __call__(
-        self, tenant_id: str, session_id: str, asked: Asked, *, explore: bool
+        self,
+        tenant_id: str,
+        session_id: str,
+        asked: Asked,
+        *,
+        explore: bool,
+        baseline: Wanted | None = None,
     ) -> Predicted:
         """Return a prediction for a state.
 
@@ -48,6 +61,7 @@ class Predict:
             session_id: the session.
             asked: the state, not checked yet.
             explore: whether to choose an action to learn from.
+            baseline: what answers until the policy is known to be better; None: the policy.
 
         Raises:
             InvalidArgument: the state or an allowed action is not in its space.
@@ -55,6 +69,8 @@ class Predict:
             FailedPrecondition: it has ended, or there is no action to choose.
         """
         checked = self.check(tenant_id, session_id, [asked])
+        if baseline is not None:
+            return self._gated(tenant_id, session_id, checked[0], baseline, explore=explore)
         return self.choose(tenant_id, session_id, checked, explore=explore, with_ids=True)[0]
 
     def check(
@@ -110,6 +126,22 @@ class Predict:
                 Predicted(seal(_sealed(session_id, one, made), secret, now), made)
                 for one, made in zip(asked, chosen, strict=True)
             ]
+
+    def _gated(
+        self, tenant_id: str, session_id: str, asked: Asked, baseline: Wanted, *, explore: bool
+    ) -> Predicted:
+        with (
+            self._tenants.open(tenant_id) as tenant,
+            self._sessions.use(tenant, session_id) as live,
+        ):
+            require_active(live)
+            with deadline.holding(live.thinking):
+                gated = self._gating.gate(tenant, live, baseline)
+                _require_actions(live, [asked])
+                verdict = gated.verdict()
+                made = live.policy.choose_gated(asked, gated, explore=explore)
+            sealed = seal(_sealed(session_id, asked, made), live.session.secret, now_us())
+            return Predicted(sealed, made, verdict)
 
 
 def _sealed(session_id: str, asked: Asked, made: Chosen) -> Sealed:

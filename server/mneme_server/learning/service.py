@@ -126,9 +126,15 @@ class LearningServicer:
     def Predict(self, request: pb.PredictRequest, call: Call) -> pb.PredictResponse:
         """Choose an action."""
         made = self._predict(
-            call.tenant, request.session_id, steps.asked(request), explore=request.explore
+            call.tenant,
+            request.session_id,
+            steps.asked(request),
+            explore=request.explore,
+            baseline=trust.baseline(request),
         )
-        return pb.PredictResponse(prediction=steps.prediction(made, scores=True))
+        return pb.PredictResponse(
+            prediction=steps.prediction(made, scores=True), gate=trust.verdict(made.verdict)
+        )
 
     def Feedback(self, request: pb.FeedbackRequest, call: Call) -> pb.FeedbackResponse:
         """Tell what came of an action."""

@@ -1334,6 +1334,28 @@ class FoundSkill(Answer[skill_service_pb2.FoundSkill], of=skill_service_pb2.Foun
     """Its links: what must be had before it, what else would do."""
 
 
+class GateVerdict(Answer[learning_trust_pb2.GateVerdict], of=learning_trust_pb2.GateVerdict):
+    """GateVerdict says whether the policy answers or its baseline, and why."""
+
+    trusts_policy: bool
+    """Whether the policy is trusted: the lower bound of its gain is above 0. It is
+    not any more when the bound falls, or when the policy lost of late.
+    """
+
+    decisions: int
+    """Episodes that tell: those since the baseline was first asked for whose
+    actions could have been others, with known probabilities.
+    """
+
+    gain: Estimate
+    """What the policy gains over the baseline per episode, with bounds that hold at
+    every look, together with a probability of 90 % at least.
+    """
+
+    why: str
+    """The same in a sentence."""
+
+
 class GetContextResponse(
     Answer[context_service_pb2.GetContextResponse], of=context_service_pb2.GetContextResponse
 ):
@@ -2648,7 +2670,12 @@ class PredictResponse(
     """The action."""
 
     prediction: Prediction
-    """The action, and how sure it is."""
+    """The action, and how sure it is. If it is the baseline's, its confidence is
+    what the policy's own choice leaves, shared evenly by the other actions.
+    """
+
+    gate: GateVerdict
+    """Whose answer it is, and why; unset without only_if_better."""
 
 
 class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
@@ -4517,6 +4544,7 @@ __all__ = [
     "FoundReflection",
     "FoundSession",
     "FoundSkill",
+    "GateVerdict",
     "GetContextResponse",
     "GetEpisodeResponse",
     "GetLearningSessionResponse",

@@ -799,6 +799,31 @@ class PerformanceTrendsParamsFields(TypedDict, total=False):
     """
 
 
+class PolicyBaselineFields(TypedDict, total=False):
+    """PolicyBaseline is what answers in the place of the policy until the policy is known
+    to be better.
+    """
+
+    action: ActionFields | learning_pb2.Action
+    """Always this action. It must be allowed."""
+    first_steps: int
+    """What the algorithm had learned from the session's first steps, so many.
+    Not for algorithms that train networks.
+    1 to 1,000,000.
+    """
+    behaviour: bool
+    """What was done in the steps recorded so far, fitted: at least 50. True."""
+    lowest_reward: float
+    """The smallest reward of an episode that is told apart; smaller ones count as
+    it. The closer the range, the sooner the policy is trusted.
+    Default: -1.
+    """
+    highest_reward: float
+    """The largest one.
+    Default: 1.
+    """
+
+
 class RankingWeightsFields(TypedDict, total=False):
     """RankingWeights changes the terms of the HYBRID score. Unset means the
     server's default; 0 switches a term off. docs/recall.md gives the formulas.
@@ -1162,6 +1187,7 @@ __all__ = [
     "NewMemoryFields",
     "NumbersFields",
     "PerformanceTrendsParamsFields",
+    "PolicyBaselineFields",
     "RankingWeightsFields",
     "ReflectionFilterFields",
     "SessionComparisonParamsFields",

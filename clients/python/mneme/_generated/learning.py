@@ -37,10 +37,11 @@ from mneme._generated.fields import (
     ActionFields,
     ActRequestFields,
     ExperienceFields,
+    PolicyBaselineFields,
     SpaceFields,
     StateFields,
 )
-from mneme.v1 import learning_pb2, learning_service_pb2
+from mneme.v1 import learning_pb2, learning_service_pb2, learning_trust_pb2
 
 _DESCRIBE_ALGORITHMS = Rpc(
     service="mneme.v1.LearningService",
@@ -401,6 +402,7 @@ class LearningMethods(SyncCaller):
         allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         actor_id: str | None = None,
         target_return: float | None = None,
+        only_if_better: PolicyBaselineFields | learning_trust_pb2.PolicyBaseline | None = None,
         timeout: float | None = None,
     ) -> PredictResponse:
         """Chooses an action: the best so far, or one to learn from. Nothing is
@@ -427,6 +429,9 @@ class LearningMethods(SyncCaller):
                 200 characters, on one line.
             target_return: The sum of rewards to aim at, for algorithms that follow one
                 (decision_transformer); the others ignore it.
+            only_if_better: What answers until the policy is known to be better. The first call
+                with a baseline begins to collect evidence. Exploring, the one that is not
+                trusted answers one time in ten, so that there is some.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -441,6 +446,7 @@ class LearningMethods(SyncCaller):
                 "allowed_actions": allowed_actions,
                 "actor_id": actor_id,
                 "target_return": target_return,
+                "only_if_better": only_if_better,
             },
             timeout,
         )
@@ -1115,6 +1121,7 @@ class AsyncLearningMethods(AsyncCaller):
         allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         actor_id: str | None = None,
         target_return: float | None = None,
+        only_if_better: PolicyBaselineFields | learning_trust_pb2.PolicyBaseline | None = None,
         timeout: float | None = None,
     ) -> PredictResponse:
         """Chooses an action: the best so far, or one to learn from. Nothing is
@@ -1141,6 +1148,9 @@ class AsyncLearningMethods(AsyncCaller):
                 200 characters, on one line.
             target_return: The sum of rewards to aim at, for algorithms that follow one
                 (decision_transformer); the others ignore it.
+            only_if_better: What answers until the policy is known to be better. The first call
+                with a baseline begins to collect evidence. Exploring, the one that is not
+                trusted answers one time in ten, so that there is some.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1155,6 +1165,7 @@ class AsyncLearningMethods(AsyncCaller):
                 "allowed_actions": allowed_actions,
                 "actor_id": actor_id,
                 "target_return": target_return,
+                "only_if_better": only_if_better,
             },
             timeout,
         )

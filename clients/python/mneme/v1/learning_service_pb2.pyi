@@ -139,26 +139,30 @@ class DeleteLearningSessionResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class PredictRequest(_message.Message):
-    __slots__ = ("session_id", "state", "explore", "allowed_actions", "actor_id", "target_return")
+    __slots__ = ("session_id", "state", "explore", "allowed_actions", "actor_id", "target_return", "only_if_better")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     EXPLORE_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
     ACTOR_ID_FIELD_NUMBER: _ClassVar[int]
     TARGET_RETURN_FIELD_NUMBER: _ClassVar[int]
+    ONLY_IF_BETTER_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     state: _learning_pb2.State
     explore: bool
     allowed_actions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Action]
     actor_id: str
     target_return: float
-    def __init__(self, session_id: _Optional[str] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., explore: _Optional[bool] = ..., allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., actor_id: _Optional[str] = ..., target_return: _Optional[float] = ...) -> None: ...
+    only_if_better: _learning_trust_pb2.PolicyBaseline
+    def __init__(self, session_id: _Optional[str] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., explore: _Optional[bool] = ..., allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., actor_id: _Optional[str] = ..., target_return: _Optional[float] = ..., only_if_better: _Optional[_Union[_learning_trust_pb2.PolicyBaseline, _Mapping]] = ...) -> None: ...
 
 class PredictResponse(_message.Message):
-    __slots__ = ("prediction",)
+    __slots__ = ("prediction", "gate")
     PREDICTION_FIELD_NUMBER: _ClassVar[int]
+    GATE_FIELD_NUMBER: _ClassVar[int]
     prediction: _learning_pb2.Prediction
-    def __init__(self, prediction: _Optional[_Union[_learning_pb2.Prediction, _Mapping]] = ...) -> None: ...
+    gate: _learning_trust_pb2.GateVerdict
+    def __init__(self, prediction: _Optional[_Union[_learning_pb2.Prediction, _Mapping]] = ..., gate: _Optional[_Union[_learning_trust_pb2.GateVerdict, _Mapping]] = ...) -> None: ...
 
 class FeedbackRequest(_message.Message):
     __slots__ = ("session_id", "prediction_id", "state", "action", "reward", "next_state", "terminated", "truncated", "actor_id", "probability", "next_allowed_actions", "feedback_id")

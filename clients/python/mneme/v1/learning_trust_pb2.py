@@ -22,38 +22,50 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from mneme.v1 import learning_pb2 as mneme_dot_v1_dot_learning__pb2
+from mneme.v1 import options_pb2 as mneme_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmneme/v1/learning_trust.proto\x12\x08mneme.v1\x1a\x17mneme/v1/learning.proto\"a\n\x08\x45stimate\x12\x14\n\x05value\x18\x01 \x01(\x01R\x05value\x12\x15\n\x03low\x18\x02 \x01(\x01H\x00R\x03low\x88\x01\x01\x12\x17\n\x04high\x18\x03 \x01(\x01H\x01R\x04high\x88\x01\x01\x42\x06\n\x04_lowB\x07\n\x05_high\"\xe3\x04\n\x13OffPolicyEvaluation\x12\x18\n\x07summary\x18\x01 \x01(\tR\x07summary\x12\x18\n\x07refused\x18\x02 \x01(\tR\x07refused\x12\x1a\n\x08\x65pisodes\x18\x03 \x01(\x03R\x08\x65pisodes\x12\x1c\n\tdecisions\x18\x04 \x01(\x03R\tdecisions\x12\x32\n\x15\x65\x66\x66\x65\x63tive_sample_size\x18\x05 \x01(\x01R\x13\x65\x66\x66\x65\x63tiveSampleSize\x12\x18\n\x07overlap\x18\x06 \x01(\x01R\x07overlap\x12:\n\x0cpropensities\x18\x07 \x01(\x0e\x32\x16.mneme.v1.PropensitiesR\x0cpropensities\x12\x30\n\tbehaviour\x18\x08 \x01(\x0b\x32\x12.mneme.v1.EstimateR\tbehaviour\x12T\n\x1cweighted_importance_sampling\x18\t \x01(\x0b\x32\x12.mneme.v1.EstimateR\x1aweightedImportanceSampling\x12\x37\n\rdoubly_robust\x18\n \x01(\x0b\x32\x12.mneme.v1.EstimateR\x0c\x64oublyRobust\x12&\n\x04gain\x18\x0b \x01(\x0b\x32\x12.mneme.v1.EstimateR\x04gain\x12.\n\x08modelled\x18\x0c \x01(\x0b\x32\x12.mneme.v1.EstimateR\x08modelled\x12\x1d\n\nsteps_read\x18\r \x01(\x03R\tstepsRead\x12\x1c\n\ttruncated\x18\x0e \x01(\x08R\ttruncated\"c\n\x11\x46\x65\x61tureImportance\x12\x18\n\x07\x66\x65\x61ture\x18\x01 \x01(\tR\x07\x66\x65\x61ture\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value\x12\x1e\n\nimportance\x18\x03 \x01(\x01R\nimportance\"?\n\rFeatureChange\x12\x18\n\x07\x66\x65\x61ture\x18\x01 \x01(\tR\x07\x66\x65\x61ture\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value\"\xbc\x01\n\x0e\x43ounterfactual\x12\x31\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x17.mneme.v1.FeatureChangeR\x07\x63hanges\x12;\n\x10predicted_action\x18\x02 \x01(\x0b\x32\x10.mneme.v1.ActionR\x0fpredictedAction\x12\x1e\n\nconfidence\x18\x03 \x01(\x01R\nconfidence\x12\x1a\n\x08\x64istance\x18\x04 \x01(\x01R\x08\x64istance\"\xc2\x03\n\x0b\x45xplanation\x12(\n\x06\x61\x63tion\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ActionR\x06\x61\x63tion\x12\x35\n\rchosen_action\x18\x02 \x01(\x0b\x32\x10.mneme.v1.ActionR\x0c\x63hosenAction\x12\x1e\n\nconfidence\x18\x03 \x01(\x01R\nconfidence\x12\x18\n\x07measure\x18\x04 \x01(\tR\x07measure\x12\x14\n\x05score\x18\x05 \x01(\x01R\x05score\x12\x18\n\x07typical\x18\x06 \x01(\x01R\x07typical\x12\x33\n\x06method\x18\x07 \x01(\x0e\x32\x1b.mneme.v1.AttributionMethodR\x06method\x12J\n\x12\x66\x65\x61ture_importance\x18\x08 \x03(\x0b\x32\x1b.mneme.v1.FeatureImportanceR\x11\x66\x65\x61tureImportance\x12\x42\n\x0f\x63ounterfactuals\x18\t \x03(\x0b\x32\x18.mneme.v1.CounterfactualR\x0f\x63ounterfactuals\x12#\n\rdecision_path\x18\n \x03(\tR\x0c\x64\x65\x63isionPath\"\x88\x01\n\x11ShapingComponents\x12\'\n\x0f\x63uriosity_bonus\x18\x01 \x01(\x01R\x0e\x63uriosityBonus\x12#\n\rnovelty_bonus\x18\x02 \x01(\x01R\x0cnoveltyBonus\x12%\n\x0eprogress_bonus\x18\x03 \x01(\x01R\rprogressBonus\"\xe8\x01\n\x0eTaskSimilarity\x12\x18\n\x07overall\x18\x01 \x01(\x01R\x07overall\x12\x1f\n\x08\x66\x65\x61tures\x18\x02 \x01(\x01H\x00R\x08\x66\x65\x61tures\x88\x01\x01\x12\x1d\n\x07\x61\x63tions\x18\x03 \x01(\x01H\x01R\x07\x61\x63tions\x88\x01\x01\x12\x1b\n\x06states\x18\x04 \x01(\x01H\x02R\x06states\x88\x01\x01\x12\x1d\n\x07rewards\x18\x05 \x01(\x01H\x03R\x07rewards\x88\x01\x01\x12\x10\n\x03why\x18\x06 \x01(\tR\x03whyB\x0b\n\t_featuresB\n\n\x08_actionsB\t\n\x07_statesB\n\n\x08_rewards*\x86\x01\n\x0cPropensities\x12\x1c\n\x18PROPENSITIES_UNSPECIFIED\x10\x00\x12\x19\n\x15PROPENSITIES_RECORDED\x10\x01\x12\x1a\n\x16PROPENSITIES_ESTIMATED\x10\x02\x12!\n\x1dPROPENSITIES_PARTLY_ESTIMATED\x10\x03*u\n\x11\x41ttributionMethod\x12\"\n\x1e\x41TTRIBUTION_METHOD_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x41TTRIBUTION_METHOD_EXACT\x10\x01\x12\x1e\n\x1a\x41TTRIBUTION_METHOD_SAMPLED\x10\x02*\x93\x01\n\x0bShapingType\x12\x1c\n\x18SHAPING_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SHAPING_TYPE_CURIOSITY\x10\x01\x12\x18\n\x14SHAPING_TYPE_NOVELTY\x10\x02\x12\x19\n\x15SHAPING_TYPE_PROGRESS\x10\x03\x12\x15\n\x11SHAPING_TYPE_NONE\x10\x04*\x84\x01\n\x0cTransferType\x12\x1d\n\x19TRANSFER_TYPE_UNSPECIFIED\x10\x00\x12\x16\n\x12TRANSFER_TYPE_FULL\x10\x01\x12 \n\x1cTRANSFER_TYPE_FREEZE_ENCODER\x10\x02\x12\x1b\n\x17TRANSFER_TYPE_FINE_TUNE\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmneme/v1/learning_trust.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x17mneme/v1/learning.proto\x1a\x16mneme/v1/options.proto\"a\n\x08\x45stimate\x12\x14\n\x05value\x18\x01 \x01(\x01R\x05value\x12\x15\n\x03low\x18\x02 \x01(\x01H\x00R\x03low\x88\x01\x01\x12\x17\n\x04high\x18\x03 \x01(\x01H\x01R\x04high\x88\x01\x01\x42\x06\n\x04_lowB\x07\n\x05_high\"\xe3\x04\n\x13OffPolicyEvaluation\x12\x18\n\x07summary\x18\x01 \x01(\tR\x07summary\x12\x18\n\x07refused\x18\x02 \x01(\tR\x07refused\x12\x1a\n\x08\x65pisodes\x18\x03 \x01(\x03R\x08\x65pisodes\x12\x1c\n\tdecisions\x18\x04 \x01(\x03R\tdecisions\x12\x32\n\x15\x65\x66\x66\x65\x63tive_sample_size\x18\x05 \x01(\x01R\x13\x65\x66\x66\x65\x63tiveSampleSize\x12\x18\n\x07overlap\x18\x06 \x01(\x01R\x07overlap\x12:\n\x0cpropensities\x18\x07 \x01(\x0e\x32\x16.mneme.v1.PropensitiesR\x0cpropensities\x12\x30\n\tbehaviour\x18\x08 \x01(\x0b\x32\x12.mneme.v1.EstimateR\tbehaviour\x12T\n\x1cweighted_importance_sampling\x18\t \x01(\x0b\x32\x12.mneme.v1.EstimateR\x1aweightedImportanceSampling\x12\x37\n\rdoubly_robust\x18\n \x01(\x0b\x32\x12.mneme.v1.EstimateR\x0c\x64oublyRobust\x12&\n\x04gain\x18\x0b \x01(\x0b\x32\x12.mneme.v1.EstimateR\x04gain\x12.\n\x08modelled\x18\x0c \x01(\x0b\x32\x12.mneme.v1.EstimateR\x08modelled\x12\x1d\n\nsteps_read\x18\r \x01(\x03R\tstepsRead\x12\x1c\n\ttruncated\x18\x0e \x01(\x08R\ttruncated\"c\n\x11\x46\x65\x61tureImportance\x12\x18\n\x07\x66\x65\x61ture\x18\x01 \x01(\tR\x07\x66\x65\x61ture\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value\x12\x1e\n\nimportance\x18\x03 \x01(\x01R\nimportance\"?\n\rFeatureChange\x12\x18\n\x07\x66\x65\x61ture\x18\x01 \x01(\tR\x07\x66\x65\x61ture\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value\"\xbc\x01\n\x0e\x43ounterfactual\x12\x31\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x17.mneme.v1.FeatureChangeR\x07\x63hanges\x12;\n\x10predicted_action\x18\x02 \x01(\x0b\x32\x10.mneme.v1.ActionR\x0fpredictedAction\x12\x1e\n\nconfidence\x18\x03 \x01(\x01R\nconfidence\x12\x1a\n\x08\x64istance\x18\x04 \x01(\x01R\x08\x64istance\"\xc2\x03\n\x0b\x45xplanation\x12(\n\x06\x61\x63tion\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ActionR\x06\x61\x63tion\x12\x35\n\rchosen_action\x18\x02 \x01(\x0b\x32\x10.mneme.v1.ActionR\x0c\x63hosenAction\x12\x1e\n\nconfidence\x18\x03 \x01(\x01R\nconfidence\x12\x18\n\x07measure\x18\x04 \x01(\tR\x07measure\x12\x14\n\x05score\x18\x05 \x01(\x01R\x05score\x12\x18\n\x07typical\x18\x06 \x01(\x01R\x07typical\x12\x33\n\x06method\x18\x07 \x01(\x0e\x32\x1b.mneme.v1.AttributionMethodR\x06method\x12J\n\x12\x66\x65\x61ture_importance\x18\x08 \x03(\x0b\x32\x1b.mneme.v1.FeatureImportanceR\x11\x66\x65\x61tureImportance\x12\x42\n\x0f\x63ounterfactuals\x18\t \x03(\x0b\x32\x18.mneme.v1.CounterfactualR\x0f\x63ounterfactuals\x12#\n\rdecision_path\x18\n \x03(\tR\x0c\x64\x65\x63isionPath\"\x88\x01\n\x11ShapingComponents\x12\'\n\x0f\x63uriosity_bonus\x18\x01 \x01(\x01R\x0e\x63uriosityBonus\x12#\n\rnovelty_bonus\x18\x02 \x01(\x01R\x0cnoveltyBonus\x12%\n\x0eprogress_bonus\x18\x03 \x01(\x01R\rprogressBonus\"\xe8\x01\n\x0eTaskSimilarity\x12\x18\n\x07overall\x18\x01 \x01(\x01R\x07overall\x12\x1f\n\x08\x66\x65\x61tures\x18\x02 \x01(\x01H\x00R\x08\x66\x65\x61tures\x88\x01\x01\x12\x1d\n\x07\x61\x63tions\x18\x03 \x01(\x01H\x01R\x07\x61\x63tions\x88\x01\x01\x12\x1b\n\x06states\x18\x04 \x01(\x01H\x02R\x06states\x88\x01\x01\x12\x1d\n\x07rewards\x18\x05 \x01(\x01H\x03R\x07rewards\x88\x01\x01\x12\x10\n\x03why\x18\x06 \x01(\tR\x03whyB\x0b\n\t_featuresB\n\n\x08_actionsB\t\n\x07_statesB\n\n\x08_rewards\"\xac\x02\n\x0ePolicyBaseline\x12*\n\x06\x61\x63tion\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ActionH\x00R\x06\x61\x63tion\x12.\n\x0b\x66irst_steps\x18\x02 \x01(\x03\x42\x0b\xbaH\x08\"\x06\x18\xc0\x84=(\x01H\x00R\nfirstSteps\x12\x1e\n\tbehaviour\x18\x03 \x01(\x08H\x00R\tbehaviour\x12\x37\n\rlowest_reward\x18\x04 \x01(\x01\x42\r\xbaH\x04\x12\x02@\x01\x8a\xe5&\x02-1H\x01R\x0clowestReward\x88\x01\x01\x12\x38\n\x0ehighest_reward\x18\x05 \x01(\x01\x42\x0c\xbaH\x04\x12\x02@\x01\x8a\xe5&\x01\x31H\x02R\rhighestReward\x88\x01\x01\x42\x06\n\x04kindB\x10\n\x0e_lowest_rewardB\x11\n\x0f_highest_reward\"\x8a\x01\n\x0bGateVerdict\x12#\n\rtrusts_policy\x18\x01 \x01(\x08R\x0ctrustsPolicy\x12\x1c\n\tdecisions\x18\x02 \x01(\x03R\tdecisions\x12&\n\x04gain\x18\x03 \x01(\x0b\x32\x12.mneme.v1.EstimateR\x04gain\x12\x10\n\x03why\x18\x04 \x01(\tR\x03why*\x86\x01\n\x0cPropensities\x12\x1c\n\x18PROPENSITIES_UNSPECIFIED\x10\x00\x12\x19\n\x15PROPENSITIES_RECORDED\x10\x01\x12\x1a\n\x16PROPENSITIES_ESTIMATED\x10\x02\x12!\n\x1dPROPENSITIES_PARTLY_ESTIMATED\x10\x03*u\n\x11\x41ttributionMethod\x12\"\n\x1e\x41TTRIBUTION_METHOD_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x41TTRIBUTION_METHOD_EXACT\x10\x01\x12\x1e\n\x1a\x41TTRIBUTION_METHOD_SAMPLED\x10\x02*\x93\x01\n\x0bShapingType\x12\x1c\n\x18SHAPING_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n\x16SHAPING_TYPE_CURIOSITY\x10\x01\x12\x18\n\x14SHAPING_TYPE_NOVELTY\x10\x02\x12\x19\n\x15SHAPING_TYPE_PROGRESS\x10\x03\x12\x15\n\x11SHAPING_TYPE_NONE\x10\x04*\x84\x01\n\x0cTransferType\x12\x1d\n\x19TRANSFER_TYPE_UNSPECIFIED\x10\x00\x12\x16\n\x12TRANSFER_TYPE_FULL\x10\x01\x12 \n\x1cTRANSFER_TYPE_FREEZE_ENCODER\x10\x02\x12\x1b\n\x17TRANSFER_TYPE_FINE_TUNE\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mneme.v1.learning_trust_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PROPENSITIES']._serialized_start=1966
-  _globals['_PROPENSITIES']._serialized_end=2100
-  _globals['_ATTRIBUTIONMETHOD']._serialized_start=2102
-  _globals['_ATTRIBUTIONMETHOD']._serialized_end=2219
-  _globals['_SHAPINGTYPE']._serialized_start=2222
-  _globals['_SHAPINGTYPE']._serialized_end=2369
-  _globals['_TRANSFERTYPE']._serialized_start=2372
-  _globals['_TRANSFERTYPE']._serialized_end=2504
-  _globals['_ESTIMATE']._serialized_start=68
-  _globals['_ESTIMATE']._serialized_end=165
-  _globals['_OFFPOLICYEVALUATION']._serialized_start=168
-  _globals['_OFFPOLICYEVALUATION']._serialized_end=779
-  _globals['_FEATUREIMPORTANCE']._serialized_start=781
-  _globals['_FEATUREIMPORTANCE']._serialized_end=880
-  _globals['_FEATURECHANGE']._serialized_start=882
-  _globals['_FEATURECHANGE']._serialized_end=945
-  _globals['_COUNTERFACTUAL']._serialized_start=948
-  _globals['_COUNTERFACTUAL']._serialized_end=1136
-  _globals['_EXPLANATION']._serialized_start=1139
-  _globals['_EXPLANATION']._serialized_end=1589
-  _globals['_SHAPINGCOMPONENTS']._serialized_start=1592
-  _globals['_SHAPINGCOMPONENTS']._serialized_end=1728
-  _globals['_TASKSIMILARITY']._serialized_start=1731
-  _globals['_TASKSIMILARITY']._serialized_end=1963
+  _globals['_POLICYBASELINE'].fields_by_name['first_steps']._loaded_options = None
+  _globals['_POLICYBASELINE'].fields_by_name['first_steps']._serialized_options = b'\272H\010\"\006\030\300\204=(\001'
+  _globals['_POLICYBASELINE'].fields_by_name['lowest_reward']._loaded_options = None
+  _globals['_POLICYBASELINE'].fields_by_name['lowest_reward']._serialized_options = b'\272H\004\022\002@\001\212\345&\002-1'
+  _globals['_POLICYBASELINE'].fields_by_name['highest_reward']._loaded_options = None
+  _globals['_POLICYBASELINE'].fields_by_name['highest_reward']._serialized_options = b'\272H\004\022\002@\001\212\345&\0011'
+  _globals['_PROPENSITIES']._serialized_start=2463
+  _globals['_PROPENSITIES']._serialized_end=2597
+  _globals['_ATTRIBUTIONMETHOD']._serialized_start=2599
+  _globals['_ATTRIBUTIONMETHOD']._serialized_end=2716
+  _globals['_SHAPINGTYPE']._serialized_start=2719
+  _globals['_SHAPINGTYPE']._serialized_end=2866
+  _globals['_TRANSFERTYPE']._serialized_start=2869
+  _globals['_TRANSFERTYPE']._serialized_end=3001
+  _globals['_ESTIMATE']._serialized_start=121
+  _globals['_ESTIMATE']._serialized_end=218
+  _globals['_OFFPOLICYEVALUATION']._serialized_start=221
+  _globals['_OFFPOLICYEVALUATION']._serialized_end=832
+  _globals['_FEATUREIMPORTANCE']._serialized_start=834
+  _globals['_FEATUREIMPORTANCE']._serialized_end=933
+  _globals['_FEATURECHANGE']._serialized_start=935
+  _globals['_FEATURECHANGE']._serialized_end=998
+  _globals['_COUNTERFACTUAL']._serialized_start=1001
+  _globals['_COUNTERFACTUAL']._serialized_end=1189
+  _globals['_EXPLANATION']._serialized_start=1192
+  _globals['_EXPLANATION']._serialized_end=1642
+  _globals['_SHAPINGCOMPONENTS']._serialized_start=1645
+  _globals['_SHAPINGCOMPONENTS']._serialized_end=1781
+  _globals['_TASKSIMILARITY']._serialized_start=1784
+  _globals['_TASKSIMILARITY']._serialized_end=2016
+  _globals['_POLICYBASELINE']._serialized_start=2019
+  _globals['_POLICYBASELINE']._serialized_end=2319
+  _globals['_GATEVERDICT']._serialized_start=2322
+  _globals['_GATEVERDICT']._serialized_end=2460
 # @@protoc_insertion_point(module_scope)

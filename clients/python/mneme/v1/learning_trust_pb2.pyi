@@ -1,4 +1,6 @@
+from buf.validate import validate_pb2 as _validate_pb2
 from mneme.v1 import learning_pb2 as _learning_pb2
+from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -173,3 +175,29 @@ class TaskSimilarity(_message.Message):
     rewards: float
     why: str
     def __init__(self, overall: _Optional[float] = ..., features: _Optional[float] = ..., actions: _Optional[float] = ..., states: _Optional[float] = ..., rewards: _Optional[float] = ..., why: _Optional[str] = ...) -> None: ...
+
+class PolicyBaseline(_message.Message):
+    __slots__ = ("action", "first_steps", "behaviour", "lowest_reward", "highest_reward")
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STEPS_FIELD_NUMBER: _ClassVar[int]
+    BEHAVIOUR_FIELD_NUMBER: _ClassVar[int]
+    LOWEST_REWARD_FIELD_NUMBER: _ClassVar[int]
+    HIGHEST_REWARD_FIELD_NUMBER: _ClassVar[int]
+    action: _learning_pb2.Action
+    first_steps: int
+    behaviour: bool
+    lowest_reward: float
+    highest_reward: float
+    def __init__(self, action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., first_steps: _Optional[int] = ..., behaviour: _Optional[bool] = ..., lowest_reward: _Optional[float] = ..., highest_reward: _Optional[float] = ...) -> None: ...
+
+class GateVerdict(_message.Message):
+    __slots__ = ("trusts_policy", "decisions", "gain", "why")
+    TRUSTS_POLICY_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    GAIN_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    trusts_policy: bool
+    decisions: int
+    gain: Estimate
+    why: str
+    def __init__(self, trusts_policy: _Optional[bool] = ..., decisions: _Optional[int] = ..., gain: _Optional[_Union[Estimate, _Mapping]] = ..., why: _Optional[str] = ...) -> None: ...

@@ -9,6 +9,7 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.learning.explaining.counterfactuals import Counterfactual
 from mneme_server.learning.explaining.parts import Absent, Part, name_of
 from mneme_server.learning.explaining_choices import Explained, Named
+from mneme_server.learning.gating import Wanted as Baseline
 from mneme_server.learning.live import Asked
 from mneme_server.learning.messages.values import action, given, value_of
 from mneme_server.learning.shaping.shaper import Shaped, Shaping
@@ -17,6 +18,7 @@ from mneme_server.learning.transfer.carrying import Kind
 from mneme_server.learning.transferring import Transferred
 from mneme_server.learning.trust.estimates import Estimate
 from mneme_server.learning.trust.evaluation import Evaluation, Propensities
+from mneme_server.learning.trust.gate import Verdict
 from mneme_server.learning.trust.words import summary
 
 _PROPENSITIES = {
@@ -164,4 +166,30 @@ def transferred(found: Transferred) -> service_pb.TransferResponse:
         performance_baseline=evaluation(before, steps=found.steps),
         performance_after_transfer=evaluation(after, steps=found.steps),
         improvement=improvement,
+    )
+
+
+def baseline(request: service_pb.PredictRequest) -> Baseline | None:
+    """Return the baseline of a request; None if it asks for the policy."""
+    if not request.HasField("only_if_better"):
+        return None
+    wanted = request.only_if_better
+    return Baseline(
+        action=given(wanted, "action", "only_if_better."),
+        first_steps=wanted.first_steps,
+        behaviour=wanted.behaviour,
+        low=wanted.lowest_reward,
+        high=wanted.highest_reward,
+    )
+
+
+def verdict(found: Verdict | None) -> pb.GateVerdict | None:
+    """Return the message of what a gate says."""
+    if found is None:
+        return None
+    return pb.GateVerdict(
+        trusts_policy=found.trusts_policy,
+        decisions=found.decisions,
+        gain=pb.Estimate(value=found.gain, low=found.low, high=found.high),
+        why=found.why,
     )

@@ -96,6 +96,30 @@ def compare(policy: Vector, baseline: Vector, behaviour: Vector, taken: int) -> 
     )
 
 
+def compare_taken(
+    policy: Vector, baseline: Vector, taken: int, chance: float | None
+) -> Comparison | None:
+    """Compare two policies where only the probability of the action that was taken is known.
+
+    A behaviour that was not certain is taken to be able to do anything. None if it was certain, or
+    its probability is not known, and the two policies differ.
+    """
+    more = np.maximum(policy - baseline, 0.0)
+    less = np.maximum(baseline - policy, 0.0)
+    difference = float(more.sum())
+    if difference < 1e-12:
+        return Comparison(0.0, 0.0, 0.0, 0.0, 0.0)
+    if chance is None or chance >= 1:
+        return None
+    return Comparison(
+        policy=float(more[taken]) / chance,
+        baseline=float(less[taken]) / chance,
+        difference=difference,
+        most_policy=float("inf"),
+        most_baseline=float("inf"),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the gate says.

@@ -6,15 +6,17 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import type { Action } from "./learning_pb.js";
 import { file_mneme_v1_learning } from "./learning_pb.js";
+import { file_mneme_v1_options } from "./options_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/learning_trust.proto.
  */
 export const file_mneme_v1_learning_trust: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9sZWFybmluZ190cnVzdC5wcm90bxIIbW5lbWUudjEiTwoIRXN0aW1hdGUSDQoFdmFsdWUYASABKAESEAoDbG93GAIgASgBSACIAQESEQoEaGlnaBgDIAEoAUgBiAEBQgYKBF9sb3dCBwoFX2hpZ2gitQMKE09mZlBvbGljeUV2YWx1YXRpb24SDwoHc3VtbWFyeRgBIAEoCRIPCgdyZWZ1c2VkGAIgASgJEhAKCGVwaXNvZGVzGAMgASgDEhEKCWRlY2lzaW9ucxgEIAEoAxIdChVlZmZlY3RpdmVfc2FtcGxlX3NpemUYBSABKAESDwoHb3ZlcmxhcBgGIAEoARIsCgxwcm9wZW5zaXRpZXMYByABKA4yFi5tbmVtZS52MS5Qcm9wZW5zaXRpZXMSJQoJYmVoYXZpb3VyGAggASgLMhIubW5lbWUudjEuRXN0aW1hdGUSOAocd2VpZ2h0ZWRfaW1wb3J0YW5jZV9zYW1wbGluZxgJIAEoCzISLm1uZW1lLnYxLkVzdGltYXRlEikKDWRvdWJseV9yb2J1c3QYCiABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRIgCgRnYWluGAsgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSJAoIbW9kZWxsZWQYDCABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRISCgpzdGVwc19yZWFkGA0gASgDEhEKCXRydW5jYXRlZBgOIAEoCCJHChFGZWF0dXJlSW1wb3J0YW5jZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJEhIKCmltcG9ydGFuY2UYAyABKAEiLwoNRmVhdHVyZUNoYW5nZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJIowBCg5Db3VudGVyZmFjdHVhbBIoCgdjaGFuZ2VzGAEgAygLMhcubW5lbWUudjEuRmVhdHVyZUNoYW5nZRIqChBwcmVkaWN0ZWRfYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESEAoIZGlzdGFuY2UYBCABKAEizQIKC0V4cGxhbmF0aW9uEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhInCg1jaG9zZW5fYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESDwoHbWVhc3VyZRgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd0eXBpY2FsGAYgASgBEisKBm1ldGhvZBgHIAEoDjIbLm1uZW1lLnYxLkF0dHJpYnV0aW9uTWV0aG9kEjcKEmZlYXR1cmVfaW1wb3J0YW5jZRgIIAMoCzIbLm1uZW1lLnYxLkZlYXR1cmVJbXBvcnRhbmNlEjEKD2NvdW50ZXJmYWN0dWFscxgJIAMoCzIYLm1uZW1lLnYxLkNvdW50ZXJmYWN0dWFsEhUKDWRlY2lzaW9uX3BhdGgYCiADKAkiWwoRU2hhcGluZ0NvbXBvbmVudHMSFwoPY3VyaW9zaXR5X2JvbnVzGAEgASgBEhUKDW5vdmVsdHlfYm9udXMYAiABKAESFgoOcHJvZ3Jlc3NfYm9udXMYAyABKAEitgEKDlRhc2tTaW1pbGFyaXR5Eg8KB292ZXJhbGwYASABKAESFQoIZmVhdHVyZXMYAiABKAFIAIgBARIUCgdhY3Rpb25zGAMgASgBSAGIAQESEwoGc3RhdGVzGAQgASgBSAKIAQESFAoHcmV3YXJkcxgFIAEoAUgDiAEBEgsKA3doeRgGIAEoCUILCglfZmVhdHVyZXNCCgoIX2FjdGlvbnNCCQoHX3N0YXRlc0IKCghfcmV3YXJkcyqGAQoMUHJvcGVuc2l0aWVzEhwKGFBST1BFTlNJVElFU19VTlNQRUNJRklFRBAAEhkKFVBST1BFTlNJVElFU19SRUNPUkRFRBABEhoKFlBST1BFTlNJVElFU19FU1RJTUFURUQQAhIhCh1QUk9QRU5TSVRJRVNfUEFSVExZX0VTVElNQVRFRBADKnUKEUF0dHJpYnV0aW9uTWV0aG9kEiIKHkFUVFJJQlVUSU9OX01FVEhPRF9VTlNQRUNJRklFRBAAEhwKGEFUVFJJQlVUSU9OX01FVEhPRF9FWEFDVBABEh4KGkFUVFJJQlVUSU9OX01FVEhPRF9TQU1QTEVEEAIqkwEKC1NoYXBpbmdUeXBlEhwKGFNIQVBJTkdfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlNIQVBJTkdfVFlQRV9DVVJJT1NJVFkQARIYChRTSEFQSU5HX1RZUEVfTk9WRUxUWRACEhkKFVNIQVBJTkdfVFlQRV9QUk9HUkVTUxADEhUKEVNIQVBJTkdfVFlQRV9OT05FEAQqhAEKDFRyYW5zZmVyVHlwZRIdChlUUkFOU0ZFUl9UWVBFX1VOU1BFQ0lGSUVEEAASFgoSVFJBTlNGRVJfVFlQRV9GVUxMEAESIAocVFJBTlNGRVJfVFlQRV9GUkVFWkVfRU5DT0RFUhACEhsKF1RSQU5TRkVSX1RZUEVfRklORV9UVU5FEANiBnByb3RvMw", [file_mneme_v1_learning]);
+  fileDesc("Ch1tbmVtZS92MS9sZWFybmluZ190cnVzdC5wcm90bxIIbW5lbWUudjEiTwoIRXN0aW1hdGUSDQoFdmFsdWUYASABKAESEAoDbG93GAIgASgBSACIAQESEQoEaGlnaBgDIAEoAUgBiAEBQgYKBF9sb3dCBwoFX2hpZ2gitQMKE09mZlBvbGljeUV2YWx1YXRpb24SDwoHc3VtbWFyeRgBIAEoCRIPCgdyZWZ1c2VkGAIgASgJEhAKCGVwaXNvZGVzGAMgASgDEhEKCWRlY2lzaW9ucxgEIAEoAxIdChVlZmZlY3RpdmVfc2FtcGxlX3NpemUYBSABKAESDwoHb3ZlcmxhcBgGIAEoARIsCgxwcm9wZW5zaXRpZXMYByABKA4yFi5tbmVtZS52MS5Qcm9wZW5zaXRpZXMSJQoJYmVoYXZpb3VyGAggASgLMhIubW5lbWUudjEuRXN0aW1hdGUSOAocd2VpZ2h0ZWRfaW1wb3J0YW5jZV9zYW1wbGluZxgJIAEoCzISLm1uZW1lLnYxLkVzdGltYXRlEikKDWRvdWJseV9yb2J1c3QYCiABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRIgCgRnYWluGAsgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSJAoIbW9kZWxsZWQYDCABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRISCgpzdGVwc19yZWFkGA0gASgDEhEKCXRydW5jYXRlZBgOIAEoCCJHChFGZWF0dXJlSW1wb3J0YW5jZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJEhIKCmltcG9ydGFuY2UYAyABKAEiLwoNRmVhdHVyZUNoYW5nZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJIowBCg5Db3VudGVyZmFjdHVhbBIoCgdjaGFuZ2VzGAEgAygLMhcubW5lbWUudjEuRmVhdHVyZUNoYW5nZRIqChBwcmVkaWN0ZWRfYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESEAoIZGlzdGFuY2UYBCABKAEizQIKC0V4cGxhbmF0aW9uEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhInCg1jaG9zZW5fYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESDwoHbWVhc3VyZRgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd0eXBpY2FsGAYgASgBEisKBm1ldGhvZBgHIAEoDjIbLm1uZW1lLnYxLkF0dHJpYnV0aW9uTWV0aG9kEjcKEmZlYXR1cmVfaW1wb3J0YW5jZRgIIAMoCzIbLm1uZW1lLnYxLkZlYXR1cmVJbXBvcnRhbmNlEjEKD2NvdW50ZXJmYWN0dWFscxgJIAMoCzIYLm1uZW1lLnYxLkNvdW50ZXJmYWN0dWFsEhUKDWRlY2lzaW9uX3BhdGgYCiADKAkiWwoRU2hhcGluZ0NvbXBvbmVudHMSFwoPY3VyaW9zaXR5X2JvbnVzGAEgASgBEhUKDW5vdmVsdHlfYm9udXMYAiABKAESFgoOcHJvZ3Jlc3NfYm9udXMYAyABKAEitgEKDlRhc2tTaW1pbGFyaXR5Eg8KB292ZXJhbGwYASABKAESFQoIZmVhdHVyZXMYAiABKAFIAIgBARIUCgdhY3Rpb25zGAMgASgBSAGIAQESEwoGc3RhdGVzGAQgASgBSAKIAQESFAoHcmV3YXJkcxgFIAEoAUgDiAEBEgsKA3doeRgGIAEoCUILCglfZmVhdHVyZXNCCgoIX2FjdGlvbnNCCQoHX3N0YXRlc0IKCghfcmV3YXJkcyLwAQoOUG9saWN5QmFzZWxpbmUSIgoGYWN0aW9uGAEgASgLMhAubW5lbWUudjEuQWN0aW9uSAASIgoLZmlyc3Rfc3RlcHMYAiABKANCC7pICCIGGMCEPSgBSAASEwoJYmVoYXZpb3VyGAMgASgISAASKQoNbG93ZXN0X3Jld2FyZBgEIAEoAUINukgEEgJAAYrlJgItMUgBiAEBEikKDmhpZ2hlc3RfcmV3YXJkGAUgASgBQgy6SAQSAkABiuUmATFIAogBAUIGCgRraW5kQhAKDl9sb3dlc3RfcmV3YXJkQhEKD19oaWdoZXN0X3Jld2FyZCJmCgtHYXRlVmVyZGljdBIVCg10cnVzdHNfcG9saWN5GAEgASgIEhEKCWRlY2lzaW9ucxgCIAEoAxIgCgRnYWluGAMgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSCwoDd2h5GAQgASgJKoYBCgxQcm9wZW5zaXRpZXMSHAoYUFJPUEVOU0lUSUVTX1VOU1BFQ0lGSUVEEAASGQoVUFJPUEVOU0lUSUVTX1JFQ09SREVEEAESGgoWUFJPUEVOU0lUSUVTX0VTVElNQVRFRBACEiEKHVBST1BFTlNJVElFU19QQVJUTFlfRVNUSU1BVEVEEAMqdQoRQXR0cmlidXRpb25NZXRob2QSIgoeQVRUUklCVVRJT05fTUVUSE9EX1VOU1BFQ0lGSUVEEAASHAoYQVRUUklCVVRJT05fTUVUSE9EX0VYQUNUEAESHgoaQVRUUklCVVRJT05fTUVUSE9EX1NBTVBMRUQQAiqTAQoLU2hhcGluZ1R5cGUSHAoYU0hBUElOR19UWVBFX1VOU1BFQ0lGSUVEEAASGgoWU0hBUElOR19UWVBFX0NVUklPU0lUWRABEhgKFFNIQVBJTkdfVFlQRV9OT1ZFTFRZEAISGQoVU0hBUElOR19UWVBFX1BST0dSRVNTEAMSFQoRU0hBUElOR19UWVBFX05PTkUQBCqEAQoMVHJhbnNmZXJUeXBlEh0KGVRSQU5TRkVSX1RZUEVfVU5TUEVDSUZJRUQQABIWChJUUkFOU0ZFUl9UWVBFX0ZVTEwQARIgChxUUkFOU0ZFUl9UWVBFX0ZSRUVaRV9FTkNPREVSEAISGwoXVFJBTlNGRVJfVFlQRV9GSU5FX1RVTkUQA2IGcHJvdG8z", [file_buf_validate_validate, file_mneme_v1_learning, file_mneme_v1_options]);
 
 /**
  * Estimate is a figure and how sure it is.
@@ -460,6 +462,116 @@ export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
  */
 export const TaskSimilaritySchema: GenMessage<TaskSimilarity> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_trust, 7);
+
+/**
+ * PolicyBaseline is what answers in the place of the policy until the policy is known
+ * to be better.
+ *
+ * @generated from message mneme.v1.PolicyBaseline
+ */
+export type PolicyBaseline = Message<"mneme.v1.PolicyBaseline"> & {
+  /**
+   * Which one.
+   *
+   * @generated from oneof mneme.v1.PolicyBaseline.kind
+   */
+  kind: {
+    /**
+     * Always this action. It must be allowed.
+     *
+     * @generated from field: mneme.v1.Action action = 1;
+     */
+    value: Action;
+    case: "action";
+  } | {
+    /**
+     * What the algorithm had learned from the session's first steps, so many.
+     * Not for algorithms that train networks.
+     * 1 to 1,000,000.
+     *
+     * @generated from field: int64 first_steps = 2;
+     */
+    value: bigint;
+    case: "firstSteps";
+  } | {
+    /**
+     * What was done in the steps recorded so far, fitted: at least 50. True.
+     *
+     * @generated from field: bool behaviour = 3;
+     */
+    value: boolean;
+    case: "behaviour";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The smallest reward of an episode that is told apart; smaller ones count as
+   * it. The closer the range, the sooner the policy is trusted.
+   * Default: -1.
+   *
+   * @generated from field: optional double lowest_reward = 4;
+   */
+  lowestReward?: number;
+
+  /**
+   * The largest one.
+   * Default: 1.
+   *
+   * @generated from field: optional double highest_reward = 5;
+   */
+  highestReward?: number;
+};
+
+/**
+ * Describes the message mneme.v1.PolicyBaseline.
+ * Use `create(PolicyBaselineSchema)` to create a new message.
+ */
+export const PolicyBaselineSchema: GenMessage<PolicyBaseline> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning_trust, 8);
+
+/**
+ * GateVerdict says whether the policy answers or its baseline, and why.
+ *
+ * @generated from message mneme.v1.GateVerdict
+ */
+export type GateVerdict = Message<"mneme.v1.GateVerdict"> & {
+  /**
+   * Whether the policy is trusted: the lower bound of its gain is above 0. It is
+   * not any more when the bound falls, or when the policy lost of late.
+   *
+   * @generated from field: bool trusts_policy = 1;
+   */
+  trustsPolicy: boolean;
+
+  /**
+   * Episodes that tell: those since the baseline was first asked for whose
+   * actions could have been others, with known probabilities.
+   *
+   * @generated from field: int64 decisions = 2;
+   */
+  decisions: bigint;
+
+  /**
+   * What the policy gains over the baseline per episode, with bounds that hold at
+   * every look, together with a probability of 90 % at least.
+   *
+   * @generated from field: mneme.v1.Estimate gain = 3;
+   */
+  gain?: Estimate;
+
+  /**
+   * The same in a sentence.
+   *
+   * @generated from field: string why = 4;
+   */
+  why: string;
+};
+
+/**
+ * Describes the message mneme.v1.GateVerdict.
+ * Use `create(GateVerdictSchema)` to create a new message.
+ */
+export const GateVerdictSchema: GenMessage<GateVerdict> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning_trust, 9);
 
 /**
  * Propensities says where the probabilities of what was done come from.
