@@ -10,7 +10,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,15 @@ _NICE = 10
 
 
 class Desk:
-    """Answers what is asked of a trainer."""
+    """Answers what is asked of a trainer.
 
-    def __init__(self) -> None:
+    Args:
+        ready: called when there is one.
+    """
+
+    def __init__(self, ready: Callable[[], object] = lambda: None) -> None:
         self._trainer: Trainer | None = None
+        self._ready = ready
 
     def answer(self, asked: Mapping[str, Any]) -> Answer:
         """Do what is asked ("setup" first, "learn", "train", "dump")."""
@@ -59,6 +64,7 @@ class Desk:
         trainer = self._trainer = trainer_for(Setup(**asked["setup"]))
         if asked["dump"] is not None:
             trainer.load(asked["dump"])
+        self._ready()
         return {"wants": trainer.wants()}
 
     def _learned(self, trainer: Trainer, learned: Learned) -> Answer:
@@ -71,11 +77,10 @@ def main() -> int:
     through, and how many bytes may be resident."""
     parent, pipe, memory_bytes = map(int, sys.argv[1:4])
     end_with(parent)
-    os.nice(_NICE)
     go_first()
     asked: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(asked,), name="parent", daemon=True).start()
-    desk = Desk()
+    desk = Desk(lambda: os.nice(_NICE))  # Until then somebody may wait for torch.
     limit_memory(memory_bytes)
     with os.fdopen(pipe, "wb") as answers:
         while True:

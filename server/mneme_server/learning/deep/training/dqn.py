@@ -2,7 +2,8 @@
 
 Q(s, a) moves towards r + gamma * Q'(s', b), where Q' is a network that follows slowly. The best
 action b is chosen by the network itself (van Hasselt et al., "Deep reinforcement learning with
-double Q-learning", 2015). The policy asks the slow network, which forgets less.
+double Q-learning", 2015). The policy asks the mean of the networks of late (Polyak's averaging),
+which forgets less than each of them.
 
 While it explores it learns fast; as exploration falls, the optimiser's steps do, to a tenth: what
 it meets from then on is much alike, and long steps would forget what else it met.
@@ -32,6 +33,8 @@ from mneme_server.learning.deep.training.trainer import Update
 from mneme_server.learning.learner import Learned
 
 _LAST_RATE = 0.1
+_FIRST_MEAN, _LAST_MEAN = 10, 0.002
+"""The mean is over about a tenth of all steps, the last 500 at most."""
 
 
 class Dqn(OffPolicy):
@@ -45,7 +48,9 @@ class Dqn(OffPolicy):
         self.target = Network(sizes, self.chance, last=0.01)
         self.target.load_state_dict(self.values.state_dict())
         self.optimiser = adam(list(self.values.parameters()), setup.number("learning_rate"))
-        self.modules = {"values": self.values, "target": self.target}
+        self.average = Network(sizes, self.chance, last=0.01)
+        self.average.load_state_dict(self.values.state_dict())
+        self.modules = {"values": self.values, "target": self.target, "average": self.average}
         self.optimisers = {"values": self.optimiser}
         self._met = self._ended = 0
 
@@ -65,6 +70,9 @@ class Dqn(OffPolicy):
         loss = mse_loss(worth, targets)
         norm = step(self.optimiser, loss, list(self.values.parameters()), 10.0)
         follow(self.target, self.values, self.setup.number("target_rate"))
+        follow(
+            self.average, self.values, max(_LAST_MEAN, _FIRST_MEAN / (_FIRST_MEAN + self.updates))
+        )
         error = float(((worth.detach() - targets) ** 2).mean())
         self.certainty.note(error, float(targets.var(correction=0)))
         return Update(loss.item(), worth.mean().item(), norm)
@@ -86,12 +94,13 @@ class Dqn(OffPolicy):
     def weights(self) -> Arrays:
         """See `Trainer`."""
         error = torch.tensor(self.certainty.error).sqrt().numpy()
-        return {**arrays_of(self.target, "values."), **self.scaling.weights(), "error": error}
+        return {**arrays_of(self.average, "values."), **self.scaling.weights(), "error": error}
 
     def grow(self, actions: int) -> None:
         """See `Trainer`."""
         self.values.grow(actions, self.optimiser)
         self.target.grow(actions, None)
+        self.average.grow(actions, None)
         self.actions = max(self.actions, actions)
 
     def dump(self) -> dict[str, Any]:
