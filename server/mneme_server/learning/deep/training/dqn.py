@@ -3,7 +3,8 @@
 Q(s, a) moves towards r + gamma * Q'(s', b), where Q' is a network that follows slowly. The best
 action b is chosen by the network itself (van Hasselt et al., "Deep reinforcement learning with
 double Q-learning", 2015). The policy asks the mean of the networks of late (Polyak's averaging),
-which forgets less than each of them.
+which forgets less than each of them. Gradients are not cut off, nor are large errors: few and large
+are those of transitions where nothing follows, and without them values would rise and rise.
 
 While it explores it learns fast; as exploration falls, the optimiser's steps do, to a tenth: what
 it meets from then on is much alike, and long steps would forget what else it met.
@@ -11,6 +12,7 @@ it meets from then on is much alike, and long steps would forget what else it me
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,7 +70,7 @@ class Dqn(OffPolicy):
         """See `OffPolicy`."""
         worth, targets = self.errors(sample)
         loss = mse_loss(worth, targets)
-        norm = step(self.optimiser, loss, list(self.values.parameters()), 10.0)
+        norm = step(self.optimiser, loss, list(self.values.parameters()), math.inf)
         follow(self.target, self.values, self.setup.number("target_rate"))
         follow(
             self.average, self.values, max(_LAST_MEAN, _FIRST_MEAN / (_FIRST_MEAN + self.updates))

@@ -5,6 +5,8 @@ Inside, actions run from -1 to 1.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -20,7 +22,7 @@ from mneme_server.learning.deep.training.networks import (
 from mneme_server.learning.deep.training.off_policy import OffPolicy
 from mneme_server.learning.deep.training.replay import Sample
 
-_MOST_NORM = 100.0
+_MOST_NORM = math.inf
 
 
 class Critics(nn.Module):
