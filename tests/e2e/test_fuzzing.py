@@ -9,7 +9,7 @@ from fuzzing.calling import Report, fuzz, methods
 from support.server import server_process
 
 _SEED = "MNEME_FUZZ_SEED"
-CALLS, THREADS = 1_500, 3
+CALLS, THREADS = 2_500, 3
 
 
 def test_calls_at_random_meet_no_bug(tmp_path: Path) -> None:
@@ -22,6 +22,6 @@ def test_calls_at_random_meet_no_bug(tmp_path: Path) -> None:
         assert server.process.poll() is None
         assert server.stop() == 0
         assert "internal error" not in server.log
-    # Or else it would show nothing: most methods have answered. Those that follow an operation must
-    # meet the id of one, which so few calls seldom do.
-    assert len(report.answered()) > 0.7 * len(methods()), report
+    # Or else it would show nothing: most methods have answered. Those that follow an operation or a
+    # session that learns must meet the id of one, which so few calls seldom do.
+    assert len(report.answered()) > 0.6 * len(methods()), report

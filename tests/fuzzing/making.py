@@ -76,7 +76,12 @@ class Pool:
 
 
 def _kind_of(message: Descriptor, field: FieldDescriptor) -> str:
-    """Return what a text names: "session_id" is also the id of a Session."""
+    """Return what a text names: "session_id" is also the id of a Session, but where something is
+    learned that of a LearningSession."""
+    if message.name == "AlgorithmDescription" and field.name == "name":
+        return "algorithm"
+    if "learning" in message.file.name and field.name.endswith("session_id"):
+        return "learningsession_id"
     if field.name == "id":
         return f"{message.name.removeprefix('New').lower()}_id"
     return str(field.name).removeprefix("next_").removesuffix("s")
