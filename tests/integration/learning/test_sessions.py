@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
 from support.api import Api, grpc, refused
 from support.learning import Session, discrete, learner, plain, step
-from support.server import REPOSITORY, LocalServer, local_server
+from support.server import LocalServer, local_server
 
 STRATEGIES = ["ask", "test", "guess"]
 
@@ -242,18 +241,3 @@ def test_the_algorithms_describe_themselves(api: Api) -> None:
     (only,) = api.learning.DescribeAlgorithms(asked).algorithms
     assert only.on_policy
     assert only.available
-
-
-def test_the_ten_lines_of_the_guide_choose_by_what_worked(server: LocalServer, api: Api) -> None:
-    guide = (REPOSITORY / "docs/guides/learning.md").read_text()
-    lines = next(iter(re.findall(r"```py\n(.*?)```", guide, re.DOTALL)))
-    given = f"MnemeClient({server.address!r}, api_key={api.secret!r})"
-    done: list[str] = []
-
-    def do_it(strategy: str) -> bool:
-        done.append(strategy)
-        return strategy == "ask_first"
-
-    for _ in range(20):
-        exec(lines.replace("MnemeClient()", given), {"do_it": do_it})
-    assert done.count("ask_first") > 10
