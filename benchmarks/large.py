@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from mneme import MnemeClient
 from mneme.errors import ResourceExhaustedError
 from mneme.messages import NewEvent
 
-from benchmarks.memories import TENANT, new_event, version
+from benchmarks.memories import NEVER_S, TENANT, batches, kept, wait_until_embedded
 from benchmarks.server import Server
 from benchmarks.texts import events
 
@@ -25,7 +23,7 @@ _BATCH = 1_000
 _PART = 100_000
 _SETTLED_S = 5.0
 _SETTINGS = {
-    "session_idle_seconds": str(100 * 365 * 86_400),
+    "session_idle_seconds": NEVER_S,
     "embed_queue_limit": "20000",
     "embed_batch": "512",
 }
@@ -48,33 +46,21 @@ class Large:
 
 def ensure(cache: Path, count: int, say: Callable[[str], None]) -> Large:
     """Return the data folder with `count` memories, building it when it is not there yet."""
-    folder = cache / f"large-{count}-{version()}"
-    note = folder / "built.json"
-    if not note.exists():
-        for old in cache.glob(f"large-{count}-*"):
-            shutil.rmtree(old, ignore_errors=True)
-        _build(folder, count, say)
-    built = json.loads(note.read_text())
+    folder, built = kept(cache, "large", count, lambda folder: _build(folder, count, say))
     return Large(folder / "data", count, built["built_at"], built["upkeep_s"], built["peak_rss"])
 
 
 def _made(count: int) -> Iterator[list[NewEvent]]:
-    batch: list[NewEvent] = []
-    for made in events(count):
-        event = new_event(made)
-        for agent, one_in in AGENTS.items():
-            if made.session % one_in == 3:
-                event.agent_id = agent
-                break
-        batch.append(event)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
+    """Yield the events in batches, some of them those of an agent."""
+    for batch in batches(events(count), _BATCH):
+        for event in batch:
+            session = int(event.session_id.removeprefix("s"))
+            agents = (agent for agent, one_in in AGENTS.items() if session % one_in == 3)
+            event.agent_id = next(agents, "")
         yield batch
 
 
-def _build(folder: Path, count: int, say: Callable[[str], None]) -> None:
+def _build(folder: Path, count: int, say: Callable[[str], None]) -> dict[str, Any]:
     upkeep_s: list[float] = []
     peak = recorded = 0
     with Server(folder / "data", _SETTINGS, module="benchmarks.quick_server") as server:
@@ -90,12 +76,7 @@ def _build(folder: Path, count: int, say: Callable[[str], None]) -> None:
                     f"{recorded:,} of {count:,} memories: {upkeep_s[-1]:.0f} s of upkeep,"
                     f" {server.memory()['rss'] / 1e6:.0f} MB"
                 )
-    note = {
-        "built_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "upkeep_s": upkeep_s,
-        "peak_rss": peak,
-    }
-    (folder / "built.json").write_text(json.dumps(note))
+    return {"upkeep_s": upkeep_s, "peak_rss": peak}
 
 
 def _record(client: MnemeClient, batch: list[NewEvent]) -> None:
@@ -110,8 +91,7 @@ def _record(client: MnemeClient, batch: list[NewEvent]) -> None:
 
 def _wait_until_idle(server: Server, client: MnemeClient) -> None:
     """Wait until all have vectors and the index has done what it wanted to."""
-    while client.get_stats().tenant.pending_count:
-        time.sleep(0.2)
+    wait_until_embedded(client, lambda _: None)
     spent = -1.0
     while (now := server.thread_s(WORKER)) != spent:
         spent = now

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from mneme import MnemeClient
 from mneme.messages import NewEvent
@@ -20,7 +21,7 @@ from benchmarks.texts import MadeEvent, events
 TENANT = "memories"
 _BATCH = 500
 _SETTLED_S = 1.0
-_NEVER_S = str(100 * 365 * 86_400)
+NEVER_S = str(100 * 365 * 86_400)
 _VERSION = 2  # Raise it when what is recorded, or how, changes here.
 # What decides what the database holds besides; when one changes, it is built again. Indexes of an
 # older layout are rebuilt by the server.
@@ -70,15 +71,24 @@ def batches(made: Iterable[MadeEvent], size: int, prefix: str = "") -> Iterator[
 
 def ensure(cache: Path, count: int, say: Callable[[str], None]) -> Memories:
     """Return the data folder with `count` memories, building it when it is not there yet."""
-    folder = cache / f"memories-{count}-{version()}"
-    note = folder / "built.json"
-    if not note.exists():
-        for old in cache.glob(f"memories-{count}-*"):
-            shutil.rmtree(old, ignore_errors=True)
-        _build(folder, count, say)
-    built = json.loads(note.read_text())
+    folder, built = kept(cache, "memories", count, lambda folder: _build(folder, count, say))
     say(f"{count:,} memories built {built['built_at']} in {built['seconds']:.0f} s: {folder}")
     return Memories(folder / "data", count, built["built_at"], built["seconds"])
+
+
+def kept(
+    cache: Path, name: str, count: int, build: Callable[[Path], dict[str, Any]]
+) -> tuple[Path, dict[str, Any]]:
+    """Return a folder of this version and what was noted of it, building it when it is not there
+    yet; folders of older versions are removed."""
+    folder = cache / f"{name}-{count}-{version()}"
+    note = folder / "built.json"
+    if not note.exists():
+        for old in cache.glob(f"{name}-{count}-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        built_at = {"built_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
+        note.write_text(json.dumps(build(folder) | built_at))
+    return folder, json.loads(note.read_text())
 
 
 def copy(memories: Memories, target: Path) -> Path:
@@ -107,10 +117,10 @@ def wait_until_settled(client: MnemeClient, expect_mode: str) -> None:
         time.sleep(0.2)
 
 
-def _build(folder: Path, count: int, say: Callable[[str], None]) -> None:
+def _build(folder: Path, count: int, say: Callable[[str], None]) -> dict[str, Any]:
     started = time.perf_counter()
     # Or the summaries of its sessions would be made whenever a benchmark runs half an hour later.
-    with Server(folder / "data", {"session_idle_seconds": _NEVER_S}) as server:
+    with Server(folder / "data", {"session_idle_seconds": NEVER_S}) as server:
         client = server.tenant(TENANT)
         recorded = 0
         for batch in batches(events(count), _BATCH):
@@ -130,12 +140,7 @@ def _build(folder: Path, count: int, say: Callable[[str], None]) -> None:
         time.sleep(_SETTLED_S)
         if count > 20_000:
             wait_until_settled(client, "hnsw")
-    note = {
-        "built_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "seconds": round(seconds, 1),
-        "count": count,
-    }
-    (folder / "built.json").write_text(json.dumps(note))
+    return {"seconds": round(seconds, 1), "count": count}
 
 
 def version() -> str:
