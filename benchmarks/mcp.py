@@ -126,6 +126,7 @@ def _sentence(dice: random.Random) -> str:
 def _server(work: str) -> Iterator[str]:
     environment = os.environ | {
         "MNEME_LISTEN": "127.0.0.1:0",
+        "MNEME_HTTP_LISTEN": "",
         "MNEME_METRICS_LISTEN": "",
         "MNEME_DATA_DIR": str(Path(work) / "data"),
         "MNEME_AUTH": "disabled",

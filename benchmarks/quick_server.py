@@ -46,7 +46,8 @@ def sums_of_words(model: LocalEmbedder, texts: Sequence[str]) -> NDArray[np.floa
     return vectors.astype(np.float32)
 
 
-def _name_threads() -> None:
+def name_threads() -> None:
+    """Have threads that are started from now on bear their names in /proc."""
     run, libc = threading.Thread.run, ctypes.CDLL(None)
 
     def named(thread: threading.Thread) -> None:
@@ -57,7 +58,7 @@ def _name_threads() -> None:
 
 
 if __name__ == "__main__":
-    _name_threads()
+    name_threads()
     LocalEmbedder.embed = sums_of_words  # type: ignore[method-assign]
     LocalEmbedder.embed_quietly = sums_of_words  # type: ignore[method-assign]
     sys.exit(main())

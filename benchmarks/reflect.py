@@ -210,7 +210,8 @@ def _agent(number: int) -> dict[str, Any]:
 def _server(data: Path) -> Iterator[tuple[str, int]]:
     """Run a server on the data; yield its address and process id."""
     settings = {
-        "MNEME_LISTEN": "127.0.0.1:0", "MNEME_METRICS_LISTEN": "", "MNEME_DATA_DIR": str(data),
+        "MNEME_LISTEN": "127.0.0.1:0", "MNEME_HTTP_LISTEN": "",
+            "MNEME_METRICS_LISTEN": "", "MNEME_DATA_DIR": str(data),
         "MNEME_AUTH": "disabled", "MNEME_LOG_LEVEL": "warning",
     }  # fmt: skip
     process = subprocess.Popen(

@@ -19,6 +19,7 @@ from mneme.types import KeyScopeChoice
 
 ROOT = Path(__file__).resolve().parent.parent
 _SERVING = "serving on "
+_SERVING_HTTP = "serving HTTP on "
 _START_LIMIT_S = 180.0
 _STOP_LIMIT_S = 180.0
 _LOG_TAIL = 2_000
@@ -59,6 +60,7 @@ class Server:
         self._process: subprocess.Popen[str] | None = None
         self._clients: list[MnemeClient] = []
         self.address = ""
+        self.http_address = ""
 
     def start(self) -> float:
         """Start and return the seconds until it said that it serves.
@@ -190,6 +192,8 @@ class Server:
                 raise ServerFailed(
                     "the server did not start:\n" + log.read_text(errors="replace")[-_LOG_TAIL:]
                 )
+            if line.startswith(_SERVING_HTTP):
+                self.http_address = line.removeprefix(_SERVING_HTTP).strip()
             if line.startswith(_SERVING):
                 return line.removeprefix(_SERVING).strip()
 
@@ -202,6 +206,7 @@ def _environment(data_dir: Path, admin_key: str, settings: Mapping[str, str]) ->
         **mine,
         "MNEME_DATA_DIR": str(data_dir),
         "MNEME_LISTEN": "127.0.0.1:0",
+        "MNEME_HTTP_LISTEN": "",
         "MNEME_METRICS_LISTEN": "127.0.0.1:0",
         "MNEME_ADMIN_KEY": admin_key,
         **{f"MNEME_{name.upper()}": value for name, value in settings.items()},

@@ -107,6 +107,7 @@ def server(folder: Path) -> Iterator[MnemeClient]:
     environment = {
         **os.environ,
         "MNEME_LISTEN": "127.0.0.1:0",
+        "MNEME_HTTP_LISTEN": "",
         "MNEME_METRICS_LISTEN": "",
         "MNEME_DATA_DIR": str(folder),
         "MNEME_ADMIN_KEY": key,

@@ -141,6 +141,7 @@ def _serving(data: Path, embedder: str) -> Iterator[Store]:
     application = Application(
         Settings(
             listen="127.0.0.1:0",
+            http_listen="",
             metrics_listen="",
             data_dir=data,
             embedder=embedder,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mneme_server.learning.gating import Wanted
 from mneme_server.learning.live import Asked
 from mneme_server.learning.model import Told
 from mneme_server.learning.predicting import Predict, Predicted
 from mneme_server.learning.recording import Record, Recorded
+from mneme_server.learning.trust.gate import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Message:
     states: Sequence[Asked]
     explore: bool
     with_ids: bool
+    baseline: Wanted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,11 @@ class Answer:
 
     recorded: Recorded | None
     predictions: Sequence[Predicted]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the gate said of all of them, if there was one."""
+        return self.predictions[0].verdict if self.predictions else None
 
 
 class Act:
@@ -67,5 +75,6 @@ class Act:
                 checked,
                 explore=message.explore,
                 with_ids=message.with_ids,
+                baseline=message.baseline,
             )
         return Answer(recorded, predictions)

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mneme.v1 import learning_service_pb2
 
-from mneme_server.capability import Capability, Host, Parts
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.corpus.forgetting import Items
+from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.learning.acting import Act
 from mneme_server.learning.catalogue import algorithms, find_algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
 from mneme_server.learning.explaining_choices import Explain
 from mneme_server.learning.gating import Gating
+from mneme_server.learning.importing.importing import ImportExperience
 from mneme_server.learning.measuring import Measure
 from mneme_server.learning.model_files import TenantModelFiles
 from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.predicting import Predict
+from mneme_server.learning.quota import TrainingQuota
 from mneme_server.learning.recording import Record
 from mneme_server.learning.service import LearningServicer
 from mneme_server.learning.sessions import Sessions, StartSession
 from mneme_server.learning.settings import LearningSettings
 from mneme_server.learning.shaping_rewards import ShapeReward
+from mneme_server.learning.skill_shelf import SkillShelf
+from mneme_server.learning.store.forgetting import FORGETS, LEARNING_SESSION, POLICY, STEP
 from mneme_server.learning.store.sessions import SqlLearningSessions
 from mneme_server.learning.store.steps import SqlLearningSteps
 from mneme_server.learning.training import Train
+from mneme_server.learning.trajectories import Trajectories
 from mneme_server.learning.transferring import Transfer
 from mneme_server.learning.worker import LEARNING_JOB, LearningWorker
 from mneme_server.runtime.settings import ServerSettings
+from mneme_server.skills.skills import Skills
 from mneme_server.transport.service import Service
 
 
@@ -46,6 +57,31 @@ class _Forget:
         self._sessions.forget(tenant_id)
 
 
+class _WhileForgetting:
+    """See `corpus.forgetting.WhileForgetting`."""
+
+    def __init__(
+        self, sessions: OpenSessions, files: TenantModelFiles, wake: Callable[[str], object]
+    ) -> None:
+        self._sessions = sessions
+        self._files = files
+        self._wake = wake
+
+    @contextmanager
+    def __call__(self, tenant: OpenTenant[Any]) -> Iterator[Callable[[Items], None]]:
+        """Hold the sessions in memory; models that were learned of what went are removed."""
+        with self._sessions.held(tenant.tenant_id) as erased:
+
+            def told(items: Items) -> None:
+                if any(items.get(kind) for kind in (STEP, POLICY, LEARNING_SESSION)):
+                    erased()
+                    self._wake(tenant.tenant_id)
+                for session_id in items.get(POLICY, ()):
+                    self._files.remove_of(tenant.tenant_id, session_id)
+
+            yield told
+
+
 def _build(host: Host) -> Parts:
     runtime, tenants = host.runtime, host.tenants
     settings = host.settings(LearningSettings)
@@ -57,27 +93,38 @@ def _build(host: Host) -> Parts:
     measure = Measure(tenants, sessions)
     predict = Predict(tenants, open_sessions, Gating(find_algorithm))
     wake = partial(runtime.wake, LEARNING_JOB)
-    record = Record(tenants, open_sessions, settings.learning_bytes, wake)
+    quota = TrainingQuota(open_sessions, settings.learning_seconds)
+    record = Record(tenants, open_sessions, settings.learning_bytes, quota, wake)
     servicer = LearningServicer(
         algorithms=algorithms,
         start_session=StartSession(tenants, open_sessions, settings.learning_sessions),
-        end_session=EndSession(tenants, open_sessions, measure, files),
+        end_session=EndSession(
+            tenants, open_sessions, measure, files, SkillShelf(host.get(Skills))
+        ),
         sessions=sessions,
         predict=predict,
         record=record,
+        trajectories=Trajectories(tenants),
+        import_experience=ImportExperience(tenants, record),
         measure=measure,
         evaluate=Evaluate(tenants, open_sessions, find_algorithm),
         explain=Explain(tenants, open_sessions),
         transfer=Transfer(tenants, open_sessions, find_algorithm),
         shape_reward=ShapeReward(tenants, open_sessions, wake),
         act=Act(predict, record),
-        train=Train(tenants, open_sessions, wake),
+        train=Train(tenants, open_sessions, quota, wake),
         watchdog=runtime.watchdog,
+        foreground=runtime.foreground,
     )
     descriptor = learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"]
     return Parts(
         services=[Service(descriptor, servicer)],
-        jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, runtime.foreground)},
+        figures=[
+            Figure("learning_sessions", lambda unit: unit.learning_sessions.count()),
+            Figure("experiences", lambda unit: unit.learning_sessions.transitions()),
+        ],
+        jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, quota, runtime.foreground)},
+        forgetting=_WhileForgetting(open_sessions, files, wake),
     )
 
 
@@ -86,4 +133,5 @@ CAPABILITY = Capability(
     build=_build,
     repositories={"learning_sessions": SqlLearningSessions, "learning_steps": SqlLearningSteps},
     migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
 )

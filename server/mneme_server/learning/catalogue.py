@@ -89,7 +89,7 @@ _LINEAR = (
     Key("epsilon", 0.02, "With which probability any action is chosen when it explores.", 0, 1),
     Key(
         "ridge",
-        1.0,
+        2.0,
         "How many rewards the prior that a fact does not matter counts for.",
         0.01,
         1e6,

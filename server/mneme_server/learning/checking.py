@@ -19,7 +19,7 @@ from mneme_server.learning.model import Step, Told
 from mneme_server.learning.open_sessions import LiveSession
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.sealing import LIFETIME_US, BrokenSeal, Sealed, check_seal, opened
-from mneme_server.learning.spaces import OpenLabels
+from mneme_server.learning.spaces import Box, OpenLabels
 
 
 def named_in(step: Step) -> Iterator[Json]:
@@ -84,7 +84,7 @@ def _said(step: Step) -> tuple[object, ...]:
 
 
 class Checking:
-    """Checks steps for a session.
+    """Checks steps for a session; those of several calls as if all were recorded.
 
     Args:
         live: the session; its `telling` is held.
@@ -95,17 +95,20 @@ class Checking:
         definition = live.session.definition
         self._live = live
         self._now_us = now_us
+        self._new = Actions(OpenLabels())
         self._states = definition.states
         self._actions = definition.actions
         algorithm = find_algorithm(definition.algorithm)
         self._on_policy = algorithm is not None and algorithm.on_policy
 
-    def steps(self, told: Sequence[Told], field: str) -> list[Step]:
+    def steps(self, told: Sequence[Told], field: str, *, trajectory: bool) -> list[Step]:
         """Return steps as they are kept, without their numbers.
 
         Args:
             told: the steps.
             field: where the request has one, with its place: "steps[{item}].".
+            trajectory: whether they follow each other: a step that does not say where it led has
+                then led to the next one of its actor.
 
         Raises:
             InvalidArgument: one is not valid.
@@ -113,8 +116,8 @@ class Checking:
             FailedPrecondition: the algorithm cannot learn from one.
         """
         steps: list[Step] = []
-        for place in reversed(range(len(told))):  # A step may lead to the state of the next one.
-            follows = steps[-1] if steps else None
+        for place in reversed(range(len(told))):
+            follows = steps[-1] if steps and trajectory else None
             steps.append(self._step(told[place], follows, field.format(item=place)))
         steps.reverse()
         self._require_room(steps)
@@ -159,13 +162,27 @@ class Checking:
             prediction=sealed.mark or None,
         )
 
+    def _available(self, told: Told, action: Json, field: str) -> Sequence[Json]:
+        """Return the actions that one was chosen from, as it is told; empty if they are a box."""
+        field = f"{field}allowed_actions"
+        if isinstance(self._actions, Box):
+            if told.available:
+                raise _bad(field, "must not be given: actions are a box, of which all are allowed")
+            return ()
+        named = Actions(OpenLabels())
+        for number, one in enumerate(told.available):
+            named.add(self._actions.check(one, f"{field}[{number}]"))
+        if told.available and named.number(action) is None:
+            raise _bad(field, "must hold the action that was chosen")
+        return named.values
+
     def _followed(self, told: Told, field: str) -> Sealed:
         """Return what was done where, from the prediction or as it is told."""
         session = self._live.session
         if told.prediction_id:
             for name, given in (
                 ("state", told.state), ("action", told.action), ("actor_id", told.actor or None),
-                ("probability", told.probability),
+                ("probability", told.probability), ("allowed_actions", told.available or None),
             ):  # fmt: skip
                 if given is not None:
                     raise _bad(
@@ -188,21 +205,22 @@ class Checking:
                     reason=Reason.MISSING_REQUIRED_FIELD,
                     field=f"{field}{name}",
                 )
+        action = self._actions.check(told.action, f"{field}action")
         return Sealed(
             session_id=session.id,
             state=self._states.check(told.state, f"{field}state"),
-            action=self._actions.check(told.action, f"{field}action"),
+            action=action,
             probability=told.probability,
             actor=told.actor,
+            available=self._available(told, action, field),
         )
 
     def _require_room(self, steps: Sequence[Step]) -> None:
         recorded = self._live.recorded
         if recorded is None or not isinstance(self._actions, OpenLabels):
             return
-        named: list[Json] = [one for step in steps for one in named_in(step)]
-        new = Actions(OpenLabels(), [])
-        for one in named:
+        new = Actions(OpenLabels(), self._new.values)
+        for one in (one for step in steps for one in named_in(step)):
             if recorded.number(one) is None:
                 new.add(one)
         if len(recorded) + len(new) > self._actions.most:
@@ -210,6 +228,7 @@ class Checking:
                 f"the session knows {len(recorded)} actions, and at most {self._actions.most} are"
                 " supported; labels must not hold what is different each time"
             )
+        self._new = new
 
 
 def _opened(prediction_id: str, field: str) -> Sealed:

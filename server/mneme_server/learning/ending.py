@@ -6,35 +6,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mneme_server.common.canonical import Json
 from mneme_server.common.clock import later_us
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.encoding import encoded
+from mneme_server.learning.evaluating import newest_steps
 from mneme_server.learning.measuring import Measure, Metrics
-from mneme_server.learning.model import Session, Status
+from mneme_server.learning.model import Counts, Session, Status
 from mneme_server.learning.open_sessions import LiveSession, OpenSessions, Tenant, telling
 from mneme_server.learning.ports import LearningUnit, ModelFiles
+from mneme_server.learning.skills import SkillMaker, skill_of
 from mneme_server.learning.space_json import space_to_json
 from mneme_server.learning.tally import WINDOW
+from mneme_server.learning.transfer.similarity import features_of
 
+_LOOKED_AT = 200
 SKILL_EPISODES = 3
 """Episodes without which what was learned is no skill, whatever they brought."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedSession:
-    """A session that ended. `path` is that of its exported model in the data folder; empty without
-    one."""
+    """A session that ended.
+
+    `path` is that of its exported model in the data folder; empty without one. `meets_bar` says
+    whether it is worth a skill, and `skill_id` is that of the skill that it has become.
+    """
 
     session: Session
     metrics: Metrics
     path: str
     size: int
-
-    def is_worth(self, least: float) -> bool:
-        """Tell whether its episodes brought at least so much on average, and were enough."""
-        counts = self.session.counts
-        enough = counts.episodes >= SKILL_EPISODES
-        return enough and counts.ended_reward / counts.episodes >= least
+    meets_bar: bool
+    skill_id: str = ""
+    skill_is_new: bool = False
 
 
 class EndSession:
@@ -45,6 +50,7 @@ class EndSession:
         sessions: those in memory.
         measure: tells how it did.
         files: where its model is exported to.
+        skills: where what it learned is told as a skill.
     """
 
     def __init__(
@@ -53,17 +59,30 @@ class EndSession:
         sessions: OpenSessions,
         measure: Measure,
         files: ModelFiles,
+        skills: SkillMaker,
     ) -> None:
         self._tenants = tenants
         self._sessions = sessions
         self._measure = measure
         self._files = files
+        self._skills = skills
 
-    def __call__(self, tenant_id: str, session_id: str, *, export: bool) -> EndedSession:
-        """End a session; ending it again exports it again.
+    def __call__(
+        self, tenant_id: str, session_id: str, *, export: bool, least: float, skill: bool
+    ) -> EndedSession:
+        """End a session; ending it again exports it again, and brings its skill up to date.
+
+        Args:
+            tenant_id: whose session it is.
+            session_id: the session.
+            export: whether to write its model to a file.
+            least: the mean reward of its episodes from which on it is worth a skill.
+            skill: whether to make one then.
 
         Raises:
             NotFound: there is none.
+            ResourceExhausted: the skill cannot be embedded soon, and too much waits. The session
+                has ended.
         """
         with self._tenants.open(tenant_id) as tenant:
             with self._sessions.use(tenant, session_id) as live, telling(live):
@@ -72,8 +91,15 @@ class EndSession:
                 data = encoded(_model(live)) if export else b""
                 self._end(tenant, live)
                 path = self._files.write(tenant_id, live.session, data) if export else ""
+                known, features = _told_of(tenant, live)
             metrics = self._measure(tenant_id, session_id, WINDOW, 0)
-        return EndedSession(metrics.session, metrics, path, len(data))
+        ended = EndedSession(
+            metrics.session, metrics, path, len(data), _meets(metrics.session.counts, least)
+        )
+        if not (ended.meets_bar and skill):
+            return ended
+        made = skill_of(metrics.session, known, features, path, metrics.convergence)
+        return replace(ended, skill_id=made.id, skill_is_new=self._skills.make(tenant_id, made))
 
     def _end(self, tenant: Tenant, live: LiveSession) -> None:
         if live.session.status is Status.ENDED:
@@ -82,6 +108,21 @@ class EndSession:
         live.session = replace(live.session, status=Status.ENDED, updated_us=now, ended_us=now)
         with tenant.write() as unit:
             unit.learning_sessions.update(live.current())
+
+
+def _meets(counts: Counts, least: float) -> bool:
+    """Tell whether a session's episodes brought at least so much on average, and were enough."""
+    enough = counts.episodes >= SKILL_EPISODES
+    return enough and counts.ended_reward / counts.episodes >= least
+
+
+def _told_of(tenant: Tenant, live: LiveSession) -> tuple[list[Json], list[str]]:
+    """Return the actions of a session, and what it knows of states."""
+    steps = newest_steps(tenant, live, live.policy.progress.learned, _LOOKED_AT)
+    with live.thinking:
+        known = list(live.policy.known)
+        features = features_of(live.session.definition.states, live.policy.transitions(steps))
+    return known, sorted(features)
 
 
 def _model(live: LiveSession) -> Mapping[str, Any]:

@@ -60,28 +60,6 @@ def squashed(number: float) -> float:
     return number if size <= 1 else math.copysign(1 + math.log(size), number)
 
 
-def _declared(space: Space, path: str = "") -> Iterator[str]:
-    match space:
-        case Discrete():
-            yield from (_is(path, value) for value in space.labels or range(space.size))
-        case MultiDiscrete():
-            for n, size in enumerate(space.sizes):
-                yield from (_is(_item(path, n), value) for value in range(size))
-        case Box():
-            yield from (_item(path, n) for n in range(len(space.low)))
-        case Dict():
-            for key, inner in space.spaces.items():
-                yield from _declared(inner, f"{path}.{key}" if path else key)
-        case OpenLabels() | OpenObject():
-            pass
-
-
-def _is_open(space: Space) -> bool:
-    if isinstance(space, Dict):
-        return any(_is_open(inner) for inner in space.spaces.values())
-    return isinstance(space, OpenLabels | OpenObject)
-
-
 def _scaled(number: float, low: float, high: float) -> float:
     if math.isfinite(low) and math.isfinite(high) and low < high:
         return 2 * (number - low) / (high - low) - 1

@@ -26,7 +26,8 @@ def first_digit(number: float) -> float:
     """Return a number rounded to its first digit."""
     if number == 0 or not math.isfinite(number):
         return number
-    return round(number, -math.floor(math.log10(abs(number))))
+    rounded = float(f"{number:.0e}")
+    return rounded if math.isfinite(rounded) else number  # Beyond the largest number there is.
 
 
 def _binned(space: Space | None, value: Json, bins: int) -> Json:
@@ -48,4 +49,5 @@ def _part(value: Json, low: float, high: float, bins: int) -> Json:
     assert isinstance(value, int | float)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return first_digit(float(value))
-    return min(int((value - low) / (high - low) * bins), bins - 1)
+    # In halves: the difference of two numbers may be beyond the largest one.
+    return min(int((value / 2 - low / 2) / (high / 2 - low / 2) * bins), bins - 1)

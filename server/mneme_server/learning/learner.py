@@ -191,6 +191,7 @@ class Replays(Protocol):
 class Trains(Protocol):
     """A learner that keeps transitions and can learn from them again."""
 
-    def train(self, steps: int) -> Learned:
-        """Take so many steps on the transitions that it keeps."""
+    def train(self, steps: int, batch: int = 0) -> Learned:
+        """Take so many steps, each on `batch` of the transitions that it keeps; 0: as many as its
+        config says."""
         ...

@@ -89,6 +89,8 @@ class Policy:
             )
         )
         self._chance = np.random.default_rng([definition.seed, 1])
+        # Told once: it takes longer than a choice does.
+        self._matures = self._learner if isinstance(self._learner, Matures) else None
         self._actions: Actions | None = None
         self._session_id = session.id
         self.progress = Progress()
@@ -112,7 +114,7 @@ class Policy:
         """Whether it chooses by anything that it learned: from steps, or from another session."""
         if not self.progress.learned and not self.progress.updates:
             return False
-        return self._learner.is_trained if isinstance(self._learner, Matures) else True
+        return self._matures is None or self._matures.is_trained
 
     @property
     def known(self) -> Sequence[Json]:
@@ -288,7 +290,7 @@ class Policy:
             probability=choice.probability,
             confidence=choice.confidence,
             explored=choice.explored,
-            trained=self.is_trained,
+            trained=True,
         )
 
     def _even(self, asked: Asked) -> Chosen:

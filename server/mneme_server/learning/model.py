@@ -117,6 +117,37 @@ class Told:
     actor: str = ""
     probability: float | None = None
     allowed: Sequence[Json] = ()
+    available: Sequence[Json] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToldTrajectory:
+    """Steps that are told in one piece, not checked yet, and what is noted of them."""
+
+    id: str
+    steps: Sequence[Told]
+    metadata_json: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """Steps that were told in one piece.
+
+    Args:
+        id: unique in the session.
+        metadata_json: what was noted of it, canonical JSON.
+        steps: how many it has.
+        total_reward: the sum of its rewards.
+        first: the number of its first step.
+        recorded_us: when it was recorded.
+    """
+
+    id: str
+    metadata_json: str
+    steps: int
+    total_reward: float
+    first: int
+    recorded_us: int
 
 
 @dataclass(frozen=True, slots=True)

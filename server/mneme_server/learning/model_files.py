@@ -38,7 +38,17 @@ class TenantModelFiles:
         """See `ModelFiles`."""
         self._path(tenant_id, session).unlink(missing_ok=True)
 
+    def remove_of(self, tenant_id: str, session_id: str) -> None:
+        """Remove the models of every session that is, or was, called so."""
+        folder = self._data_dir / "tenants" / tenant_id / _FOLDER
+        for path in folder.glob(f"*-{_file_name(session_id)}.npz"):
+            path.unlink(missing_ok=True)
+
     def _path(self, tenant_id: str, session: Session) -> Path:
-        name = _OTHERS.sub("-", session.id)[:80].strip("-")
+        name = _file_name(session.id)
         folder = self._data_dir / "tenants" / tenant_id / _FOLDER
         return folder / f"{session.number}-{name}.npz"
+
+
+def _file_name(session_id: str) -> str:
+    return _OTHERS.sub("-", session_id)[:80].strip("-")

@@ -6,13 +6,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import structlog
 
 from mneme_server.common import deadline
 from mneme_server.common.canonical import Json
+from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
 from mneme_server.common.stored import damaged
 from mneme_server.corpus.tenant import OpenTenant
@@ -32,6 +33,8 @@ PART = 256
 """Steps that are read and learned at once."""
 
 Tenant = OpenTenant[LearningUnit]
+
+_DAY_US = 86_400 * MICROSECONDS
 
 _log = structlog.get_logger(__name__)
 
@@ -91,6 +94,11 @@ class LiveSession:
         """Whether it learned more than was saved."""
         return (self.policy.progress, self.policy.shaped) != (self.saved, self.saved_shaped)
 
+    @property
+    def unsaved_us(self) -> int:
+        """For how long it learned since it was saved, in microseconds."""
+        return max(0, self.policy.progress.training_us - self.saved.training_us)
+
     def current(self) -> Session:
         """Return it as it stands now."""
         seen: Sequence[Json] = () if self.recorded is None else tuple(self.recorded.values)
@@ -134,11 +142,13 @@ class LiveSession:
     def save(self, tenant: Tenant) -> None:
         """Save what it has learned. The caller holds `telling`."""
         with self.thinking:
-            if not self.unsaved:
+            if self.gone or not self.unsaved:
                 return
             checkpoint, shaped = self.policy.checkpoint(self.tally), self.policy.shaped
+        took_us = checkpoint.progress.training_us - self.saved.training_us
         with tenant.write() as unit:
             unit.learning_sessions.save(self.session.number, checkpoint)
+            unit.learning_sessions.add_trained(day_of(now_us()), took_us)
         self.saved, self.saved_shaped = checkpoint.progress, shaped
         self.saved_at = time.monotonic()
 
@@ -163,6 +173,7 @@ class OpenSessions:
         self._lock = threading.Lock()  # Guards what follows.
         self._open: dict[str, OrderedDict[str, LiveSession]] = {}
         self._opening: dict[tuple[str, str], threading.Lock] = {}
+        self._erased: dict[str, int] = {}  # How often something was, by tenant.
 
     @contextmanager
     def use(self, tenant: Tenant, session_id: str) -> Iterator[LiveSession]:
@@ -203,6 +214,22 @@ class OpenSessions:
         for live in self.all_of(tenant_id):
             self.drop(tenant_id, live)
 
+    @contextmanager
+    def held(self, tenant_id: str) -> Iterator[Callable[[], None]]:
+        """Have nothing recorded or saved of a tenant's sessions in memory while the block runs; it
+        calls what it is given once steps were erased: then all are read again when they are used.
+        """
+        with ExitStack() as holding:
+            for live in sorted(self.all_of(tenant_id), key=lambda live: live.id):
+                holding.enter_context(deadline.holding(live.telling))
+
+            def erased() -> None:
+                with self._lock:
+                    self._erased[tenant_id] = self._erased.get(tenant_id, 0) + 1
+                self.forget(tenant_id)
+
+            yield erased
+
     def park_all(self, tenant: Tenant) -> None:
         """Save a tenant's sessions and forget them: it is about to be closed."""
         for live in self.all_of(tenant.tenant_id):
@@ -231,11 +258,15 @@ class OpenSessions:
         return live
 
     def _opened_for(self, tenant: Tenant, session_id: str) -> LiveSession:
-        live = self._opened(tenant, session_id)
-        with self._lock:
-            live.users += 1
-            self._open.setdefault(tenant.tenant_id, OrderedDict())[session_id] = live
-        return live
+        while True:
+            erased = self._erased.get(tenant.tenant_id, 0)
+            live = self._opened(tenant, session_id)
+            with self._lock:
+                if erased == self._erased.get(tenant.tenant_id, 0):
+                    live.users += 1
+                    self._open.setdefault(tenant.tenant_id, OrderedDict())[session_id] = live
+                    return live
+            live.close()  # Steps that it was read from are not there any more.
 
     def _lent(self, key: tuple[str, str]) -> LiveSession | None:
         sessions = self._open.get(key[0])
@@ -291,6 +322,11 @@ def _resumed(tenant: Tenant, session: Session, policy: Policy) -> LiveSession:
     if live.learns_inline:
         live.catch_up(tenant)
     return live
+
+
+def day_of(time_us: int) -> int:
+    """Return the day (UTC) of a time, in days since 1970."""
+    return time_us // _DAY_US
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mneme_server.corpus.tenant_store import CorpusUnit
-from mneme_server.learning.model import Checkpoint, Point, Session, Status, Step
+from mneme_server.learning.model import Checkpoint, Point, Session, Status, Step, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,10 @@ class SessionRepository(Protocol):
 
     def count(self, status: Status | None = None) -> int:
         """Return how many there are."""
+        ...
+
+    def transitions(self) -> int:
+        """Return how many transitions they have been told, together."""
         ...
 
     def behind(self) -> Sequence[str]:
@@ -66,6 +70,15 @@ class SessionRepository(Protocol):
         """Save what the session has learned."""
         ...
 
+    def trained_us(self, day: int) -> int:
+        """Return for how long all sessions learned on a day (since 1970), in microseconds, as far
+        as it was saved."""
+        ...
+
+    def add_trained(self, day: int, training_us: int) -> None:
+        """Add to that."""
+        ...
+
     def add_points(self, number: int, points: Sequence[Point]) -> None:
         """Insert how a session stood when episodes ended."""
         ...
@@ -96,6 +109,15 @@ class StepRepository(Protocol):
 
     def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[Step]:
         """Return the steps that were told with this id, in their order."""
+        ...
+
+    def add_trajectories(self, number: int, trajectories: Sequence[Trajectory]) -> None:
+        """Insert what is noted of trajectories of a session."""
+        ...
+
+    def trajectories(self, number: int, before: int | None, limit: int) -> Sequence[Trajectory]:
+        """Return a session's trajectories, the last recorded first, whose first steps have numbers
+        below `before`."""
         ...
 
     def used(self, number: int, predictions: Sequence[str]) -> Sequence[str]:

@@ -13,7 +13,12 @@ from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.actions import Actions
 from mneme_server.learning.gating import Gating, Wanted
 from mneme_server.learning.live import Asked, Chosen
-from mneme_server.learning.open_sessions import LiveSession, OpenSessions, require_active
+from mneme_server.learning.open_sessions import (
+    LiveSession,
+    OpenSessions,
+    Tenant,
+    require_active,
+)
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.sealing import Sealed, seal
 from mneme_server.learning.spaces import Box, OpenLabels
@@ -69,9 +74,10 @@ class Predict:
             FailedPrecondition: it has ended, or there is no action to choose.
         """
         checked = self.check(tenant_id, session_id, [asked])
-        if baseline is not None:
-            return self._gated(tenant_id, session_id, checked[0], baseline, explore=explore)
-        return self.choose(tenant_id, session_id, checked, explore=explore, with_ids=True)[0]
+        made = self.choose(
+            tenant_id, session_id, checked, explore=explore, with_ids=True, baseline=baseline
+        )
+        return made[0]
 
     def check(
         self, tenant_id: str, session_id: str, asked: Sequence[Asked], field: str = ""
@@ -98,6 +104,7 @@ class Predict:
         *,
         explore: bool,
         with_ids: bool,
+        baseline: Wanted | None = None,
     ) -> list[Predicted]:
         """Return a prediction for each of the states that were checked.
 
@@ -107,6 +114,7 @@ class Predict:
             asked: the states.
             explore: whether to choose actions to learn from.
             with_ids: whether what comes of them may be told; else their ids are empty.
+            baseline: as above.
 
         Raises:
             NotFound, FailedPrecondition: as above.
@@ -117,31 +125,31 @@ class Predict:
         ):
             require_active(live)
             with deadline.holding(live.thinking):
-                _require_actions(live, asked)
-                chosen = live.policy.choose(asked, explore=explore)
+                chosen, verdict = self._chosen(tenant, live, asked, baseline, explore=explore)
             if not with_ids:
-                return [Predicted("", made) for made in chosen]
+                return [Predicted("", made, verdict) for made in chosen]
             now, secret = now_us(), live.session.secret
             return [
-                Predicted(seal(_sealed(session_id, one, made), secret, now), made)
+                Predicted(seal(_sealed(session_id, one, made), secret, now), made, verdict)
                 for one, made in zip(asked, chosen, strict=True)
             ]
 
-    def _gated(
-        self, tenant_id: str, session_id: str, asked: Asked, baseline: Wanted, *, explore: bool
-    ) -> Predicted:
-        with (
-            self._tenants.open(tenant_id) as tenant,
-            self._sessions.use(tenant, session_id) as live,
-        ):
-            require_active(live)
-            with deadline.holding(live.thinking):
-                gated = self._gating.gate(tenant, live, baseline)
-                _require_actions(live, [asked])
-                verdict = gated.verdict()
-                made = live.policy.choose_gated(asked, gated, explore=explore)
-            sealed = seal(_sealed(session_id, asked, made), live.session.secret, now_us())
-            return Predicted(sealed, made, verdict)
+    def _chosen(
+        self,
+        tenant: Tenant,
+        live: LiveSession,
+        asked: Sequence[Asked],
+        baseline: Wanted | None,
+        *,
+        explore: bool,
+    ) -> tuple[list[Chosen], Verdict | None]:
+        if baseline is None:
+            _require_actions(live, asked)
+            return live.policy.choose(asked, explore=explore), None
+        gated = self._gating.gate(tenant, live, baseline)
+        _require_actions(live, asked)
+        verdict = gated.verdict()
+        return [live.policy.choose_gated(one, gated, explore=explore) for one in asked], verdict
 
 
 def _sealed(session_id: str, asked: Asked, made: Chosen) -> Sealed:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from mneme_server.common import deadline
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import later_us, now_us
-from mneme_server.common.errors import AlreadyExists, Reason, ResourceExhausted
+from mneme_server.common.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeError,
+    NotFound,
+    Reason,
+    ResourceExhausted,
+)
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.checking import Checking, named_in, same_steps, session_of, unused
 from mneme_server.learning.learner import Explores, Learned
-from mneme_server.learning.model import Counts, Point, Step, Told
+from mneme_server.learning.model import Counts, Point, Step, Told, ToldTrajectory, Trajectory
 from mneme_server.learning.open_sessions import (
     LiveSession,
     OpenSessions,
@@ -21,6 +32,7 @@ from mneme_server.learning.open_sessions import (
     telling,
 )
 from mneme_server.learning.ports import LearningUnit
+from mneme_server.learning.quota import TrainingQuota
 from mneme_server.learning.tally import Ended
 
 _STEP_BYTES = 120
@@ -49,6 +61,33 @@ class Recorded:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedTrajectories:
+    """What became of trajectories that were told together.
+
+    Args:
+        recorded: those that were recorded now, by their places.
+        known: the places of those that were told before.
+        learned, counts, bytes: see `Recorded`.
+    """
+
+    recorded: Mapping[int, Sequence[Step]]
+    known: Sequence[int]
+    learned: Learned
+    counts: Counts
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Steps that were told in one piece, checked. `metadata_json` is None where it is no trajectory
+    but feedback."""
+
+    id: str | None
+    metadata_json: str | None
+    steps: Sequence[Step]
+
+
 class Record:
     """The use case: record steps, and learn from them.
 
@@ -56,6 +95,7 @@ class Record:
         tenants: where tenants are.
         sessions: those in memory.
         most_bytes: that a tenant's recorded steps may take.
+        quota: says whether a tenant's sessions may go on learning.
         wake: called with a tenant that has something to learn or to save in the background.
     """
 
@@ -64,10 +104,12 @@ class Record:
         tenants: OpenTenants[LearningUnit],
         sessions: OpenSessions,
         most_bytes: int,
+        quota: TrainingQuota,
         wake: Callable[[str], object],
     ) -> None:
         self._tenants = tenants
         self._sessions = sessions
+        self._quota = quota
         self._wake = wake
         self.most_bytes = most_bytes
 
@@ -77,7 +119,7 @@ class Record:
         session_id: str,
         told: Sequence[Told],
         *,
-        trajectory_id: str | None = None,
+        feedback_id: str | None = None,
         field: str = "",
     ) -> Recorded:
         """Record steps, all or none; with the id of a call before nothing is changed.
@@ -86,7 +128,7 @@ class Record:
             tenant_id: whose session it is.
             session_id: the session; empty: that of the first prediction.
             told: the steps, in their order, at least one.
-            trajectory_id: the id of the call; None: it cannot be sent again.
+            feedback_id: the id of the call; None: it cannot be sent again.
             field: where the request has a step, with its place: "steps[{item}].".
 
         Raises:
@@ -94,77 +136,199 @@ class Record:
             NotFound: there is no such session or prediction.
             AlreadyExists: the id is taken by other steps, or a prediction was used before.
             FailedPrecondition: the session has ended, or cannot learn from a step.
-            ResourceExhausted: they take more bytes than the tenant may use.
+            ResourceExhausted: they take more bytes than the tenant may use, or its sessions have
+                learned for as long as they may.
         """
         session_id = session_id or session_of(told[0], field.format(item=0))
+        with self._held(tenant_id, session_id) as (tenant, live):
+            before = _told_before(tenant, live, feedback_id)
+            steps = Checking(live, now_us()).steps(told, field, trajectory=False)
+            if before:
+                _require_same(before, steps, feedback_id)
+                return _again(tenant, live, before)
+            kept, learned, reward, taken = self._record(
+                tenant, live, [_Piece(feedback_id, None, steps)]
+            )
+        return Recorded(kept[0], False, learned, reward, live.tally.counts, taken)
+
+    def trajectories(
+        self,
+        tenant_id: str,
+        session_id: str,
+        told: Sequence[ToldTrajectory],
+        refuse: Callable[[int, MnemeError], None] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> RecordedTrajectories:
+        """Record trajectories in one transaction; those that were told before change nothing.
+
+        Args:
+            tenant_id: whose session it is.
+            session_id: the session.
+            told: the trajectories; their steps belong to an episode each unless they name actors.
+            refuse: told the place of a trajectory that cannot be recorded, and why; the others are
+                recorded. None: then none is.
+            dry_run: whether to record nothing, and to return what would be.
+
+        Raises:
+            See above; without `refuse` the error's `trajectory` is the place of what it is about.
+        """
+        with self._held(tenant_id, session_id) as (tenant, live):
+            checking, places, known = Checking(live, now_us()), list[int](), list[int]()
+            pieces: list[_Piece] = []
+            for place, one in enumerate(told):
+                deadline.check()
+                try:
+                    piece = _checked(tenant, live, checking, one, pieces)
+                except (InvalidArgument, NotFound, AlreadyExists, FailedPrecondition) as error:
+                    if refuse is None:
+                        error.metadata["trajectory"] = str(place)
+                        raise
+                    refuse(place, error)
+                    continue
+                if piece is None:
+                    known.append(place)
+                else:
+                    places.append(place)
+                    pieces.append(piece)
+            if dry_run or not pieces:
+                with tenant.read() as unit:
+                    taken = unit.learning_sessions.taken_bytes()
+                found = {at: one.steps for at, one in zip(places, pieces, strict=True)}
+                return RecordedTrajectories(found, known, Learned(), live.tally.counts, taken)
+            kept, learned, _, taken = self._record(tenant, live, pieces)
+            recorded = dict(zip(places, kept, strict=True))
+            return RecordedTrajectories(recorded, known, learned, live.tally.counts, taken)
+
+    @contextmanager
+    def _held(self, tenant_id: str, session_id: str) -> Iterator[tuple[Tenant, LiveSession]]:
         with (
             self._tenants.open(tenant_id) as tenant,
             self._sessions.use(tenant, session_id) as live,
             telling(live),
         ):
             require_active(live)
-            before = self._told_before(tenant, live, trajectory_id)
-            steps = Checking(live, now_us()).steps(told, field)
-            if before:
-                return _again(live, before, steps, trajectory_id)
-            recorded = self._record(tenant, live, steps, trajectory_id)
-            self._wake(tenant_id)
-        return recorded
-
-    def _told_before(
-        self, tenant: Tenant, live: LiveSession, trajectory_id: str | None
-    ) -> Sequence[Step]:
-        if trajectory_id is None:
-            return ()
-        with tenant.read() as unit:
-            return unit.learning_steps.of_trajectory(live.session.number, trajectory_id)
+            yield tenant, live
 
     def _record(
-        self, tenant: Tenant, live: LiveSession, steps: Sequence[Step], trajectory_id: str | None
-    ) -> Recorded:
+        self, tenant: Tenant, live: LiveSession, pieces: Sequence[_Piece]
+    ) -> tuple[list[list[Step]], Learned, float, int]:
+        """Write and learn; return the steps of each piece, what was learned, the reward of the last
+        episode, and the bytes that the tenant's steps take."""
+        if live.learns_inline:
+            self._quota.require(tenant)
         before = live.tally.counts
         try:
-            kept, reward, taken = self._write(tenant, live, steps, trajectory_id)
-            learned = live.learn(kept) if live.learns_inline else Learned()
+            kept, reward, taken = self._write(tenant, live, pieces)
+            steps = [step for piece in kept for step in piece]
+            learned = live.learn(steps) if live.learns_inline else Learned()
         except BaseException:
             if live.tally.counts is not before:
                 # What was counted or learned is not what is stored: it must be read again.
                 self._sessions.drop(tenant.tenant_id, live)
             raise
-        return Recorded(kept, False, learned, reward, live.tally.counts, taken)
+        self._wake(tenant.tenant_id)
+        return kept, learned, reward, taken
 
     def _write(
-        self, tenant: Tenant, live: LiveSession, steps: Sequence[Step], trajectory_id: str | None
-    ) -> tuple[list[Step], float, int]:
+        self, tenant: Tenant, live: LiveSession, pieces: Sequence[_Piece]
+    ) -> tuple[list[list[Step]], float, int]:
         number = live.session.number
-        sizes = [_size(step) for step in steps]
+        sizes = [[step_size(step) for step in piece.steps] for piece in pieces]
+        noted = sum(len(piece.metadata_json or "") for piece in pieces)
         with tenant.write() as unit:
-            taken = unit.learning_sessions.taken_bytes() + sum(sizes)
+            taken = unit.learning_sessions.taken_bytes() + sum(map(sum, sizes)) + noted
             if taken > self.most_bytes:
                 raise _full(self.most_bytes)
-            unused(unit, number, steps)
+            unused(unit, number, [step for piece in pieces for step in piece.steps])
             now = later_us(live.session.updated_us)
-            kept, ended, reward = _counted(live, steps, sizes)
-            kept = [
-                replace(step, trajectory_id=trajectory_id, place=place, recorded_us=now)
-                for place, step in enumerate(kept)
-            ]
-            unit.learning_steps.add(number, kept)
+            kept, ended, reward = [], [], 0.0
+            for piece, size in zip(pieces, sizes, strict=True):
+                # What is noted of a trajectory counts to its first step.
+                size[0] += len(piece.metadata_json or "")
+                counted, over, reward = _counted(live, piece.steps, size)
+                ended += over
+                kept.append(
+                    [
+                        replace(step, trajectory_id=piece.id, place=place, recorded_us=now)
+                        for place, step in enumerate(counted)
+                    ]
+                )
+            steps = [step for piece_steps in kept for step in piece_steps]
+            unit.learning_steps.add(number, steps)
+            unit.learning_steps.add_trajectories(number, _noted(pieces, kept))
             unit.learning_sessions.add_points(number, _points(live, ended, now))
             live.session = replace(live.session, updated_us=now)
             unit.learning_sessions.update(live.current())
         return kept, reward, taken
 
 
-def _again(
-    live: LiveSession, before: Sequence[Step], steps: Sequence[Step], trajectory_id: str | None
-) -> Recorded:
+def of_trajectory(step: Told, trajectory_id: str) -> Told:
+    """Return a step with the trajectory as its actor, unless it names one: trajectories that are
+    told at once are episodes of their own."""
+    if step.actor or step.prediction_id:
+        return step
+    return replace(step, actor=trajectory_id)
+
+
+def _checked(
+    tenant: Tenant,
+    live: LiveSession,
+    checking: Checking,
+    told: ToldTrajectory,
+    others: Sequence[_Piece],
+) -> _Piece | None:
+    """Return a trajectory checked; None if it was told before, or is among the others."""
+    before = _told_before(tenant, live, told.id) or next(
+        (one.steps for one in others if one.id == told.id), ()
+    )
+    given = [of_trajectory(one, told.id) for one in told.steps]
+    steps = checking.steps(given, "steps[{item}].", trajectory=True)
+    if before:
+        _require_same(before, steps, told.id)
+        return None
+    return _Piece(told.id, told.metadata_json, steps)
+
+
+def _told_before(tenant: Tenant, live: LiveSession, piece_id: str | None) -> Sequence[Step]:
+    if piece_id is None:
+        return ()
+    with tenant.read() as unit:
+        return unit.learning_steps.of_trajectory(live.session.number, piece_id)
+
+
+def _require_same(before: Sequence[Step], steps: Sequence[Step], piece_id: str | None) -> None:
     if not same_steps(before, steps):
         raise AlreadyExists(
-            f"the id {trajectory_id!r} is taken by other steps of the session", field="id"
+            f"the id {piece_id!r} is taken by other steps of the session", field="id"
         )
+
+
+def _noted(pieces: Sequence[_Piece], kept: Sequence[Sequence[Step]]) -> list[Trajectory]:
+    return [
+        Trajectory(
+            id=piece.id or "",
+            metadata_json=piece.metadata_json,
+            steps=len(steps),
+            total_reward=_sum_of(steps),
+            first=steps[0].number,
+            recorded_us=steps[0].recorded_us,
+        )
+        for piece, steps in zip(pieces, kept, strict=True)
+        if piece.metadata_json is not None
+    ]
+
+
+def _sum_of(steps: Sequence[Step]) -> float:
+    total = sum(step.reward for step in steps)
+    return total if math.isfinite(total) else math.copysign(sys.float_info.max, total)
+
+
+def _again(tenant: Tenant, live: LiveSession, before: Sequence[Step]) -> Recorded:
+    with tenant.read() as unit:
+        taken = unit.learning_sessions.taken_bytes()
     reward = live.tally.reward_of(before[-1].actor)
-    return Recorded(before, True, Learned(), reward, live.tally.counts, live.tally.counts.bytes)
+    return Recorded(before, True, Learned(), reward, live.tally.counts, taken)
 
 
 def _counted(
@@ -215,7 +379,8 @@ def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _size(step: Step) -> int:
+def step_size(step: Step) -> int:
+    """Return how many bytes a step is counted as."""
     texts = (step.state, step.action, step.next_state)
     return _STEP_BYTES + sum(len(canonical_json(one)) for one in texts)
 

@@ -30,6 +30,7 @@ _VERSION = 1
 _PACKED = 0x80
 """Set in the version where the body is compressed."""
 _WORTH_PACKING = 160
+_encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,11 @@ def new_secret() -> bytes:
 
 def seal(prediction: Sealed, secret: bytes, now_us: int) -> str:
     """Return the id of a prediction that is made now."""
-    body = json.dumps(
+    body = _encoder.encode(
         [
             prediction.session_id, prediction.actor, prediction.probability, prediction.action,
             prediction.state, *prediction.available,
-        ],
-        separators=(",", ":"), ensure_ascii=False, allow_nan=False,
+        ]
     ).encode()  # fmt: skip
     version = _VERSION
     if len(body) > _WORTH_PACKING:

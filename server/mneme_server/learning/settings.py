@@ -22,3 +22,9 @@ class LearningSettings(BaseModel):
         ge=1024**2,
         description="bytes that the recorded steps of a tenant's learning sessions may take",
     )
+    learning_seconds: int = Field(
+        86_400,
+        ge=1,
+        description="seconds of a day (UTC) for which a tenant's learning sessions may learn, all"
+        " together",
+    )

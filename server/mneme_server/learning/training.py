@@ -19,6 +19,7 @@ from mneme_server.learning.open_sessions import (
 )
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.progress import Since
+from mneme_server.learning.quota import TrainingQuota
 
 _PART_S = 0.2
 """How long is learned before it is told how far it is, and others have their turn."""
@@ -49,6 +50,7 @@ class Train:
     Args:
         tenants: where tenants are.
         sessions: those in memory.
+        quota: says whether a tenant's sessions may go on learning.
         wake: called with a tenant that has something to save in the background.
     """
 
@@ -56,22 +58,33 @@ class Train:
         self,
         tenants: OpenTenants[LearningUnit],
         sessions: OpenSessions,
+        quota: TrainingQuota,
         wake: Callable[[str], object],
     ) -> None:
         self._tenants = tenants
         self._sessions = sessions
+        self._quota = quota
         self._wake = wake
 
-    def __call__(self, tenant_id: str, session_id: str, steps: int) -> Iterator[Trained]:
+    def __call__(
+        self, tenant_id: str, session_id: str, steps: int, batch: int = 0
+    ) -> Iterator[Trained]:
         """Take steps; yield how far it is, at the end when all are taken and that is saved.
+
+        Args:
+            tenant_id: whose session it is.
+            session_id: the session.
+            steps: how many to take.
+            batch: how many transitions each learns from; 0: as many as the config says.
 
         Raises:
             NotFound: there is no such session.
             FailedPrecondition: it has ended, or nothing was recorded.
+            ResourceExhausted: the tenant's sessions have learned for as long as they may.
         """
         began, done, updates, learned = time.monotonic(), 0, 0, Learned()
         while done < steps:
-            took, learned = self._part(tenant_id, session_id, done, steps)
+            took, learned = self._part(tenant_id, session_id, steps - done, batch)
             done, updates = done + took, updates + learned.updates
             self._wake(tenant_id)  # It is saved soon, also if nobody wants the rest.
             if done < steps:
@@ -79,7 +92,7 @@ class Train:
         self._save(tenant_id, session_id)
         yield Trained(done, updates, learned, time.monotonic() - began)
 
-    def _part(self, tenant_id: str, session_id: str, done: int, steps: int) -> tuple[int, Learned]:
+    def _part(self, tenant_id: str, session_id: str, steps: int, batch: int) -> tuple[int, Learned]:
         """Take some of the steps; return how many, and what was learned."""
         with (
             self._tenants.open(tenant_id) as tenant,
@@ -92,12 +105,13 @@ class Train:
                     f"the learning session {session_id!r} was told nothing yet: record experience,"
                     " or give feedback, before it is trained"
                 )
+            self._quota.require(tenant)
             live.catch_up(tenant)
-            replaying = _Replaying(tenant, live)
+            replaying = _Replaying(tenant, live, batch)
             since, until, taken = Since(), time.monotonic() + _PART_S, 0
-            while taken < steps - done and (not taken or time.monotonic() < until):
+            while taken < steps and (not taken or time.monotonic() < until):
                 deadline.check()
-                learned, count = replaying.take(steps - done - taken)
+                learned, count = replaying.take(steps - taken)
                 since.add(learned)
                 taken += count
             return taken, since.taken()
@@ -117,11 +131,12 @@ class _Replaying:
     Args:
         tenant: its tenant.
         live: the session; its `telling` is held.
+        batch: how many transitions a step learns from; 0: as the config says.
     """
 
-    def __init__(self, tenant: Tenant, live: LiveSession) -> None:
+    def __init__(self, tenant: Tenant, live: LiveSession, batch: int) -> None:
         self._tenant, self._live = tenant, live
-        self._batch = int(live.session.definition.config.get("batch_size", 1))
+        self._batch = batch or int(live.session.definition.config.get("batch_size", 1))
         self._count = live.tally.counts.transitions
 
     def take(self, most: int) -> tuple[Learned, int]:
@@ -129,7 +144,7 @@ class _Replaying:
         learner = self._live.policy.learner
         if isinstance(learner, Trains):
             taken = min(most, _MOST_AT_ONCE)
-            return self._live.train(lambda: learner.train(taken)), taken
+            return self._live.train(lambda: learner.train(taken, self._batch)), taken
         if not isinstance(learner, Replays):
             return Learned(), most  # It has learned all there is.
         policy = self._live.policy

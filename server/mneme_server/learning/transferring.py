@@ -120,7 +120,6 @@ class Transfer:
                 telling(live),
             ):
                 require_active(live)
-                _require_fit(source.definition, live.session.definition)
                 return self._transfer(tenant, source, live, kind, least)
 
     def _transfer(
@@ -129,6 +128,7 @@ class Transfer:
         definition = live.session.definition
         algorithm = self._algorithm(definition.algorithm)
         assert algorithm is not None  # Or the session could not have been opened.
+        _require_fit(source.definition, definition, networks=algorithm.needs_torch)
         live.catch_up(tenant)
         transitions = _newest(tenant, live, _COMPARED)
         with deadline.holding(live.thinking):
@@ -186,7 +186,7 @@ def _task(definition: Definition, known: Sequence[Json], transitions: list[Trans
     return Task(space, features_of(space, transitions), labels, transitions)
 
 
-def _require_fit(source: Definition, target: Definition) -> None:
+def _require_fit(source: Definition, target: Definition, *, networks: bool) -> None:
     """Check that one session can begin with what the other one has learned."""
     if source.algorithm != target.algorithm:
         raise FailedPrecondition(
@@ -195,11 +195,9 @@ def _require_fit(source: Definition, target: Definition) -> None:
         )
     if isinstance(source.actions, Box) and source.actions != target.actions:
         raise FailedPrecondition("the action spaces differ, and a box can only be taken as it is")
-    tabular, linear = {"bins"}, {"features"}
-    networks = not {*tabular, *linear} & source.config.keys()
     if networks and source.states != target.states:
         raise FailedPrecondition("the state spaces differ, and networks are made for one")
-    shared = source.config.keys() if networks else (tabular | linear) & source.config.keys()
+    shared = source.config.keys() if networks else {"bins", "features"} & source.config.keys()
     differing = sorted(key for key in shared if source.config[key] != target.config[key])
     if differing:
         raise FailedPrecondition(

@@ -14,6 +14,7 @@ from mneme_server.learning.open_sessions import (
     OpenSessions,
     Tenant,
 )
+from mneme_server.learning.quota import TrainingQuota
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.turns import TenantWorker
 
@@ -26,6 +27,7 @@ class LearningWorker(TenantWorker):
     Args:
         open_tenant: lends a tenant.
         sessions: those in memory.
+        quota: says whether a tenant's sessions may go on learning.
         foreground: the calls, which go first.
     """
 
@@ -33,19 +35,26 @@ class LearningWorker(TenantWorker):
         self,
         open_tenant: Callable[[str], AbstractContextManager[Tenant]],
         sessions: OpenSessions,
+        quota: TrainingQuota,
         foreground: Foreground,
     ) -> None:
         super().__init__("learning", "learning")
         self._open_tenant = open_tenant
         self._sessions = sessions
+        self._quota = quota
         self._foreground = foreground
 
     def step(self, tenant_id: str) -> int | None:
         """Learn a part of what is left, and save what is due."""
         with self._open_tenant(tenant_id) as tenant:
+            wait_s = self._quota.wait_s(tenant)
             with tenant.read() as unit:
                 behind = unit.learning_sessions.behind()
             left = False
+            if behind and wait_s:
+                behind = ()
+            else:
+                wait_s = 0.0
             for session_id in behind:
                 with self._sessions.use(tenant, session_id) as live:
                     left = self._learn(tenant, live) or left
@@ -53,6 +62,7 @@ class LearningWorker(TenantWorker):
         now = now_us()
         if left:
             return now
+        due.append(wait_s or None)
         waiting = [now + int(s * MICROSECONDS) for s in due if s is not None]
         return min(waiting, default=None)
 

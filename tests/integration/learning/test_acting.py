@@ -66,6 +66,16 @@ def followed(made: learning_pb2.Prediction, reward: float, **fields: Any) -> Any
     return learning_pb2.Experience(prediction_id=made.prediction_id, reward=reward, **fields)
 
 
+def test_what_came_of_many_states_are_episodes_of_their_own(api: Api) -> None:
+    session = Session(api, "q_learning", action_space=discrete(labels=["go", "stay"]))
+    stream = Stream(session)
+    made = stream([{"at": n} for n in range(20)], explore=True).predictions
+    told = stream(feedback=[followed(one, 1.0) for one in made])
+    assert told.episodes_completed == 20
+    assert session.stored().episodes_completed == 20
+    stream.end()
+
+
 def test_a_message_with_many_states_is_answered_in_their_order(api: Api) -> None:
     session = Session(api, "q_learning", state_space=discrete(64), action_space=discrete(2))
     session.record(*(step(n, n % 2, 1.0, terminated=True) for n in range(64)))

@@ -66,6 +66,15 @@ def test_the_same_trajectory_again_changes_nothing(api: Api) -> None:
     assert (stored.transitions, stored.episodes_completed, stored.total_reward) == (2, 1, 1.0)
 
 
+def test_a_trajectory_told_again_is_answered_with_the_same_room_taken(api: Api) -> None:
+    Session(api, "q_learning", "another").record(step({"at": 0}, "go", 1.0))
+    session = Session(api, "q_learning")
+    first = session.record(step({"at": 0}, "go", 1.0), trajectory_id="mine")
+    again = session.record(step({"at": 0}, "go", 1.0), trajectory_id="mine")
+    assert again.experience_bytes == first.experience_bytes
+    assert again.utilization == first.utilization
+
+
 def test_a_step_of_a_trajectory_leads_to_the_state_of_the_next_one(api: Api) -> None:
     config = {"learning_rate": 1.0, "discount_factor": 0.5}
     session = Session(api, "q_learning", config=config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,9 @@ from mneme.v1 import learning_pb2
 from support.learning import Session, discrete, learner, plain, state
 from support.server import LocalServer
 
+needs_torch = pytest.mark.skipif(
+    find_spec("torch") is None, reason="the extra `rl` is not installed"
+)
 ACTORS = [f"actor-{number}" for number in range(16)]
 MESSAGES = 900
 
@@ -95,12 +99,23 @@ def test_300_rewards_are_enough_to_choose_well_and_300_more_with_a_new_strategy(
         assert sorted(shares)[1] >= 0.9, reached
 
 
-def chosen_well(session: Session, chance: random.Random) -> list[float]:
-    """Learn from 300 rewards with three strategies, then with four; return how well it chooses."""
+@pytest.mark.parametrize("algorithm", ["q_learning", pytest.param("ppo", marks=needs_torch)])
+def test_some_thousand_rewards_are_enough_for_the_others(
+    server: LocalServer, algorithm: str
+) -> None:
+    session = Session(learner(server.keys), algorithm, seed=1)
+    shares = chosen_well(session, random.Random(1), messages=50, together=100)
+    assert min(shares) >= 0.8, shares
+
+
+def chosen_well(
+    session: Session, chance: random.Random, messages: int = 100, together: int = 3
+) -> list[float]:
+    """Learn from rewards with three strategies, then with four; return how well it chooses."""
     stream, shares = Stream(session), []
     for strategies in (["a", "b", "c"], ["a", "b", "c", "d"]):
-        for _ in range(100):
-            asked, told = tasks(chance, 3), []
+        for _ in range(messages):
+            asked, told = tasks(chance, together), []
             made = stream(asked, allowed=strategies, explore=True).predictions
             for task, one in zip(asked, made, strict=True):
                 won = chance.random() < worth(task, strategies.index(plain(one.action)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
@@ -10,6 +12,7 @@ from mneme_server.learning.catalogue import ALGORITHMS, algorithm_named, configu
 from mneme_server.learning.spaces import Box, Discrete
 
 TABLE = algorithm_named("q_learning")
+GUIDE = Path(__file__).parents[3] / "docs/guides/learning.md"
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda one: one.name)
@@ -21,6 +24,14 @@ def test_each_algorithm_is_made_from_its_defaults_which_are_in_their_ranges(
     assert configured(algorithm, config) == config
     actions = Discrete(3) if algorithm.discrete else Box((-1.0,), (1.0,))
     assert algorithm.make(Task(Discrete(2), actions, config, seed=0)).dump() is not None
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda one: one.name)
+def test_the_guide_names_the_defaults_of_each_algorithm(algorithm: Algorithm) -> None:
+    defaults = {key.name: f"{key.default:g}" for key in algorithm.keys}
+    names = ("learning_rate", "discount_factor", "epsilon", "batch_size")
+    row = " | ".join([f"`{algorithm.name}`", *(defaults.get(name, "–") for name in names)])
+    assert f"| {row} |" in GUIDE.read_text(encoding="utf-8").splitlines()
 
 
 def test_what_is_given_takes_the_place_of_the_defaults() -> None:

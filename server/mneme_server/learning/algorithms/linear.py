@@ -4,9 +4,11 @@ The weights have the prior N(0, noise / ridge), the noise an inverse gamma prior
 the posterior is of the same form and is updated exactly, reward by reward (Bishop, "Pattern
 Recognition and Machine Learning", sections 2.3.6 and 3.3; the inverse by Sherman and Morrison).
 
-A state is told to it as facts ("complexity", "task_type=auth", "complexity in [0.75, 1)") and as
+A state is told to it as facts ("complexity", "task_type=auth", "complexity ≥ 0.75") and as
 their pairs, so that "complex, and of this type" can be worth what neither is alone. A pair weighs
-less, so that single facts explain what they can.
+less, so that single facts explain what they can. Numbers are told by the steps that they are above,
+not by the range that they are in: ranges beside each other are alike, and what changes at some
+number is one weight, not one for each range beyond it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -37,11 +40,14 @@ from mneme_server.learning.named import Dimensions
 from mneme_server.learning.spaces import Space
 
 _PAIR = math.sqrt(0.5)
+_ABOVE = " ≥ "
 PRIOR_SHAPE, PRIOR_RATE = 1.0, 0.25
 """The prior of the noise: an inverse gamma distribution, its mean of the order of 0.25, the
 variance of a reward that is 0 or 1."""
 _MOST_CROSSED = 24
 """Facts of one state that are crossed, the first by name: their pairs grow with the square."""
+_FIRST_STEP, _OCTAVES = 1 / 8, 4
+"""The smallest step, and how many octaves below a number its lowest one is at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,33 +199,49 @@ class LinearBandit(ABC):
         return Arm(self.config.features, self.config.ridge)
 
     def _facts(self, state: Json) -> list[Fact]:
-        return list(_crossed(list(_binned(facts(self._space, state)))))
+        return list(_crossed(list(_stepped(facts(self._space, state)))))
 
 
-def _binned(found: Iterator[Fact]) -> Iterator[Fact]:
-    """Yield the facts, and for each number also in which part of its range it is."""
+def _stepped(found: Iterator[Fact]) -> Iterator[Fact]:
+    """Yield the facts, and for each number also the steps that it is above."""
     for name, number in found:
         yield name, number
         if "=" not in name:
-            yield f"{name} in {_part(number)}", 1.0
+            sign = "-" if number < 0 else ""
+            yield from ((f"{name}{_ABOVE}{sign}{step:g}", 1.0) for step in _steps(abs(number)))
 
 
-def _part(number: float) -> str:
-    """Return the half of the octave that a number is in: parts as wide as the number is large."""
-    if abs(number) < 1 / 64:
-        return "0"
-    mantissa, exponent = math.frexp(number)
-    half = "upper" if abs(mantissa) >= 0.75 else "lower"
-    return f"{'-' if number < 0 else ''}2^{exponent} {half}"
+def _steps(size: float) -> Iterator[float]:
+    """Yield the steps that a number is above, the largest first: there are two in each octave, so
+    that they are as far apart as numbers are large."""
+    if size < _FIRST_STEP:
+        return
+    octave = 2.0 ** (math.frexp(size)[1] - 1)
+    lowest = max(_FIRST_STEP, size / 2**_OCTAVES)
+    for below in range(_OCTAVES + 1):
+        for step in (1.5 * octave / 2**below, octave / 2**below):
+            if lowest <= step <= size:
+                yield step
 
 
 def _crossed(found: Sequence[Fact]) -> Iterator[Fact]:
     yield "always", 1.0
     yield from found
     for (first, x), (second, y) in combinations(sorted(found)[:_MOST_CROSSED], 2):
-        if _path(first) != _path(second):
-            yield f"{first} and {second}", x * y * _PAIR
+        pair = _pair(first, second)
+        if pair is not None:
+            yield pair, x * y * _PAIR
+
+
+@lru_cache(maxsize=16_384)
+def _pair(first: str, second: str) -> str | None:
+    """Return what two facts are called together; None if they are of the same part of a state, or
+    steps of two numbers: these would be too many, and the numbers themselves must do."""
+    numbers = "=" not in first and "=" not in second
+    if _path(first) == _path(second) or (numbers and _ABOVE in first + second):
+        return None
+    return f"{first} and {second}"
 
 
 def _path(name: str) -> str:
-    return name.split("=", 1)[0].split(" in ", 1)[0]
+    return name.split("=", 1)[0].split(_ABOVE, 1)[0]

@@ -115,17 +115,26 @@ def _entropy_weight(default: float) -> Key:
     )
 
 
-_A2C = (
-    _learning_rate(1e-3),
-    _DISCOUNT,
-    _EPSILON,
-    Key("batch_size", 32, "How many transitions a step of Train learns from.", 1, 4_096),
-    Key("rollout_steps", 32, "After how many transitions it learns from them.", 1, 100_000),
-    _GAE,
-    _entropy_weight(0.005),
-    _VALUE_WEIGHT,
-    *_network(64),
-)
+def _a2c(rollout_steps: int) -> tuple[Key, ...]:
+    return (
+        _learning_rate(2e-3),
+        _DISCOUNT,
+        _EPSILON,
+        Key("batch_size", 32, "How many transitions a step of Train learns from.", 1, 4_096),
+        Key(
+            "rollout_steps",
+            rollout_steps,
+            "After how many transitions it learns from them; in a3c those of an actor.",
+            1,
+            100_000,
+        ),
+        _GAE,
+        _entropy_weight(0.005),
+        _VALUE_WEIGHT,
+        *_network(64),
+    )
+
+
 _PPO = (
     _learning_rate(5e-4),
     _DISCOUNT,
@@ -302,7 +311,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=_A2C,
+        keys=_a2c(128),
         make=_maker("actor_critic", _rollout, on_policy=True),
         needs_torch=True,
     ),
@@ -328,7 +337,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=_A2C,
+        keys=_a2c(32),
         make=_maker("a3c", _rollout, on_policy=True),
         needs_torch=True,
     ),

@@ -16,7 +16,6 @@ from mneme_server.learning.deep.process import Answer, Worker
 from mneme_server.learning.deep.setup import Batch, Flags, Setup
 from mneme_server.learning.learner import Choice, Learned, Question, Transition
 
-_VERSION = 1
 _AHEAD = 32
 """How many transitions may wait for those before them to be learned from, in the background."""
 _MOST_REWARD = 1e9
@@ -122,8 +121,9 @@ class DeepLearner:
             self._hear(most_left=0)
         return self._told()
 
-    def train(self, steps: int) -> Learned:
-        """Take so many steps on the transitions that are kept.
+    def train(self, steps: int, batch: int = 0) -> Learned:
+        """Take so many steps, each on `batch` of the transitions that are kept; 0: as many as the
+        config says.
 
         Raises:
             FailedPrecondition: there are none.
@@ -131,7 +131,7 @@ class DeepLearner:
         """
         self._begin()
         self._hand_over()
-        self._ask({"do": "train", "steps": steps})
+        self._ask({"do": "train", "steps": steps, "batch": batch})
         self._hear(most_left=0)
         return self._told()
 
@@ -145,8 +145,6 @@ class DeepLearner:
             self._saved_wants = self._wants
         weights = self._policy.weights
         return {
-            "version": _VERSION,
-            "algorithm": self._setup.algorithm,
             "actions": self._actions,
             "encoder": self._encoder.dump(),
             "policy": self._policy.dump(),

@@ -71,15 +71,32 @@ class Policy(ABC):
         """Take over what `dump` returned."""
 
 
-class Values(Policy):
+class _Tries(Policy):
+    """Over a number of actions, of which it tries others, too."""
+
+    def __init__(self, trying: Trying) -> None:
+        self._trying = trying
+
+    def note(self, transitions: Sequence[Transition]) -> None:
+        """See `Policy`."""
+        actions = [one.action for one in transitions if isinstance(one.action, int)]
+        self._trying.note(actions, sum(one.ends for one in transitions))
+
+    def dump(self) -> Mapping[str, Any]:
+        """See `Policy`."""
+        return self._trying.dump()
+
+    def load(self, kept: Mapping[str, Any]) -> None:
+        """See `Policy`."""
+        self._trying.load(kept)
+
+
+class Values(_Tries):
     """Chooses by what actions are worth: the network "values" has a number for each.
 
     An action is the best with the probability that its value is the largest if each were normal
     around what the network says, with the deviation "error" that its errors had of late.
     """
-
-    def __init__(self, trying: Trying) -> None:
-        self._trying = trying
 
     @property
     def exploration_rate(self) -> float | None:
@@ -101,35 +118,19 @@ class Values(Policy):
         deviation = float(self.weights["error"])
 
         def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
-            values = columns(worth[rows], allowed, worth[rows].mean(axis=1))
+            values = columns(worth[rows], allowed)
             best = probability_best(values, np.full_like(values, deviation))
             policy = greedy(values)
             return values, self._trying.mixed(policy, allowed) if explore else policy, best
 
         return by_group(questions, told, chance)
 
-    def note(self, transitions: Sequence[Transition]) -> None:
-        """See `Policy`."""
-        actions = [one.action for one in transitions if isinstance(one.action, int)]
-        self._trying.note(actions, sum(one.ends for one in transitions))
 
-    def dump(self) -> Mapping[str, Any]:
-        """See `Policy`."""
-        return self._trying.dump()
-
-    def load(self, kept: Mapping[str, Any]) -> None:
-        """See `Policy`."""
-        self._trying.load(kept)
-
-
-class Categorical(Policy):
+class Categorical(_Tries):
     """Draws from a softmax over the network "policy"; greedy, it takes the most probable action.
 
     Its confidence is the policy's probability.
     """
-
-    def __init__(self, trying: Trying) -> None:
-        self._trying = trying
 
     def choose(
         self,
@@ -145,15 +146,11 @@ class Categorical(Policy):
         logits = network(self.weights, "policy", standard(self.weights, states))
 
         def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
-            likely = softmax(columns(logits[rows], allowed, logits[rows].mean(axis=1)))
+            likely = softmax(columns(logits[rows], allowed))
             policy = self._trying.mixed(likely, allowed) if explore else greedy(likely)
             return np.empty((len(rows), 0)), policy, likely
 
         return by_group(questions, told, chance)
-
-    note = Values.note
-    dump = Values.dump
-    load = Values.load
 
 
 class _Continuous(Policy):
@@ -306,11 +303,13 @@ def softmax(logits: Matrix) -> Matrix:
     return found
 
 
-def columns(outputs: Vectors, allowed: NDArray[np.int64], new: Vectors) -> Matrix:
-    """Return the outputs of allowed actions; those that the network does not have yet get `new`."""
+def columns(outputs: Vectors, allowed: NDArray[np.int64]) -> Matrix:
+    """Return the outputs of allowed actions; those that the network does not have yet get the mean
+    of its outputs."""
     missing = int(allowed.max()) + 1 - outputs.shape[1]
     if missing > 0:
-        outputs = np.concatenate([outputs, np.repeat(new[:, None], missing, axis=1)], axis=1)
+        new = np.repeat(outputs.mean(axis=1, keepdims=True), missing, axis=1)
+        outputs = np.concatenate([outputs, new], axis=1)
     return np.take_along_axis(outputs, allowed, axis=1).astype(np.float64)
 
 

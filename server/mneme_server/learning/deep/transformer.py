@@ -42,8 +42,11 @@ class _Past:
 
 
 class Foretelling(Policy):
-    """Chooses what the network foretells: over a number of actions it draws from a softmax, or
-    takes the most probable one; in a box there is one answer.
+    """Chooses what the network foretells: over a number of actions the most probable one; in a box
+    there is one answer.
+
+    Exploring, or asked for less than the best recorded return, it draws from the softmax instead.
+    What gained less was often done by chance; the most probable actions alone would gain more.
 
     Its confidence is the probability of the action; in a box the share of the variance of recorded
     actions that it foretells.
@@ -87,9 +90,14 @@ class Foretelling(Policy):
         if self._box is not None:
             return self._inside(np.tanh(out), float(np.clip(weights["certainty"], 0, 1)))
 
+        best = float(weights["best"])
+        aims = [one.target_return for one in questions]
+        draws = np.array([explore or (aim is not None and aim < best) for aim in aims])
+
         def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
-            likely = softmax(columns(out[rows], allowed, out[rows].mean(axis=1)))
-            return np.empty((len(rows), 0)), likely if explore else greedy(likely), likely
+            likely = softmax(columns(out[rows], allowed))
+            policy = np.where(draws[rows, None], likely, greedy(likely))
+            return np.empty((len(rows), 0)), policy, likely
 
         return by_group(questions, told, chance)
 

@@ -6,12 +6,13 @@ the process that started it, however that one ends. `process.py` is the other si
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from mneme_server.learning.deep import frames
@@ -50,7 +51,9 @@ class Desk:
                 trainer.grow(asked["actions"])
                 return self._learned(trainer, trainer.learn(Batch(**asked["batch"])))
             case "train":
-                return self._learned(trainer, trainer.train(asked["steps"]))
+                learned = trainer.train(asked["steps"], asked["batch"])
+                self._require_finite(trainer, learned)
+                return self._learned(trainer, learned)
             case "dump":
                 return {"dump": trainer.dump()}
         raise ValueError(f"nobody knows how to {asked['do']!r}")
@@ -69,7 +72,30 @@ class Desk:
 
     def _learned(self, trainer: Trainer, learned: Learned) -> Answer:
         weights = trainer.weights() if learned.updates else None
-        return {"learned": asdict(learned), "weights": weights, "wants": trainer.wants()}
+        return {"learned": asdict(_finite(learned)), "weights": weights, "wants": trainer.wants()}
+
+    def _require_finite(self, trainer: Trainer, learned: Learned) -> None:
+        from mneme_server.common.errors import Reason, WorkFailed
+
+        if learned == _finite(learned):
+            return
+        raise WorkFailed(
+            f"the training of {trainer.setup.algorithm} diverged: what it computes is no longer a"
+            " number. The session goes on choosing by what it had learned before; one with a lower"
+            " learning_rate, or with smaller rewards, may learn",
+            reason=Reason.CONVERGENCE_FAILED,
+        )
+
+
+def _finite(learned: Learned) -> Learned:
+    """Return what was learned without figures that are no numbers."""
+    loss, value, norm = learned.loss, learned.value, learned.gradient_norm
+    return replace(
+        learned,
+        loss=loss if loss is not None and math.isfinite(loss) else None,
+        value=value if value is not None and math.isfinite(value) else None,
+        gradient_norm=norm if math.isfinite(norm) else 0.0,
+    )
 
 
 def main() -> int:

@@ -6,11 +6,16 @@ import numpy as np
 from mneme.v1 import learning_pb2 as pb
 from mneme.v1 import learning_service_pb2 as service_pb
 
+from mneme_server.common.canonical import canonical_json
+from mneme_server.common.ids import new_id
 from mneme_server.learning.acting import Answer, Message
 from mneme_server.learning.live import Asked, Chosen
+from mneme_server.learning.messages.trust import baseline, verdict
 from mneme_server.learning.messages.values import action, given, value_of
-from mneme_server.learning.model import Told
+from mneme_server.learning.model import Told, ToldTrajectory, Trajectory
 from mneme_server.learning.predicting import Predicted
+from mneme_server.transport.convert.json import json_of, struct_of
+from mneme_server.transport.convert.time import to_timestamp
 
 
 def asked(request: service_pb.PredictRequest) -> Asked:
@@ -38,6 +43,7 @@ def act_message(request: service_pb.ActRequest, session_id: str) -> Message:
         states=[_asked(one, f"states[{place}].") for place, one in enumerate(request.states)],
         explore=request.explore,
         with_ids=not request.without_feedback,
+        baseline=baseline(request),
     )
 
 
@@ -46,6 +52,9 @@ def act_answer(answer: Answer, *, scores: bool) -> service_pb.ActResponse:
     response = service_pb.ActResponse(
         predictions=[prediction(made, scores=scores) for made in answer.predictions]
     )
+    gate = verdict(answer.verdict)
+    if gate is not None:
+        response.gate.CopyFrom(gate)
     recorded = answer.recorded
     if recorded is not None:
         response.transitions = recorded.counts.transitions
@@ -72,6 +81,33 @@ def told(message: pb.Experience | service_pb.FeedbackRequest, field: str) -> Tol
             value_of(one, f"{field}next_allowed_actions[{place}]")
             for place, one in enumerate(message.next_allowed_actions)
         ],
+        available=[
+            value_of(one, f"{field}allowed_actions[{place}]")
+            for place, one in enumerate(message.allowed_actions)
+        ],
+    )
+
+
+def trajectory(
+    message: service_pb.RecordExperienceRequest | service_pb.RecordTrajectoriesRequest,
+) -> ToldTrajectory:
+    """Return the trajectory of a message; without an id it is given one."""
+    return ToldTrajectory(
+        id=message.trajectory_id or new_id(),
+        steps=[told(step, f"steps[{place}].") for place, step in enumerate(message.steps)],
+        metadata_json=canonical_json(json_of(message, "metadata")),
+    )
+
+
+def recorded_trajectory(kept: Trajectory) -> pb.Trajectory:
+    """Return the message of a trajectory."""
+    return pb.Trajectory(
+        id=kept.id,
+        metadata=struct_of(kept.metadata_json),
+        steps=kept.steps,
+        total_reward=kept.total_reward,
+        first_transition=kept.first,
+        recorded_at=to_timestamp(kept.recorded_us),
     )
 
 

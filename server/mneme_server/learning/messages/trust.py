@@ -169,7 +169,7 @@ def transferred(found: Transferred) -> service_pb.TransferResponse:
     )
 
 
-def baseline(request: service_pb.PredictRequest) -> Baseline | None:
+def baseline(request: service_pb.PredictRequest | service_pb.ActRequest) -> Baseline | None:
     """Return the baseline of a request; None if it asks for the policy."""
     if not request.HasField("only_if_better"):
         return None

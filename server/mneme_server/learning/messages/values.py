@@ -35,6 +35,18 @@ def given(holder: object, name: str, field: str = "") -> Json:
     return value_of(message, f"{field}{name}") if holder.HasField(name) else None  # type: ignore[attr-defined]
 
 
+def state(value: Json) -> pb.State:
+    """Return the message of a state."""
+    if isinstance(value, str):
+        return pb.State(label=value)
+    if isinstance(value, int | float):
+        return pb.State(number=int(value))
+    if isinstance(value, Mapping):
+        return pb.State(json=struct_of_object(value))
+    assert isinstance(value, Sequence)
+    return pb.State(numbers=pb.Numbers(values=value))  # type: ignore[arg-type]
+
+
 def action(value: Json) -> pb.Action:
     """Return the message of an action."""
     if isinstance(value, str):

@@ -37,7 +37,14 @@ from mneme_server.learning.model import (
 )
 from mneme_server.learning.ports import SessionFilter
 from mneme_server.learning.space_json import space_of_json, space_to_json
-from mneme_server.learning.store.tables import checkpoints, points, sessions, steps
+from mneme_server.learning.store.tables import (
+    checkpoints,
+    points,
+    sessions,
+    steps,
+    trajectories,
+    usage,
+)
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_first, read_rows
 from mneme_server.storage.rows import insert_rows, listed, upsert
@@ -72,6 +79,12 @@ class SqlLearningSessions:
         query = select(func.count()).where(_c.tenant_id == self._tenant_id)
         if status is not None:
             query = query.where(_c.status == int(status))
+        return int(self._connection.execute(query).scalar_one())
+
+    def transitions(self) -> int:
+        query = select(func.coalesce(func.sum(_c.transitions), 0)).where(
+            _c.tenant_id == self._tenant_id
+        )
         return int(self._connection.execute(query).scalar_one())
 
     def behind(self) -> Sequence[str]:
@@ -119,7 +132,8 @@ class SqlLearningSessions:
 
     def delete(self, number: int) -> None:
         for table, column in (
-            (steps, "session"), (points, "session"), (checkpoints, "session"), (sessions, "number"),
+            (steps, "session"), (trajectories, "session"), (points, "session"),
+            (checkpoints, "session"), (sessions, "number"),
         ):  # fmt: skip
             self._connection.execute(
                 delete(table).where(table.c.tenant_id == self._tenant_id, table.c[column] == number)
@@ -155,6 +169,15 @@ class SqlLearningSessions:
             "saved_at": now_us(),
         }
         self._connection.execute(upsert(checkpoints), row)
+
+    def trained_us(self, day: int) -> int:
+        row = _trained().first(self._connection, {"tenant": self._tenant_id, "which": day})
+        return int(row.training_us) if row is not None else 0
+
+    def add_trained(self, day: int, training_us: int) -> None:
+        total = self.trained_us(day) + training_us
+        row = {"tenant_id": self._tenant_id, "day": day, "training_us": total}
+        self._connection.execute(upsert(usage), row)
 
     def add_points(self, number: int, added: Sequence[Point]) -> None:
         if not added:
@@ -280,6 +303,12 @@ def _by_id() -> Prepared:
 def _bytes() -> Prepared:
     taken = func.coalesce(func.sum(_c.bytes), 0).label("taken")
     return Prepared(select(taken).where(_c.tenant_id == bindparam("tenant")))
+
+
+@cache
+def _trained() -> Prepared:
+    mine = (usage.c.tenant_id == bindparam("tenant"), usage.c.day == bindparam("which"))
+    return Prepared(select(usage.c.training_us).where(*mine))
 
 
 def _of_session(table: Table) -> Select[Any]:

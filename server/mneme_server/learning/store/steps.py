@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row, bindparam, select
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads, require_times
-from mneme_server.learning.model import Step
-from mneme_server.learning.store.tables import steps
+from mneme_server.learning.model import Step, Trajectory
+from mneme_server.learning.store.tables import steps, trajectories
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import insert_rows, listed
@@ -68,6 +68,33 @@ class SqlLearningSteps:
         given = {"tenant": self._tenant_id, "which": number, "told": trajectory_id}
         return self._read(_of_trajectory(), given)
 
+    def add_trajectories(self, number: int, added: Sequence[Trajectory]) -> None:
+        if not added:
+            return
+        rows = [
+            {
+                "tenant_id": self._tenant_id,
+                "session": number,
+                "first": one.first,
+                "id": one.id,
+                "metadata": one.metadata_json,
+                "steps": one.steps,
+                "total_reward": one.total_reward,
+                "recorded_at": one.recorded_us,
+            }
+            for one in added
+        ]
+        insert_rows(self._connection, trajectories, rows)
+
+    def trajectories(self, number: int, before: int | None, limit: int) -> Sequence[Trajectory]:
+        query = select(trajectories).where(
+            trajectories.c.tenant_id == self._tenant_id, trajectories.c.session == number
+        )
+        if before is not None:
+            query = query.where(trajectories.c.first < before)
+        query = query.order_by(trajectories.c.first.desc()).limit(limit)
+        return read_rows(self._connection, query, _trajectory, kind="trajectory")
+
     def used(self, number: int, predictions: Sequence[str]) -> Sequence[str]:
         values = json.dumps(list(predictions))
         given = {"tenant": self._tenant_id, "which": number, "values": values}
@@ -96,6 +123,19 @@ def _step(row: Row[Any]) -> Step:
         place=row.place,
         number=row.number,
         episode=row.episode,
+        recorded_us=row.recorded_at,
+    )
+
+
+@reads("trajectory")
+def _trajectory(row: Row[Any]) -> Trajectory:
+    require_times(row.recorded_at)
+    return Trajectory(
+        id=row.id,
+        metadata_json=row.metadata,
+        steps=row.steps,
+        total_reward=float(row.total_reward),
+        first=row.first,
         recorded_us=row.recorded_at,
     )
 

@@ -107,6 +107,31 @@ steps = Table(
     info=rows_are("recorded step", "number"),
 )
 
+trajectories = Table(
+    "learning_trajectories",
+    metadata,
+    tenant_key(),
+    Column("session", Integer, nullable=False, primary_key=True, autoincrement=False),
+    # The number of its first step.
+    Column("first", Integer, nullable=False, primary_key=True, autoincrement=False),
+    text_column("id"),
+    json_column("metadata"),
+    int64_column("steps"),
+    _real("total_reward"),
+    time_column("recorded_at"),
+    info=rows_are("trajectory", "id"),
+)
+
+usage = Table(
+    "learning_usage",
+    metadata,
+    tenant_key(),
+    # Days since 1970.
+    Column("day", Integer, nullable=False, primary_key=True, autoincrement=False),
+    int64_column("training_us"),
+    info=rows_are("day of learning", "day"),
+)
+
 points = Table(
     "training_metrics",
     metadata,

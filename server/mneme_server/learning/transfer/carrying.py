@@ -6,7 +6,8 @@
   each reward of the source counts for a quarter: what it was sure of is believed, and given up when
   rewards speak against it.
 - Networks are taken with all that goes with their training, which needs the same spaces, actions
-  and settings.
+  and settings. With their encoder frozen, only the last layers learn from then on: what a state
+  means is known from the source, what to do there is learned in the target.
 
 Actions go by what they are called: they can have other numbers in the target.
 """
@@ -109,18 +110,16 @@ def _cells(learned: Learned, actions: Mapping[int, int], kind: Kind) -> tuple[Le
 
 
 def _networks(learned: Learned, actions: Mapping[int, int], kind: Kind) -> tuple[Learned, int]:
-    if kind is Kind.FREEZE_ENCODER:
-        raise FailedPrecondition(
-            "freeze_encoder: the server trains all layers of a network; transfer with fine_tune",
-            field="transfer_type",
-        )
     if any(source != target for source, target in actions.items()):
         raise FailedPrecondition(
             "networks can be transferred only between sessions that know the same actions in the "
             "same order"
         )
     weights: Mapping[str, NDArray[Any]] = learned["weights"] or {}
-    return deepcopy(dict(learned)), sum(int(one.size) for one in weights.values())
+    found = deepcopy(dict(learned))
+    if kind is not Kind.FULL and found["trainer"] is not None:
+        found["trainer"]["frozen"] = kind is Kind.FREEZE_ENCODER
+    return found, sum(int(one.size) for one in weights.values())
 
 
 def _require_no_encoder(kind: Kind, what: str) -> None:

@@ -45,11 +45,12 @@ class _Judged:
     """What is known of some decisions once a policy was asked about them, one row each."""
 
     target: list[Vector] = field(default_factory=list)
-    expected: list[Vector] = field(default_factory=list)
-    predicted: list[Vector] = field(default_factory=list)
+    policy: list[Matrix] = field(default_factory=list)
+    values: list[Matrix] = field(default_factory=list)
     beyond: list[Vector] = field(default_factory=list)  # Of each episode.
     firsts: list[int] = field(default_factory=list)  # The first episode of each block.
     last: int = 0
+    since: Matrix | None = None  # What the policy gained since, by two models; a row each.
 
 
 class Blocks:
@@ -94,12 +95,24 @@ class Blocks:
         mine = slice(int(self._starts[first]), int(self._starts[last]))
         now = self._asked(policy, [self._at_it(one) for one in self._flat[mine]])
         worth = self._worth(policy, int(self._starts[first]))
-        values = worth(self._states[mine])
-        rows = np.arange(len(now))
-        judged.target.append(now[rows, self._places[mine]])
-        judged.expected.append((now * values).sum(axis=1))
-        judged.predicted.append(values[rows, self._places[mine]])
+        judged.target.append(now[np.arange(len(now)), self._places[mine]])
+        judged.policy.append(now)
+        judged.values.append(worth(self._states[mine]))
         judged.beyond.append(self._beyond(policy, worth, first, last))
+
+    def compare(self, policy: Ask) -> None:
+        """Ask the policy that has learned from all episodes about those that were judged.
+
+        What it gained on the policies that were, nobody saw. Two models have an opinion: that of
+        all decisions, which it learned from, too, and so thinks too well of it, and those of the
+        decisions before each block, which know least of what it learned since.
+        """
+        mine = self._mine
+        changed = self._asked(policy, [self._at_it(one) for one in self._flat[mine]])
+        changed -= np.concatenate(self._judged.policy)
+        worth = self._worth(policy, len(self._flat))
+        models = (worth(self._states[mine]), np.concatenate(self._judged.values))
+        self._judged.since = np.array([(changed * model).sum(axis=1) for model in models])
 
     def _worth(self, policy: Ask, known: int) -> Callable[[Matrix], Matrix]:
         """Return a model of what actions are worth, from the decisions before `known`."""
@@ -181,8 +194,12 @@ class Blocks:
     def weighed(self, propensities: Vector) -> Weighed:
         """Return the judged episodes, given with which probability each decision was taken."""
         judged = self._judged
+        values, rows = np.concatenate(judged.values), np.arange(len(propensities))
+        expected = (np.concatenate(judged.policy) * values).sum(axis=1)
+        since = np.zeros((2, len(rows))) if judged.since is None else judged.since
         lengths = np.diff(self._starts)[judged.firsts[0] : judged.last]
         there = np.arange(lengths.max()) < lengths[:, None]
+        discounts = self._basis.discount ** np.arange(there.shape[1])
 
         def table(values: Vector, after: float = 0.0) -> Matrix:
             found = np.full(there.shape, after)
@@ -192,9 +209,10 @@ class Blocks:
         return Weighed(
             ratios=table(np.concatenate(judged.target) / propensities, 1.0),
             rewards=table(self._rewards[self._mine]),
-            expected=table(np.concatenate(judged.expected)),
-            predicted=table(np.concatenate(judged.predicted)),
+            expected=table(expected),
+            predicted=table(values[rows, self._places[self._mine]]),
             lengths=lengths,
             beyond=np.concatenate(judged.beyond),
+            gained=np.array([table(one) @ discounts for one in since]),
             discount=self._basis.discount,
         )

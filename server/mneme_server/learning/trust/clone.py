@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mneme_server.common.canonical import Json
 from mneme_server.learning.spaces import Space
 from mneme_server.learning.trust.encoding import Encoder
-from mneme_server.learning.trust.regression import Softmax
+from mneme_server.statistics.regression import Softmax
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]

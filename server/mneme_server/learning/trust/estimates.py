@@ -53,6 +53,8 @@ class Weighed:
         predicted: what it thinks the action that was taken is worth; 0 after the end.
         lengths: how many steps each episode has, shape (episodes,).
         beyond: what would have followed an episode that was broken off, shape (episodes,).
+        gained: what two models think that the policy has gained since on what is judged, shape
+            (2, episodes).
         discount: what a reward one step later is worth.
     """
 
@@ -62,6 +64,7 @@ class Weighed:
     predicted: Matrix
     lengths: NDArray[np.int64]
     beyond: Vector
+    gained: Matrix
     discount: float
 
     @property
@@ -91,7 +94,14 @@ class Weighed:
             predicted=self.predicted[first:],
             lengths=self.lengths[first:],
             beyond=self.beyond[first:],
+            gained=self.gained[:, first:],
         )
+
+    @property
+    def drift(self) -> float:
+        """How far the policy may be from what is judged: the root mean square of two opinions of
+        what it has gained since. Nobody saw that, so that it is not added to any estimate."""
+        return float(np.sqrt((self.gained.mean(axis=1) ** 2).mean()))
 
     @property
     def effective(self) -> float:
@@ -127,7 +137,7 @@ def doubly_robust(data: Weighed) -> Vector:
     return value
 
 
-def mean_of(values: Vector, effective: float, spread: float) -> Estimate:
+def mean_of(values: Vector, effective: float, spread: float, drift: float = 0.0) -> Estimate:
     """Return a mean with its 95 % interval.
 
     Args:
@@ -136,9 +146,11 @@ def mean_of(values: Vector, effective: float, spread: float) -> Estimate:
         spread: how far apart outcomes can be. One outcome so far off, among the effective ones, may
             have been missed, as Agresti and Coull, 1998, count outcomes that were not seen: rewards
             that were all the same so far do not make the interval a point.
+        drift: the standard deviation of what the mean may be off by beside that.
     """
     center = float(values.mean())
-    error = math.hypot(float(values.std(ddof=1)) / math.sqrt(len(values)), 0.5 * spread / effective)
+    chance = float(values.std(ddof=1)) / math.sqrt(len(values))
+    error = math.hypot(chance, 0.5 * spread / effective, drift)
     reach = student(0.975, effective - 1) * error
     return Estimate(center, center - reach, center + reach)
 

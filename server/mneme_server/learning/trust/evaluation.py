@@ -85,8 +85,8 @@ def evaluate_learning(basis: Basis, episodes: Sequence[Episode], learner: Learne
     """Evaluate what an algorithm learns.
 
     The estimates are of the policy on its way through the last tenths of the episodes: as many of
-    the last five as are worth a hundred effective ones, or all five. The policy that has learned
-    from all episodes is, if anything, a little better.
+    the last five as are worth a hundred effective ones, or all five. Their intervals are of the
+    policy that has learned from all episodes: they are as much wider as it may have changed since.
 
     Args:
         basis: of the session.
@@ -106,6 +106,9 @@ def evaluate_learning(basis: Basis, episodes: Sequence[Episode], learner: Learne
                 first,
                 last,
             )
+    if blocks.judged >= LEAST_EFFECTIVE:
+        learner.learn(list(chain.from_iterable(episodes[known:])))
+        blocks.compare(lambda questions: learner.choose(questions, explore=False, chance=chance))
     return _evaluation(blocks)
 
 
@@ -173,12 +176,12 @@ def _estimates(data: Weighed, propensities: Propensities) -> Evaluation:
     refused = _refused(data)
     if refused:
         return replace(found, refused=refused)
-    robust = doubly_robust(data)
+    robust, drift = doubly_robust(data), data.drift
     return replace(
         found,
-        weighted=mean_of(weighted(data), data.effective, spread),
-        doubly_robust=mean_of(robust, data.effective, spread),
-        gain=mean_of(robust - returns, data.effective, spread),
+        weighted=mean_of(weighted(data), data.effective, spread, drift),
+        doubly_robust=mean_of(robust, data.effective, spread, drift),
+        gain=mean_of(robust - returns, data.effective, spread, drift),
     )
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.learning.trust.sequence import LowerBound, Sample
+from mneme_server.statistics.sequence import LowerBound, Sample
 
 Vector = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.learning.trust.regression import ActionValues
+from mneme_server.statistics.regression import ActionValues
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]

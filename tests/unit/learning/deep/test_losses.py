@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ pytest.importorskip("torchrl", reason="torchrl, which the losses are held agains
 import torch
 from mneme_server.learning.deep.setup import Setup
 from mneme_server.learning.deep.training.a3c import A3c
-from mneme_server.learning.deep.training.actor_and_critic import squashed_log_density
+from mneme_server.learning.deep.training.actor_and_critic import (
+    ActorAndCritic,
+    squashed_log_density,
+)
 from mneme_server.learning.deep.training.actor_critic import ActorCritic
 from mneme_server.learning.deep.training.ddpg import Ddpg
 from mneme_server.learning.deep.training.dqn import Dqn
@@ -48,6 +52,19 @@ def setup(name: str, actions: int, half: float | None = None, **settings: Any) -
     box = np.full(0 if half is None else actions, half or 0.0, np.float32)
     config = config_of(name, discount_factor=DISCOUNT, **settings)
     return Setup(name, INPUTS, np.zeros(INPUTS, bool), False, actions, 0 * box, box, config, 1)
+
+
+@pytest.mark.parametrize("known", [1, 2, 5])
+def test_a_new_action_is_as_probable_as_the_others_on_average_however_sure_the_policy_is(
+    known: int,
+) -> None:
+    networks = ActorAndCritic(setup("ppo", known), torch.Generator().manual_seed(1))
+    states = torch.randn(N, INPUTS, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        networks.policy[-1].bias[0] += 8.0  # Nearly certain.
+    networks.grow(known + 1, None, networks.fair(states))
+    policy = networks.policy(states).softmax(1)
+    assert float(policy[:, known].detach().mean()) == pytest.approx(1 / (known + 1), rel=0.05)
 
 
 def sample(actions: Any) -> Sample:
@@ -224,12 +241,13 @@ def test_the_loss_of_an_actor_and_critic_is_torchrls_where_it_behaved_itself(kin
     had = experience(trainer)
     with torch.no_grad():
         likely, _ = trainer.networks.likelihood(had.states, had.actions, None)
-    centred = (had.advantage - had.advantage.mean()) / had.advantage.std()
-    own = Experience(had.states, had.actions, likely, None, centred, had.worth)
+    own = Experience(had.states, had.actions, likely, None, had.advantage, had.worth)
+    trainer.certainty.note(error=2.5, variance=1.0)
+    of_unit_size = replace(own, advantage=had.advantage / trainer.surprise)
 
     actor, critic = reference_actor(trainer)
     reference = A2CLoss(actor, critic, entropy_coeff=0.01, critic_coeff=0.7, loss_critic_type="l2")
-    found = reference(told(own))
+    found = reference(told(of_unit_size))
 
     loss = trainer.loss(own, trainer.networks)
     expected = found["loss_objective"] + found["loss_critic"] + found["loss_entropy"]
@@ -243,7 +261,8 @@ def test_what_another_policy_did_counts_by_the_ratio_and_at_most_once() -> None:
 
     likely, _ = trainer.networks.likelihood(had.states, had.actions, None)
     ratio = (likely - had.log_probability).exp().clamp(max=1)
-    advantage = (had.advantage - had.advantage.mean()) / (had.advantage.std() + 1e-8)
+    trainer.certainty.note(error=4.0, variance=1.0)
+    advantage = had.advantage / 2
     expected = -(ratio.detach() * advantage * likely).mean()
     assert trainer.loss(had, trainer.networks).item() == pytest.approx(expected.item(), **NEAR)
 

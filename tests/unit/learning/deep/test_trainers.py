@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 
 pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
-from mneme_server.common.errors import FailedPrecondition, InvalidArgument
+import torch
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason, WorkFailed
 from mneme_server.learning.deep import frames
+from mneme_server.learning.deep.learner import DeepLearner
 from mneme_server.learning.learner import Question, Transition
 from mneme_server.learning.spaces import Box, Discrete, OpenLabels, OpenObject
+from mneme_server.learning.transfer.carrying import Kind, carried
 from support.deep import NAMED, config_of, learner_of, practise, reward, score, tried
 
 ONLINE = [name for name in NAMED if name != "decision_transformer"]
@@ -56,6 +60,52 @@ def test_what_was_dumped_goes_on_exactly_as_what_goes_on(name: str) -> None:
     assert _same(first.dump(), second.dump())
 
 
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_with_its_encoder_frozen_only_its_last_layers_learn(name: str) -> None:
+    source, target = learner_of(name), learner_of(name, seed=2)
+    _taught(source)
+    target.load(carried(source.dump(), {0: 0, 1: 1}, Kind.FREEZE_ENCODER)[0])
+    before = _networks(target)
+
+    _taught(target)
+    target.load(frames.unpack(frames.pack(target.dump())))  # As after a restart.
+    _taught(target)
+
+    after = _networks(target)
+    changed = {place for place, one in after.items() if not np.array_equal(one, before[place])}
+    assert changed
+    assert all(_is_head(place, after) for place in changed), changed
+
+
+def _taught(learner: DeepLearner) -> None:
+    chance = np.random.default_rng(1)
+    for _ in range(150):
+        learner.learn([replace(tried(learner, chance), terminated=True)])
+    learner.train(20)
+
+
+def _networks(learner: DeepLearner) -> dict[str, Any]:
+    """The weights of all networks that its trainer has, by name, and how it standardises; not those
+    that follow others, which they reach in time."""
+    trainer = learner.dump()["trainer"]
+    weights = {
+        f"{module}.{name}": array
+        for module, arrays in trainer["modules"].items()
+        if module not in {"target", "targets", "average", "slow_policy"}
+        for name, array in arrays.items()
+    }
+    return {**weights, "mean": trainer["scaling"]["mean"].copy()}
+
+
+def _is_head(name: str, all_of_them: dict[str, Any]) -> bool:
+    """Whether it is of the last layer of a network, or of none."""
+    *network, layer, _kind = name.split(".")
+    if not layer.isdigit():
+        return layer in {"last_norm", "head"} or name.endswith(("log_deviation", "temperature.log"))
+    following = ".".join([*network, str(int(layer) + 1), "weight"])
+    return following not in all_of_them and "blocks" not in network
+
+
 @pytest.mark.parametrize("name", ONLINE)
 def test_the_same_seed_learns_the_same_and_another_does_not(name: str) -> None:
     dumps = []
@@ -82,6 +132,22 @@ def test_training_on_what_is_kept_learns_and_tells_about_it(name: str) -> None:
     assert math.isfinite(learned.loss)
     assert learned.gradient_norm > 0
     assert learner.is_trained
+
+
+def test_training_that_diverged_is_refused_and_the_policy_stays_as_it_was() -> None:
+    learner = learner_of("dqn")
+    practise(learner, 400, np.random.default_rng(1))
+    before = score(learner)
+    with torch.no_grad():
+        learner._worker._desk._trainer.values[-1].bias.fill_(1e30)  # type: ignore[union-attr]
+
+    with pytest.raises(WorkFailed, match="training of dqn diverged") as failure:
+        learner.train(5)
+
+    assert failure.value.reason is Reason.CONVERGENCE_FAILED
+    assert score(learner) == before
+    told = learner.learn([tried(learner, np.random.default_rng(2)) for _ in range(4)])
+    assert (told.updates, told.loss, told.gradient_norm) == (1, None, 0)
 
 
 @pytest.mark.parametrize("name", ON_POLICY)
@@ -178,7 +244,7 @@ def test_in_the_background_learning_is_handed_over_and_taken_over_later() -> Non
 def test_a3c_with_one_actor_learns_just_as_actor_critic_does() -> None:
     weights = []
     for name in ("actor_critic", "a3c"):
-        learner = learner_of(name)
+        learner = learner_of(name, rollout_steps=32)
         practise(learner, 200, np.random.default_rng(1))
         weights.append(learner.dump()["weights"])
 

@@ -58,11 +58,11 @@ def test_what_is_fine_tuned_is_less_sure_and_learns_faster(name: str) -> None:
 def test_of_a_linear_bandit_each_reward_counts_for_a_quarter() -> None:
     source = taught(World(0).logged(200))
     arm = source.dump()["arms"]["0"]
-    prior = carried(source.dump(), SAME, Kind.FINE_TUNE, ridge=1.0)[0]["arms"]["0"]
+    prior = carried(source.dump(), SAME, Kind.FINE_TUNE, ridge=2.0)[0]["arms"]["0"]
     size = len(arm["mean"])
-    evidence = np.linalg.inv(arm["covariance"]) - np.eye(size)
+    evidence = np.linalg.inv(arm["covariance"]) - 2 * np.eye(size)
     assert np.linalg.inv(prior["covariance"]) == pytest.approx(
-        np.eye(size) + evidence / 4, abs=1e-6
+        2 * np.eye(size) + evidence / 4, abs=1e-6
     )
 
 

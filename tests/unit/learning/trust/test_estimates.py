@@ -32,6 +32,7 @@ def one_step(
         predicted=np.full((count, 1), predicted),
         lengths=np.ones(count, dtype=np.int64),
         beyond=np.zeros(count),
+        gained=np.zeros((2, count)),
         discount=1.0,
     )
 
@@ -68,6 +69,7 @@ def test_rewards_are_weighed_by_the_decisions_up_to_them_and_not_by_later_ones()
         predicted=np.zeros((2, 2)),
         lengths=np.array([2, 2]),
         beyond=np.zeros(2),
+        gained=np.zeros((2, 2)),
         discount=0.5,
     )
     by_hand = (2 * 1) / 3 + 0.5 * (6 * 10 + 1 * 2) / 7
@@ -85,6 +87,7 @@ def test_an_episode_that_ended_early_counts_on_with_no_reward_and_one_broken_off
         predicted=np.zeros((2, 2)),
         lengths=np.array([1, 2]),
         beyond=np.array([0.0, 4.0]),
+        gained=np.zeros((2, 2)),
         discount=1.0,
     )
     assert weighted(data).mean() == pytest.approx(1 + (2 * 0 + 1 * 1) / 3)

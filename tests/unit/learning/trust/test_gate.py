@@ -13,7 +13,7 @@ from mneme_server.learning.learner import Question, number_of
 from mneme_server.learning.trust.baselines import Behaviour, FixedAction, Version
 from mneme_server.learning.trust.clone import Clone
 from mneme_server.learning.trust.gate import Gate, compare
-from mneme_server.learning.trust.sequence import LowerBound, Sample
+from mneme_server.statistics.sequence import LowerBound, Sample
 from unit.learning.trust.bandits import ACTIONS, SPACE, World, taught
 
 POLICY, BASELINE = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])

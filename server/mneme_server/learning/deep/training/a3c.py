@@ -9,10 +9,11 @@ brought the shared networks since. With one actor nobody else moves them, and it
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from mneme_server.learning.deep.setup import Batch, Setup, joined, part
@@ -88,12 +89,10 @@ class A3c(ActorCritic):
             del self._actors[next(iter(self._actors))]
         return actor
 
-    def grow(self, actions: int) -> None:
-        """See `Trainer`."""
-        super().grow(actions)
-        if not self.setup.continuous:
-            for actor in self._actors.values():
-                actor.networks.grow(actions, None)
+    def growing(self) -> Iterator[tuple[ActorAndCritic, torch.optim.Optimizer | None]]:
+        """See `OnPolicy`."""
+        yield from super().growing()
+        yield from ((actor.networks, None) for actor in self._actors.values())
 
     def dump(self) -> dict[str, Any]:
         """See `Trainer`."""

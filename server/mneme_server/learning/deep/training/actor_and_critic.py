@@ -61,9 +61,19 @@ class ActorAndCritic(nn.Module):
             found["log_deviation"] = self.log_deviation.detach().numpy().copy()
         return found
 
-    def grow(self, actions: int, optimiser: torch.optim.Optimizer | None) -> None:
-        """Know more actions."""
-        self.policy.grow(actions, optimiser)
+    def fair(self, states: Tensor) -> float:
+        """Return how far above the mean output a new action's must be for it to be chosen as often
+        as another one, on average over states."""
+        with torch.no_grad():
+            out = self.policy(states)
+            found = out.logsumexp(1) - math.log(out.shape[1]) - out.mean(1)
+        return float(found.mean())
+
+    def grow(
+        self, actions: int, optimiser: torch.optim.Optimizer | None, above: float = 0.0
+    ) -> None:
+        """Know more actions, whose outputs are `above` the mean of those that there are."""
+        self.policy.grow(actions, optimiser, above)
 
 
 def squashed_log_density(

@@ -8,15 +8,18 @@ policy behaved than that which learns, an action counts by the ratio of their pr
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from mneme_server.learning.deep.setup import Setup
 from mneme_server.learning.deep.training.actor_and_critic import ActorAndCritic
-from mneme_server.learning.deep.training.networks import adam, step
+from mneme_server.learning.deep.training.networks import rmsprop, step
 from mneme_server.learning.deep.training.on_policy import Experience, OnPolicy
 from mneme_server.learning.deep.training.trainer import Update
 
 MOST_NORM = 0.5
+_LEAST_SQUARE = 1e-8
 
 
 class ActorCritic(OnPolicy):
@@ -25,7 +28,7 @@ class ActorCritic(OnPolicy):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         rate = setup.number("learning_rate")
-        self.optimiser = adam(list(self.networks.parameters()), rate, epsilon=1e-5)
+        self.optimiser = rmsprop(list(self.networks.parameters()), rate)
         self.optimisers = {"networks": self.optimiser}
 
     def updates(self, experience: Experience) -> list[Update]:
@@ -42,14 +45,21 @@ class ActorCritic(OnPolicy):
         """Return what a step did."""
         return Update(loss.item(), float(experience.worth.mean()) * self.returns.deviation, norm)
 
+    @property
+    def surprise(self) -> float:
+        """How large advantages are of late, the root of their mean square; they are divided by it.
+
+        Not each batch by its own deviation: where nothing is left to learn that would blow up what
+        is but noise, until a good policy is forgotten.
+        """
+        return math.sqrt(max(self.certainty.error, _LEAST_SQUARE))
+
     def loss(self, experience: Experience, networks: ActorAndCritic) -> Tensor:
         """Return the loss of the policy, the critic and the entropy together."""
         likely, entropy = networks.likelihood(
             experience.states, experience.actions, experience.available
         )
-        advantage = experience.advantage
-        if len(advantage) > 1:
-            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        advantage = experience.advantage / self.surprise
         counts = (likely.detach() - experience.log_probability).exp().clamp(max=1.0)
         critic = (networks.value(experience.states) - experience.worth) ** 2
         return (

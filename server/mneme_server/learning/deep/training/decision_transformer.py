@@ -60,14 +60,14 @@ class DecisionTransformer(Trainer):
         self.episodes.add(batch)
         return Learned()
 
-    def train(self, steps: int) -> Learned:
+    def train(self, steps: int, batch: int = 0) -> Learned:
         """See `Trainer`."""
         if not len(self.episodes):
             raise FailedPrecondition(
                 "there are no episodes to train on yet: one counts from its last transition on,"
                 " which is terminated or truncated"
             )
-        size, length = self.setup.whole("batch_size"), self.setup.whole("context")
+        size, length = batch or self.setup.whole("batch_size"), self.setup.whole("context")
         return summary(
             [self.update(self.episodes.windows(size, length, self.chance)) for _ in range(steps)]
         )
@@ -105,6 +105,13 @@ class DecisionTransformer(Trainer):
 
     def grow(self, actions: int) -> None:
         """See `Trainer`. It knows only the actions that it began with."""
+
+    def freeze(self) -> None:
+        """See `Trainer`. Only what makes actions of the last block's output still learns."""
+        super().freeze()
+        self.model.requires_grad_(requires_grad=False)
+        self.model.last_norm.requires_grad_(requires_grad=True)
+        self.model.head.requires_grad_(requires_grad=True)
 
     def dump(self) -> dict[str, Any]:
         """See `Trainer`."""

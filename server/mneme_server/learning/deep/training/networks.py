@@ -38,8 +38,15 @@ class Network(nn.ModuleList):
             x = layer(torch.relu(x) if place else x)
         return x
 
-    def grow(self, outputs: int, optimiser: torch.optim.Optimizer | None) -> None:
-        """Have more outputs. New ones are the mean of those that there are."""
+    def freeze(self) -> None:
+        """Have all layers but the last stay as they are."""
+        for layer in list(self)[:-1]:
+            layer.requires_grad_(requires_grad=False)
+
+    def grow(
+        self, outputs: int, optimiser: torch.optim.Optimizer | None, above: float = 0.0
+    ) -> None:
+        """Have more outputs. New ones are `above` the mean of those that there are."""
         last = self[-1]
         assert isinstance(last, nn.Linear)
         missing = outputs - last.out_features
@@ -48,6 +55,8 @@ class Network(nn.ModuleList):
         last.out_features = outputs
         for parameter in (last.weight, last.bias):
             new = parameter.data.mean(0, keepdim=True).expand(missing, *parameter.shape[1:])
+            if parameter is last.bias:
+                new = new + above
             parameter.data = torch.cat([parameter.data, new])
             parameter.grad = None
             known = optimiser.state.get(parameter, {}) if optimiser is not None else {}
@@ -60,6 +69,15 @@ class Network(nn.ModuleList):
 def adam(parameters: Sequence[Tensor], rate: float, epsilon: float = 1e-8) -> torch.optim.Adam:
     """Return an optimiser for small networks on one processor."""
     return torch.optim.Adam(parameters, lr=rate, eps=epsilon, fused=True)
+
+
+def rmsprop(parameters: Sequence[Tensor], rate: float) -> torch.optim.RMSprop:
+    """Return the optimiser of Mnih et al., 2016, with its decay.
+
+    It has no momentum: gradients of actors that do not wait for each other make some of their own
+    (Mitliagkas et al., "Asynchrony begets momentum", 2016).
+    """
+    return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99, eps=1e-5)
 
 
 def follow(target: nn.Module, source: nn.Module, rate: float) -> None:

@@ -43,19 +43,19 @@ class OffPolicy(Trainer):
         self._seen += len(batch)
         return self._steps(self._due() - before)
 
-    def train(self, steps: int) -> Learned:
+    def train(self, steps: int, batch: int = 0) -> Learned:
         """See `Trainer`."""
         if not len(self.replay):
             raise FailedPrecondition("there are no transitions to train on yet")
-        return self._steps(steps)
+        return self._steps(steps, batch)
 
     def _due(self) -> int:
         return max(0, self._seen - self._starts) // self._every
 
-    def _steps(self, count: int) -> Learned:
-        done = []
+    def _steps(self, count: int, batch: int = 0) -> Learned:
+        done, size = [], batch or self._batch_size
         for _ in range(count):
-            done.append(self.update(self.replay.sample(self._batch_size, self.chance)))
+            done.append(self.update(self.replay.sample(size, self.chance)))
             self.updates += 1
         return summary(done)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ class OnPolicy(Trainer):
     def update(self, experience: Experience) -> Update:
         """Take a step on some of a rollout."""
 
-    def train(self, steps: int) -> Learned:
+    def train(self, steps: int, batch: int = 0) -> Learned:
         """See `Trainer`. Learns again from the latest rollouts: what the policy would hardly do any
         more counts little."""
         if (rollout := self.gathered()) is not None:
@@ -120,7 +120,7 @@ class OnPolicy(Trainer):
         if self._kept is None:
             raise FailedPrecondition("there are no transitions to train on yet")
         experience = self.experience(self._kept)
-        count = self.setup.whole("batch_size")
+        count = batch or self.setup.whole("batch_size")
         rows = torch.randint(len(experience), (steps, count), generator=self.chance)
         return summary([self.update(experience.rows(one)) for one in rows])
 
@@ -162,10 +162,22 @@ class OnPolicy(Trainer):
         return {**told, "certainty": self.certainty.share()}
 
     def grow(self, actions: int) -> None:
-        """See `Trainer`."""
-        if not self.setup.continuous:
-            self.networks.grow(actions, self.optimiser)
-            self.actions = max(self.actions, actions)
+        """See `Trainer`.
+
+        A policy that is nearly certain would hardly choose what is new, and an action teaches it
+        the less, the less probable it is. So a new one begins as probable as the others on average.
+        """
+        if self.setup.continuous or actions <= self.actions:
+            return
+        kept = self._kept
+        above = 0.0 if kept is None else self.networks.fair(self.scaling(tensor(kept.states)))
+        for networks, optimiser in self.growing():
+            networks.grow(actions, optimiser, above)
+        self.actions = actions
+
+    def growing(self) -> Iterator[tuple[ActorAndCritic, torch.optim.Optimizer | None]]:
+        """Yield the networks that know the actions, with their optimisers."""
+        yield self.networks, self.optimiser
 
     def dump(self) -> dict[str, Any]:
         """See `Trainer`."""

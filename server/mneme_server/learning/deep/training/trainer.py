@@ -16,6 +16,7 @@ from mneme_server.learning.deep.policies import MOST_STANDARD
 from mneme_server.learning.deep.setup import Batch, Setup
 from mneme_server.learning.deep.training.networks import (
     Arrays,
+    Network,
     arrays_of,
     optimiser_arrays,
     restore,
@@ -63,6 +64,7 @@ class Trainer(ABC):
         self.modules: dict[str, nn.Module] = {}
         self.optimisers: dict[str, torch.optim.Optimizer] = {}
         self.actions = setup.actions
+        self._frozen = False
 
     @abstractmethod
     def wants(self) -> int:
@@ -73,8 +75,8 @@ class Trainer(ABC):
         """Learn from transitions as they come."""
 
     @abstractmethod
-    def train(self, steps: int) -> Learned:
-        """Take so many steps on what it keeps.
+    def train(self, steps: int, batch: int = 0) -> Learned:
+        """Take so many steps, each on `batch` of what it keeps; 0: as many as the config says.
 
         Raises:
             FailedPrecondition: it keeps nothing to learn from.
@@ -88,10 +90,20 @@ class Trainer(ABC):
     def grow(self, actions: int) -> None:
         """Know more actions from now on."""
 
+    def freeze(self) -> None:
+        """Have what encodes states stay as it is: all layers of a network but the last, and by what
+        numbers are standardised."""
+        self._frozen = self.scaling.frozen = True
+        for module in self.modules.values():
+            for network in module.modules():
+                if isinstance(network, Network):
+                    network.freeze()
+
     def dump(self) -> dict[str, Any]:
         """Return all of it, as JSON and arrays."""
         return {
             "actions": self.actions,
+            "frozen": self._frozen,
             "modules": {name: arrays_of(module) for name, module in self.modules.items()},
             "optimisers": {
                 name: optimiser_arrays(optimiser) for name, optimiser in self.optimisers.items()
@@ -109,6 +121,8 @@ class Trainer(ABC):
             restore_optimiser(optimiser, state["optimisers"][name])
         self.chance.set_state(tensor(state["chance"]))
         self.scaling.load(state["scaling"])
+        if state.get("frozen"):
+            self.freeze()
 
 
 class Scaling:
@@ -116,9 +130,13 @@ class Scaling:
 
     Args:
         numeric: which are standardised; the others stay as they are.
+
+    Attributes:
+        frozen: whether what is seen changes nothing any more.
     """
 
     def __init__(self, numeric: NDArray[np.bool_]) -> None:
+        self.frozen = False
         self._numeric = numeric
         self._count = 0.0
         self._mean = np.zeros(len(numeric))
@@ -127,7 +145,7 @@ class Scaling:
 
     def see(self, states: NDArray[np.float32]) -> None:
         """Count states in (Chan's parallel form of Welford's sums)."""
-        if not self._numeric.any() or not len(states):
+        if self.frozen or not self._numeric.any() or not len(states):
             return
         mean, total = states.mean(axis=0, dtype=float), self._count + len(states)
         away = mean - self._mean

@@ -1,33 +1,35 @@
-"""LearningService."""
+"""LearningService; what tells sessions of experience is in `recording.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from mneme.v1 import learning_service_pb2 as pb
 
 from mneme_server.common.clock import MICROSECONDS
-from mneme_server.common.errors import InvalidArgument, MnemeError, Reason
-from mneme_server.common.ids import new_id
+from mneme_server.common.errors import MnemeError
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.learning.acting import Act
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
 from mneme_server.learning.explaining_choices import Explain
+from mneme_server.learning.importing.importing import ImportExperience
 from mneme_server.learning.measuring import Measure
 from mneme_server.learning.messages import sessions as convert
 from mneme_server.learning.messages import steps, trust
 from mneme_server.learning.messages.values import given
-from mneme_server.learning.model import Status, Told
+from mneme_server.learning.model import Status
 from mneme_server.learning.ports import SessionFilter
 from mneme_server.learning.predicting import Predict
 from mneme_server.learning.recording import Record
+from mneme_server.learning.service.recording import RecordingCalls, session_of
 from mneme_server.learning.sessions import Sessions, StartSession
 from mneme_server.learning.shaping_rewards import ShapeReward
 from mneme_server.learning.training import Train, Trained
+from mneme_server.learning.trajectories import Trajectories
 from mneme_server.learning.transferring import Transfer
+from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.batches import Batches, BatchLimits
 from mneme_server.transport.call import Call
 from mneme_server.transport.fields import fields
@@ -37,7 +39,7 @@ _ONE_BY_ONE = BatchLimits(items=1)
 """Messages of a stream are answered as they come."""
 
 
-class LearningServicer:
+class LearningServicer(RecordingCalls):
     """Serves `mneme.v1.LearningService`."""
 
     def __init__(
@@ -49,6 +51,8 @@ class LearningServicer:
         sessions: Sessions,
         predict: Predict,
         record: Record,
+        trajectories: Trajectories,
+        import_experience: ImportExperience,
         measure: Measure,
         evaluate: Evaluate,
         explain: Explain,
@@ -57,6 +61,7 @@ class LearningServicer:
         act: Act,
         train: Train,
         watchdog: Watchdog,
+        foreground: Foreground,
     ) -> None:
         self._algorithms = algorithms
         self._start_session = start_session
@@ -64,6 +69,8 @@ class LearningServicer:
         self._sessions = sessions
         self._predict = predict
         self._record = record
+        self._trajectories = trajectories
+        self._import = import_experience
         self._measure = measure
         self._evaluate = evaluate
         self._explain = explain
@@ -72,6 +79,7 @@ class LearningServicer:
         self._act = act
         self._train = train
         self._watchdog = watchdog
+        self._foreground = foreground
 
     def DescribeAlgorithms(
         self, request: pb.DescribeAlgorithmsRequest, _call: Call
@@ -136,49 +144,6 @@ class LearningServicer:
             prediction=steps.prediction(made, scores=True), gate=trust.verdict(made.verdict)
         )
 
-    def Feedback(self, request: pb.FeedbackRequest, call: Call) -> pb.FeedbackResponse:
-        """Tell what came of an action."""
-        with fields(id="feedback_id"):
-            recorded = self._record(
-                call.tenant,
-                request.session_id,
-                [steps.told(request, "")],
-                trajectory_id=request.feedback_id or None,
-            )
-        return pb.FeedbackResponse(
-            transition=recorded.steps[0].number,
-            duplicate=recorded.duplicate,
-            updates=recorded.learned.updates,
-            loss=recorded.learned.loss,
-            value_mean=recorded.learned.value,
-            episode_reward=recorded.episode_reward,
-            episodes_completed=recorded.counts.episodes,
-        )
-
-    def RecordExperience(
-        self, request: pb.RecordExperienceRequest, call: Call
-    ) -> pb.RecordExperienceResponse:
-        """Record a trajectory."""
-        trajectory_id = request.trajectory_id or new_id()
-        told = [steps.told(step, f"steps[{place}].") for place, step in enumerate(request.steps)]
-        with fields(id="trajectory_id", prediction_id="steps[{item}].prediction_id"):
-            recorded = self._record(
-                call.tenant,
-                request.session_id,
-                [_of_trajectory(step, trajectory_id) for step in told],
-                trajectory_id=trajectory_id,
-                field="steps[{item}].",
-            )
-        return pb.RecordExperienceResponse(
-            trajectory_id=trajectory_id,
-            steps_recorded=0 if recorded.duplicate else len(recorded.steps),
-            total_reward=sum(step.reward for step in recorded.steps),
-            transitions=recorded.counts.transitions,
-            updates=recorded.learned.updates,
-            experience_bytes=recorded.bytes,
-            utilization=recorded.bytes / self._record.most_bytes,
-        )
-
     def Act(
         self, request_iterator: Iterator[pb.ActRequest], call: Call
     ) -> Iterator[pb.ActResponse]:
@@ -188,7 +153,7 @@ class LearningServicer:
         session_id = ""
         for index, (request,) in enumerate(messages):
             try:
-                session_id = _session_of(request, session_id)
+                session_id = session_of(request.session_id, session_id)
                 with fields(prediction_id="feedback[{item}].prediction_id"):
                     answer = self._act(call.tenant, steps.act_message(request, session_id))
             except MnemeError as error:
@@ -200,7 +165,9 @@ class LearningServicer:
 
     def Train(self, request: pb.TrainRequest, call: Call) -> Iterator[pb.TrainResponse]:
         """Learn again, and tell how far it is."""
-        for trained in self._train(call.tenant, request.session_id, request.num_steps):
+        for trained in self._train(
+            call.tenant, request.session_id, request.num_steps, request.batch_size
+        ):
             with self._watchdog.limit(_ONE_BY_ONE.idle_s, call.cancel):
                 yield _progress(trained, request.num_steps)
 
@@ -246,7 +213,13 @@ class LearningServicer:
         self, request: pb.LearningServiceEndSessionRequest, call: Call
     ) -> pb.LearningServiceEndSessionResponse:
         """End a session."""
-        ended = self._end_session(call.tenant, request.session_id, export=not request.skip_export)
+        ended = self._end_session(
+            call.tenant,
+            request.session_id,
+            export=not request.skip_export,
+            least=request.min_performance,
+            skill=not request.skip_skill,
+        )
         session = ended.session
         lasted = (session.ended_us or session.updated_us) - session.created_us
         return pb.LearningServiceEndSessionResponse(
@@ -254,7 +227,9 @@ class LearningServicer:
             metrics=convert.metrics(ended.metrics),
             model_path=ended.path,
             model_bytes=ended.size,
-            meets_skill_bar=ended.is_worth(request.min_performance),
+            meets_skill_bar=ended.meets_bar,
+            skill_id=ended.skill_id,
+            skill_created=ended.skill_is_new,
             session_duration=convert.duration(lasted),
         )
 
@@ -262,22 +237,6 @@ class LearningServicer:
 def _sized(requests: Iterator[pb.ActRequest]) -> Iterator[tuple[pb.ActRequest, int]]:
     for request in requests:
         yield request, 1
-
-
-def _session_of(request: pb.ActRequest, before: str) -> str:
-    """Return the session of a message: its own, or that of the message before."""
-    if before and request.session_id not in ("", before):
-        raise InvalidArgument(
-            "session_id: is another than that of the stream's first message", field="session_id"
-        )
-    session_id = request.session_id or before
-    if not session_id:
-        raise InvalidArgument(
-            "session_id: is required in the first message",
-            reason=Reason.MISSING_REQUIRED_FIELD,
-            field="session_id",
-        )
-    return session_id
 
 
 def _progress(trained: Trained, steps: int) -> pb.TrainResponse:
@@ -291,11 +250,3 @@ def _progress(trained: Trained, steps: int) -> pb.TrainResponse:
         steps_per_second=trained.done / trained.took_s if trained.took_s else 0.0,
         training_time=convert.duration(int(trained.took_s * MICROSECONDS)),
     )
-
-
-def _of_trajectory(step: Told, trajectory_id: str) -> Told:
-    """Return a step with the trajectory as its actor, unless it names one: trajectories that are
-    told at once are episodes of their own."""
-    if step.actor or step.prediction_id:
-        return step
-    return replace(step, actor=trajectory_id)

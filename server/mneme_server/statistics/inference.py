@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.reflect.compared import Interval
-from mneme_server.reflect.distributions import (
+from mneme_server.statistics.distributions import (
     Z95,
+    Interval,
     bootstrap_difference,
     kendall_exact,
     log_factorial,
     rank_sum_exact,
     rank_sum_normal,
     student_point,
+    student_two_sided,
     theil_sen,
     two_sided,
 )
@@ -58,6 +60,13 @@ def benjamini_hochberg(p_values: Floats, tests: int | None = None) -> Floats:
     q_values = np.empty(count)
     q_values[order] = adjusted
     return q_values
+
+
+def benjamini_yekutieli(p_values: Floats) -> Floats:
+    """Return q-values (n,) of p-values (n,) that may depend on each other in any way: larger than
+    Benjamini and Hochberg's by the sum of 1 / i. Benjamini and Yekutieli (2001)."""
+    harmonic = float((1 / np.arange(1, len(p_values) + 1)).sum())
+    return np.minimum(1.0, benjamini_hochberg(p_values) * harmonic)
 
 
 class Lift(NamedTuple):
@@ -224,11 +233,36 @@ def _bootstrap(first: Floats, second: Floats) -> Interval:
 
 
 def _welch(first: Floats, second: Floats) -> Interval:
-    parts = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
-    variance = sum(parts)
+    return welch(first, second).interval
+
+
+class Welch(NamedTuple):
+    """The difference of two means with its 95 % interval, by Welch's test (1947)."""
+
+    difference: float
+    interval: Interval
+    p_value: float
+
+
+def welch(first: Floats, second: Floats, *, spread: float = 0.0) -> Welch:
+    """Compare the means of two samples (n,) and (m,) of at least two values each.
+
+    With a `spread`, how far apart values are, a sample whose values are all the same counts as if
+    one half of that off had been missed (after Agresti and Coull, 1998): three successes of three
+    do not say that there are no failures.
+    """
+    parts = [
+        float(one.var(ddof=1)) / len(one) if np.ptp(one) else (spread / 2 / len(one)) ** 2
+        for one in (first, second)
+    ]
+    variance = float(sum(parts))
     difference = float(first.mean() - second.mean())
     if variance == 0:
-        return Interval(difference, difference)
-    freedom = variance**2 / (parts[0] ** 2 / (len(first) - 1) + parts[1] ** 2 / (len(second) - 1))
-    reach = student_point(float(freedom)) * float(np.sqrt(variance))
-    return Interval(difference - reach, difference + reach)
+        return Welch(difference, Interval(difference, difference), float(difference == 0))
+    freedom = float(
+        variance**2 / (parts[0] ** 2 / (len(first) - 1) + parts[1] ** 2 / (len(second) - 1))
+    )
+    error = math.sqrt(variance)
+    reach = student_point(freedom) * error
+    p_value = student_two_sided(difference / error, freedom)
+    return Welch(difference, Interval(difference - reach, difference + reach), p_value)

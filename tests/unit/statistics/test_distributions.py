@@ -11,13 +11,14 @@ import scipy.special
 import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from mneme_server.reflect.distributions import (
+from mneme_server.statistics.distributions import (
     bootstrap_difference,
     kendall_exact,
     log_factorial,
     rank_sum_exact,
     rank_sum_normal,
     student_point,
+    student_two_sided,
     theil_sen,
     two_sided,
 )
@@ -103,3 +104,9 @@ def test_the_bootstraps_interval(first: list[float], second: list[float], seed: 
         assert not np.isfinite(expected.low + expected.high)
     else:
         assert found == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@given(st.floats(-60, 60), st.floats(1, 5_000))
+def test_the_tails_of_students_t(t: float, freedom: float) -> None:
+    expected = 2 * scipy.stats.t.sf(abs(t), freedom)
+    assert student_two_sided(t, freedom) == pytest.approx(expected, rel=1e-6, abs=1e-300)

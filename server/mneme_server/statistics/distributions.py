@@ -1,4 +1,4 @@
-"""The distributions that the tests in `stats` need, and estimates that follow from them.
+"""The distributions that the tests in `inference` need, and estimates that follow from them.
 
 A statistics library would be a quarter of the server's installed size. The tests compare each
 function with SciPy's.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,20 @@ NORMAL = NormalDist()
 Z95 = 1.959963984540054
 """The normal distribution's 97.5 % point: intervals are 95 %."""
 
+
+class Interval(NamedTuple):
+    """A 95 % confidence interval."""
+
+    low: float
+    high: float
+
+
 _TABLE = 256
 _LOG_FACTORIALS: Floats = np.cumsum(np.log(np.maximum(1.0, np.arange(_TABLE))))
 _STUDENT_IS_NEARLY_NORMAL = 200.0
 _STUDENT_GRID = 20_001
 _BATCH = 200
+_BETA_STEPS = 10_000
 
 
 def log_factorial(n: Ints) -> Floats:
@@ -110,6 +119,40 @@ def student_point(freedom: float) -> float:
     steps = np.diff(angles) * (density[1:] + density[:-1]) / 2
     mass = np.concatenate([[0.0], np.cumsum(steps)])
     return math.sqrt(freedom) * math.tan(float(np.interp(0.95 * mass[-1], mass, angles)))
+
+
+def student_two_sided(t: float, freedom: float) -> float:
+    """Return the probability that Student's t with `freedom` degrees of freedom, above 0, is at
+    least |t| from 0."""
+    return _beta_share(freedom / (freedom + t * t), freedom / 2, 0.5)
+
+
+def _beta_share(x: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function: what of the distribution lies below x.
+
+    By its continued fraction (Abramowitz and Stegun, 26.5.8), evaluated as Lentz does.
+    """
+    if x <= 0 or x >= 1:
+        return min(max(x, 0.0), 1.0)
+    if x > (a + 1) / (a + b + 2):  # Where the fraction converges slowly, that of the rest does not.
+        return 1 - _beta_share(1 - x, b, a)
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    front += a * math.log(x) + b * math.log1p(-x)
+    c, d = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))
+    fraction = d
+    for m in range(1, _BETA_STEPS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            c, d = _not_zero(1 + term / c), 1 / _not_zero(1 + term * d)
+            fraction *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return math.exp(front) * fraction / a
+
+
+def _not_zero(value: float) -> float:
+    return value if abs(value) > 1e-300 else 1e-300
 
 
 def theil_sen(times: Floats, values: Floats) -> tuple[float, float, float]:

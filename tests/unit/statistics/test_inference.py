@@ -5,18 +5,21 @@ import itertools
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from mneme_server.reflect.stats import (
+from mneme_server.statistics.inference import (
     BOOTSTRAP_LIMIT,
     benjamini_hochberg,
+    benjamini_yekutieli,
     compare,
     fisher_exact,
     mann_kendall,
     rate_ratio,
+    welch,
     wilson,
 )
 
+VALUES = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30)
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 
@@ -182,3 +185,20 @@ def test_large_samples_get_the_interval_that_the_bootstrap_would_give() -> None:
     small = compare(first, second).interval
     large = compare(np.r_[first, first[:1]], second).interval
     assert large == pytest.approx(small, abs=0.02)
+
+
+@given(VALUES, VALUES)
+def test_welchs_test(first: list[float], second: list[float]) -> None:
+    one, two = np.array(first), np.array(second)
+    assume(one.var() + two.var() > 1e-9)
+    expected = scipy.stats.ttest_ind(one, two, equal_var=False)
+    found = welch(one, two)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-6)
+    interval = expected.confidence_interval()
+    assert found.interval == pytest.approx((interval.low, interval.high), rel=1e-4, abs=1e-6)
+
+
+def test_q_values_of_p_values_that_depend_on_each_other_in_any_way() -> None:
+    p_values = np.array([0.001, 0.04, 0.02, 0.9])
+    expected = scipy.stats.false_discovery_control(p_values, method="by")
+    np.testing.assert_allclose(benjamini_yekutieli(p_values), expected)

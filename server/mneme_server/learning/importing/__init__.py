@@ -1,0 +1,1 @@
+"""Learning from what was recorded before: sessions of agents with their events, and episodes."""

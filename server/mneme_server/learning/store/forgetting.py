@@ -1,0 +1,254 @@
+"""How recorded steps are forgotten, and what was learned of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import String, Table, cast, delete, func, or_, select, update
+
+from mneme_server.common.canonical import canonical_json
+from mneme_server.corpus.forgetting import AGENT, SESSION, USER, ForgetSelection, Items, merged
+from mneme_server.learning.importing.mapping import trajectory_of
+from mneme_server.learning.importing.plan import RecordKind
+from mneme_server.learning.model import Progress, Step
+from mneme_server.learning.recounting import recounted
+from mneme_server.learning.skills import skill_id
+from mneme_server.learning.store.sessions import SqlLearningSessions
+from mneme_server.learning.store.steps import SqlLearningSteps
+from mneme_server.learning.store.tables import (
+    checkpoints,
+    points,
+    sessions,
+    steps,
+    trajectories,
+    usage,
+)
+from mneme_server.skills.kinds import MADE
+from mneme_server.storage.forgetting import Forgets, SqlForgetter, array
+from mneme_server.storage.rows import chunks, listed
+
+STEP, POLICY, LEARNING_SESSION = "learning_step", "policy", "learning_session"
+_EPISODE = "episode"
+_PAGE = 500
+_ALL = 2**31 - 1
+_c, _t = steps.c, trajectories.c
+_ID = cast(_c.session, String) + ":" + cast(_c.number, String)
+
+
+class LearningForgetter(SqlForgetter):
+    """Forgets recorded steps, by "NUMBER:STEP", and sessions that learn.
+
+    A step is of a user or an agent who acted in it, or whom its state or action names; it follows
+    from a session or an episode that its trajectory is called after. A policy that learned from a
+    step begins anew, with the steps that are left.
+    """
+
+    renumbered = frozenset({STEP, POLICY})
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """See `Forgetter`. A policy is not named itself: its session is."""
+        return frozenset({STEP, LEARNING_SESSION})
+
+    def named(self, selection: ForgetSelection) -> Items:
+        """See `Forgetter`."""
+        names = {selection.user_id, selection.agent_id} - {""}
+        found: list[Items] = [{STEP: self._naming(name)} for name in names]
+        if wanted := selection.items.get(LEARNING_SESSION):
+            of_these = sessions.c.id.in_(listed(array(wanted)))
+            found.append({LEARNING_SESSION: self.select(sessions.c.id, of_these)})
+        if wanted := selection.items.get(STEP):
+            found.append({STEP: self._steps_where(_ID.in_(listed(array(wanted))))})
+        return merged(found)
+
+    def derived(self, found: Items) -> Items:
+        """See `Forgetter`."""
+        follow: list[Items] = []
+        named = found.get(SESSION, set()) | found.get(_EPISODE, set())
+        for kind in (RecordKind.SESSIONS, RecordKind.EPISODES):
+            which = SESSION if kind is RecordKind.SESSIONS else _EPISODE
+            named |= {trajectory_of(kind, one) for one in found.get(which, ())}
+        if named:
+            trajectory = _c.trajectory_id.in_(listed(array(named)))
+            follow.append({STEP: self._steps_where(trajectory)})
+        if gone := found.get(LEARNING_SESSION):
+            theirs = select(sessions.c.number).where(
+                sessions.c.tenant_id == self._tenant_id, sessions.c.id.in_(listed(array(gone)))
+            )
+            follow.append({STEP: self._steps_where(_c.session.in_(theirs)), POLICY: gone})
+        if lost := found.get(STEP):
+            numbers = {int(step.partition(":")[0]) for step in lost}
+            saved = select(checkpoints.c.session).where(checkpoints.c.tenant_id == self._tenant_id)
+            learned = (sessions.c.learned > 0) | sessions.c.number.in_(saved)
+            of_these = sessions.c.number.in_(numbers)
+            follow.append({POLICY: self.select(sessions.c.id, of_these, learned)})
+        if policies := found.get(POLICY):
+            query = select(sessions.c.number).where(
+                sessions.c.tenant_id == self._tenant_id, sessions.c.id.in_(listed(array(policies)))
+            )
+            made = map(skill_id, self._connection.execute(query).scalars())
+            follow.append({MADE: set(made)})
+        return merged(follow)
+
+    def erase(self, found: Items, unit: Any) -> None:
+        """See `Forgetter`."""
+        of_session: dict[int, list[int]] = defaultdict(list)
+        for step in found.get(STEP, ()):
+            session, _, place = step.partition(":")
+            of_session[int(session)].append(int(place))
+        gone = found.get(LEARNING_SESSION, set())
+        for session_id in gone:
+            session_number = self._number(session_id)
+            if session_number is not None:
+                of_session.pop(session_number, None)
+                SqlLearningSessions(self._connection, self._tenant_id).delete(session_number)
+        for number, places in sorted(of_session.items()):
+            self._erase_steps(number, sorted(places))
+        for session_id in found.get(POLICY, set()) - gone:
+            session_number = self._number(session_id)
+            if session_number is not None:
+                self._begin_anew(session_number)
+
+    def names(self, what: str) -> Iterator[str]:
+        """See `Forgetter`."""
+        if what in (USER, AGENT):
+            yield from self.distinct(_c.actor)
+        if what in (LEARNING_SESSION, POLICY):
+            yield from self.distinct(sessions.c.id)
+        if what == STEP:
+            yield from self._steps_where()
+
+    def _naming(self, name: str) -> set[str]:
+        written = canonical_json(name)
+        texts = (_c.state, _c.action, _c.next_state, _c.allowed, _c.available)
+        found = self._steps_where(
+            or_(_c.actor == name, *(text.contains(written, autoescape=True) for text in texts))
+        )
+        query = select(_t.session, _t.id).where(
+            _t.tenant_id == self._tenant_id, _t.metadata.contains(written, autoescape=True)
+        )
+        noted: dict[int, list[str]] = defaultdict(list)
+        for session, trajectory in self._connection.execute(query):
+            noted[session].append(trajectory)
+        for session, ids in noted.items():
+            theirs = _c.trajectory_id.in_(listed(array(ids)))
+            found |= self._steps_where(_c.session == session, theirs)
+        return found
+
+    def _steps_where(self, *conditions: Any) -> set[str]:
+        query = select(_c.session, _c.number).where(_c.tenant_id == self._tenant_id, *conditions)
+        return {f"{session}:{number}" for session, number in self._connection.execute(query)}
+
+    def _number(self, session_id: str) -> int | None:
+        query = select(sessions.c.number).where(
+            sessions.c.tenant_id == self._tenant_id, sessions.c.id == session_id
+        )
+        number: int | None = self._connection.execute(query).scalar()
+        return number
+
+    def _erase_steps(self, number: int, places: list[int]) -> None:
+        """Delete steps of a session, number the others without gaps, and count them again."""
+        mine = (_c.tenant_id == self._tenant_id, _c.session == number)
+        for some in chunks(places):
+            self._connection.execute(delete(steps).where(*mine, _c.number.in_(some)))
+        left = select(_c.number).where(*mine, _c.number > places[0]).order_by(_c.number)
+        following = self._connection.execute(left).scalars().all()
+        for new, old in enumerate(
+            following, places[0]
+        ):  # Upwards: each takes a place that is free.
+            self._connection.execute(
+                update(steps).where(*mine, _c.number == old).values(number=new)
+            )
+        self._note_again(number)
+        self._delete_of(points, number)  # They are of episodes that are counted anew.
+        session = self._session(number)
+        counts, seen = recounted(session.definition.actions, self._left(number))
+        values = {
+            "seen": canonical_json(list(seen)),
+            "transitions": counts.transitions,
+            "episodes": counts.episodes,
+            "total_reward": counts.total_reward,
+            "ended_reward": counts.ended_reward,
+            "lowest": counts.lowest,
+            "highest": counts.highest,
+            "bytes": counts.bytes,
+        }
+        self._change(number, values)
+
+    def _note_again(self, number: int) -> None:
+        """Have what is noted of a session's trajectories fit the steps that are left of them."""
+        repository = SqlLearningSteps(self._connection, self._tenant_id)
+        noted = repository.trajectories(number, None, _ALL)
+        self._delete_of(trajectories, number)
+        query = (
+            select(_c.trajectory_id, func.min(_c.number), func.count(), func.sum(_c.reward))
+            .where(_c.tenant_id == self._tenant_id, _c.session == number)
+            .group_by(_c.trajectory_id)
+        )
+        left = {row[0]: row[1:] for row in self._connection.execute(query)}
+        repository.add_trajectories(
+            number,
+            [
+                replace(
+                    one, first=left[one.id][0], steps=left[one.id][1], total_reward=left[one.id][2]
+                )
+                for one in noted
+                if one.id in left
+            ],
+        )
+
+    def _begin_anew(self, number: int) -> None:
+        """Have a policy know nothing, so that it learns again what is left."""
+        self._delete_of(checkpoints, number)
+        self._delete_of(points, number)
+        nothing = Progress()
+        self._change(
+            number,
+            {
+                "learned": nothing.learned,
+                "updates": nothing.updates,
+                "training_us": nothing.training_us,
+            },
+        )
+
+    def _delete_of(self, table: Table, number: int) -> None:
+        self._connection.execute(
+            delete(table).where(table.c.tenant_id == self._tenant_id, table.c.session == number)
+        )
+
+    def _change(self, number: int, values: dict[str, Any]) -> None:
+        self._connection.execute(
+            update(sessions)
+            .where(sessions.c.tenant_id == self._tenant_id, sessions.c.number == number)
+            .values(values)
+        )
+
+    def _session(self, number: int) -> Any:
+        query = select(sessions.c.id).where(
+            sessions.c.tenant_id == self._tenant_id, sessions.c.number == number
+        )
+        session_id = self._connection.execute(query).scalar_one()
+        return SqlLearningSessions(self._connection, self._tenant_id).get(session_id)
+
+    def _left(self, number: int) -> Iterator[Step]:
+        repository = SqlLearningSteps(self._connection, self._tenant_id)
+        after = 0
+        while page := repository.after(number, after, _PAGE):
+            yield from page
+            after = page[-1].number
+
+
+FORGETS = Forgets(
+    LearningForgetter,
+    {
+        sessions: "counted again; deleted when it is forgotten itself",
+        steps: "deleted",
+        trajectories: "deleted with their steps",
+        usage: "kept: it names nobody",
+        checkpoints: "deleted where something was learned of what is forgotten",
+        points: "deleted where something was learned of what is forgotten",
+    },
+)

@@ -1,0 +1,1 @@
+"""Tests, intervals and regressions: what every capability that draws conclusions shares."""
