@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -12,6 +14,10 @@ JsonObject: TypeAlias = Mapping[str, Json]
 _encoder = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
+
+
+_EXACT = 2**53
+_EXPONENT = re.compile(r"\de[-+]\d")
 
 
 def canonical_json(value: Json) -> str:
@@ -27,9 +33,27 @@ def canonical_json(value: Json) -> str:
     text = _encoder.encode(value)
     # Python's encoder is many times faster, and spells as the scheme does but for two things:
     # numbers with an exponent, and the order of keys beyond the basic plane of Unicode.
-    if "e-" in text or "e+" in text or (not text.isascii() and max(text) > "\uffff"):
+    # To look for "e-" before the expression takes a quarter of the time.
+    exponent = ("e-" in text or "e+" in text) and _EXPONENT.search(text)
+    if exponent or (not text.isascii() and max(text) > "\uffff"):
         return _spell(value)
     return text
+
+
+def whole_numbers(value: Json) -> Json:
+    """Return the same JSON with ints for floats that are whole: the scheme spells 1.0 as 1."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    if isinstance(value, Mapping):
+        return {name: whole_numbers(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole_numbers(one) for one in value]
+    return value
+
+
+def base64_text(data: bytes) -> str:
+    """Return bytes as JSON holds them."""
+    return b64encode(data).decode()
 
 
 def _spell(value: Json) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from mneme_server.common import interpreter
 from mneme_server.common.errors import Unavailable
 
 LOOK_EVERY_S = 0.25
@@ -97,6 +98,7 @@ def holding(lock: threading.Lock) -> Iterator[None]:
         Abandoned: nobody does any more.
     """
     if not lock.acquire(blocking=False):
+        interpreter.turns.leave()
         while not lock.acquire(timeout=pause(LOOK_EVERY_S)):
             check()
     try:
@@ -117,5 +119,6 @@ def wait_for(changed: threading.Condition, holds: Callable[[], bool], seconds: f
         left = until - time.monotonic()
         if left <= 0:
             return False
+        interpreter.turns.leave()
         changed.wait(pause(min(left, LOOK_EVERY_S)))
     return True

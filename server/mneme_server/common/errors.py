@@ -40,6 +40,7 @@ class Reason(Enum):
     DIMENSION_MISMATCH = auto()
     ALGORITHM_NOT_SUPPORTED = auto()
     MODEL_NOT_TRAINED = auto()
+    CONVERGENCE_FAILED = auto()
     INITIALIZATION_FAILED = auto()
     WORK_FAILED = auto()
     WORK_INTERRUPTED = auto()

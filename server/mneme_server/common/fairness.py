@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, interpreter
 
 T = TypeVar("T")
 
@@ -139,6 +139,7 @@ class FairGate:
                 return True
             granted = threading.Event()
             self._waiting.push(tenant_id, granted, cost)
+        interpreter.turns.leave()
         while not granted.wait(
             deadline.pause(min(deadline.LOOK_EVERY_S, max(0.0, until - time.monotonic())))
         ):

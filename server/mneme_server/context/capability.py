@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from mneme.v1 import context_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.clock import MICROSECONDS
+from mneme_server.context.experience import Experience
 from mneme_server.context.kinds import SESSION
 from mneme_server.context.learned import Learned
 from mneme_server.context.retrieval import GetContext, SearchSessions
 from mneme_server.context.service import ContextServicer
 from mneme_server.context.sleeping import Sleep
 from mneme_server.context.store.details import SESSION_DETAILS
+from mneme_server.context.store.forgetting import FORGETS
 from mneme_server.context.store.handovers import SqlHandovers
 from mneme_server.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.context.summaries import SummaryWorker
 from mneme_server.context.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.context.timeline import GetTimeline
 from mneme_server.context.waking import WakeUp
+from mneme_server.corpus.forgetting import Items
+from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.session_listeners import SessionListeners
 from mneme_server.events.settings import SessionSettings
 from mneme_server.learn.reflections import Reflections
@@ -36,10 +43,13 @@ def _build(host: Host) -> Parts:
     )
     host.get(SessionListeners).add(schedule)
     learned = Learned(tenants, recall, host.get(Reflections), host.get(Usage))
+    experience = Experience()
     servicer = ContextServicer(
-        get_context=GetContext(tenants, runtime.asking, recall, learned, runtime.foreground),
+        get_context=GetContext(
+            tenants, runtime.asking, recall, learned, experience, runtime.foreground
+        ),
         sleep=Sleep(tenants, runtime.writing, schedule),
-        wake_up=WakeUp(tenants, runtime.comparing, learned),
+        wake_up=WakeUp(tenants, runtime.comparing, learned, experience),
         search_sessions=SearchSessions(tenants, recall),
         get_timeline=GetTimeline(tenants, runtime.comparing, runtime.foreground),
     )
@@ -56,8 +66,18 @@ def _build(host: Host) -> Parts:
                 servicer,
             )
         ],
+        offers=[experience],
         jobs={SUMMARY_JOB: worker},
+        forgetting=partial(_summing_up_again, partial(runtime.wake, SUMMARY_JOB)),
     )
+
+
+@contextmanager
+def _summing_up_again(
+    wake: Callable[[str], object], tenant: OpenTenant[Any]
+) -> Iterator[Callable[[Items], object]]:
+    """Have sessions summed up again that lost events; see `corpus.forgetting.WhileForgetting`."""
+    yield lambda _items: wake(tenant.tenant_id)
 
 
 CAPABILITY = Capability(
@@ -69,4 +89,5 @@ CAPABILITY = Capability(
         "summaries": SqlSummaries,
         "summary_queue": SqlSummaryQueue,
     },
+    forgets=FORGETS,
 )

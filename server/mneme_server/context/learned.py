@@ -125,6 +125,11 @@ def bears_on(topic: str, found: Recalled, scale: Scale) -> bool:
     return coverage(topic, found.document.text) >= RELEVANT_COVERAGE
 
 
+def addresses(topic: str, found: Recalled, scale: Scale) -> bool:
+    """Tell whether what recall found is about the topic itself, not only near it."""
+    return found.similarity is not None and found.similarity >= scale.of_usual(ADDRESSES)
+
+
 def _is_near(topic: str, found: FoundReflection, scale: Scale) -> bool:
     if found.similarity is None:  # It, or the topic, could not be embedded yet.
         return coverage(topic, found.reflection.text) >= RELEVANT_COVERAGE

@@ -9,6 +9,7 @@ from mneme.v1 import context_service_pb2 as pb
 from mneme.v1 import reflection_pb2
 
 from mneme_server.common.stored import reads
+from mneme_server.context.experience import Attempt, ProvenSkill
 from mneme_server.context.model import (
     Awakening,
     Decision,
@@ -30,6 +31,7 @@ from mneme_server.learn.messages import lessons, reflections
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
 _RELATED_CHARS = 300
+_EXPERIENCE_CHARS = 600
 _LISTS = {
     "progress": pb.HANDOVER_LIST_PROGRESS,
     "completed_todos": pb.HANDOVER_LIST_COMPLETED_TODOS,
@@ -121,6 +123,8 @@ def context(found: FoundContext) -> pb.GetContextResponse:
         total_sessions=found.total,
         prompt=found.prompt,
         words_only=found.words_only,
+        episodes=[_context_episode(one) for one in found.attempts],
+        skills=[_context_skill(one) for one in found.skills],
     )
 
 
@@ -184,6 +188,33 @@ def _context_session(found: ContextSession) -> pb.ContextSession:
     )
 
 
+def _context_episode(found: Attempt) -> pb.ContextEpisode:
+    return pb.ContextEpisode(
+        episode_id=found.episode_id,
+        task=cut(found.task, _EXPERIENCE_CHARS),
+        success=found.success,
+        reward=found.reward,
+        critique=cut(found.critique, _EXPERIENCE_CHARS),
+        occurred_at=to_timestamp(found.occurred_us),
+        score=found.score,
+        similarity=found.similarity,
+    )
+
+
+def _context_skill(found: ProvenSkill) -> pb.ContextSkill:
+    return pb.ContextSkill(
+        skill_id=found.skill_id,
+        name=found.name,
+        description=cut(found.description, _EXPERIENCE_CHARS),
+        use_count=found.uses,
+        success_count=found.successes,
+        success_low=found.low,
+        success_high=found.high,
+        score=found.score,
+        similarity=found.similarity,
+    )
+
+
 def _key_events(chosen: Sequence[KeyEvent]) -> list[pb.KeyEvent]:
     return [
         pb.KeyEvent(
@@ -224,6 +255,8 @@ def _suggestion(kind: str, description: str, evidence: Evidence) -> pb.Suggestio
         event_ids=evidence.event_ids,
         lesson_ids=evidence.lesson_ids,
         reflection_ids=evidence.reflection_ids,
+        episode_ids=evidence.episode_ids,
+        skill_ids=evidence.skill_ids,
     )
 
 

@@ -199,6 +199,8 @@ class Evidence:
     event_ids: tuple[str, ...] = ()
     lesson_ids: tuple[str, ...] = ()
     reflection_ids: tuple[str, ...] = ()
+    episode_ids: tuple[str, ...] = ()
+    skill_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,10 @@ class SummaryQueue(Protocol):
         """Return when the next session's turn comes; None when the queue is empty."""
         ...
 
+    def queued(self, session_ids: Collection[str]) -> set[str]:
+        """Return those of the sessions that are queued, for whatever time."""
+        ...
+
     def finish(self, session_ids: Collection[str]) -> None:
         """Take sessions off the queue."""
         ...

@@ -10,6 +10,7 @@ import numpy as np
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.humanize import ago
+from mneme_server.context.experience import Attempt, Experience, ProvenSkill, told
 from mneme_server.context.learned import Learned, bears_on
 from mneme_server.context.model import KeyEvent, PastSession
 from mneme_server.context.ports import ContextUnit
@@ -67,6 +68,8 @@ class FoundContext:
     total: int
     prompt: str
     words_only: bool = False
+    attempts: Sequence[Attempt] = ()
+    skills: Sequence[ProvenSkill] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +90,23 @@ class _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class GetContext:
-    """Finds the sessions, lessons and reflections that bear on a topic."""
+    """Finds the sessions, lessons, reflections, episodes and skills that bear on a topic."""
 
     tenants: OpenTenants[ContextUnit]
     embedder: TextEmbedder
     recall: Recall
     learned: Learned
+    experience: Experience = field(default_factory=Experience)
     foreground: Foreground = field(default_factory=Foreground)
 
     def __call__(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        *,
+        with_experience: bool = True,
     ) -> FoundContext:
         """Return what bears on the topic; sessions by 0.7 relevance and 0.3 recency.
 
@@ -116,9 +126,25 @@ class GetContext:
             sessions = self._with_events(memory, topic, sessions, candidates)
         lessons = self.learned.lessons_on(tenant_id, topic, filter_, limit)
         reflections = self.learned.reflections_on(tenant_id, topic, filter_, limit)
+        attempts: Sequence[Attempt] = ()
+        skills: Sequence[ProvenSkill] = ()
+        if with_experience:
+            known = self.experience
+            attempts = known.attempts_on(tenant_id, topic, filter_, limit, bears_on)
+            skills = known.skills_on(tenant_id, topic, filter_.project, limit, bears_on)
         with self.foreground.computing(Size.LARGE):
-            prompt = prompt_of(topic, sessions, lessons, reflections, now)
-        return FoundContext(sessions, lessons, reflections, total, prompt, words_only)
+            parts = prompt_parts(topic, sessions, lessons, reflections, now)
+            parts += told(attempts, skills, now)
+        return FoundContext(
+            sessions=sessions,
+            lessons=lessons,
+            reflections=reflections,
+            total=total,
+            prompt="\n\n".join(parts) or NOTHING,
+            words_only=words_only,
+            attempts=attempts,
+            skills=skills,
+        )
 
     def _candidates(
         self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
@@ -307,14 +333,14 @@ def _key_event(event: Event) -> KeyEvent:
     return KeyEvent(event.id, event.event_type, cut(said, _EVENT_CHARS), event.timestamp_us)
 
 
-def prompt_of(
+def prompt_parts(
     topic: str,
     sessions: Sequence[ContextSession],
     lessons: Sequence[FoundLesson],
     reflections: Sequence[FoundReflection],
     now_us: int,
-) -> str:
-    """Return sessions, lessons and reflections as markdown; `NOTHING` without any."""
+) -> list[str]:
+    """Return sessions, lessons and reflections as paragraphs of markdown."""
     parts = []
     if sessions:
         parts.append(f"## Past sessions on “{cut(topic, 100)}”")
@@ -329,7 +355,7 @@ def prompt_of(
         )
     if reflections:
         parts.append(reflections_prompt([found.reflection for found in reflections]).strip())
-    return "\n\n".join(parts) or NOTHING
+    return parts
 
 
 def _session(found: ContextSession, now_us: int) -> Iterator[str]:

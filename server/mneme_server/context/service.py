@@ -39,6 +39,7 @@ class ContextServicer:
             request.topic,
             convert.activity_filter(request),
             request.limit,
+            with_experience=not request.without_experience,
         )
         return convert.context(found)
 
@@ -61,6 +62,7 @@ class ContextServicer:
             agent_id=request.agent_id,
             limit=request.limit,
             min_similarity=request.min_similarity,
+            with_experience=not request.without_experience,
         )
         return convert.awakening(woken)
 

@@ -293,17 +293,22 @@ class SummaryWorker(TenantWorker):
             return
         vectors = self._embedded([item.summary.text for item in made])
         with memory.write() as unit:
-            ids = [item.session.id for item in made]
+            # One that is off the queue was handed over, which summarised it, or forgotten.
+            queued = unit.summary_queue.queued([item.session.id for item in made])
+            left = [at for at, item in enumerate(made) if item.session.id in queued]
+            kept = [made[at] for at in left]
+            ids = [item.session.id for item in kept]
             now = unit.sessions.get_many(ids)
             handovers = unit.handovers.get_many(ids)
-            unit.summaries.save([item.summary for item in made])
+            unit.summaries.save([item.summary for item in kept])
             unit.documents.remove(SESSION, ids)
             unit.documents.add(
-                [session_document(now[item.session.id], item.summary) for item in made], vectors
+                [session_document(now[item.session.id], item.summary) for item in kept],
+                None if vectors is None else vectors[left],
             )
             unchanged = [
                 item.session.id
-                for item in made
+                for item in kept
                 if now[item.session.id] == item.session
                 and handovers.get(item.session.id) == item.handover
             ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from mneme_server.common.clock import now_us
-from mneme_server.context.learned import Advice, Learned
+from mneme_server.common.humanize import ago
+from mneme_server.context.experience import Attempt, Experience, ProvenSkill
+from mneme_server.context.learned import Advice, Learned, addresses
 from mneme_server.context.model import (
     Awakening,
     Evidence,
@@ -36,7 +38,8 @@ _TOPICS_OF = 300
 MAX_SUGGESTIONS = 8
 _TODOS = 5
 _ADDRESSED = 2
-"""Recurring errors that lessons and reflections are looked up for; each costs an embedding."""
+"""Recurring errors that lessons and reflections are looked up for; each costs an embedding. And
+what is left to do that skills and earlier attempts are looked up for."""
 
 _SUFFIXES = (
     "py pyi js jsx ts tsx mjs go rs java kt scala c cc cpp cxx h hpp cs rb php swift "
@@ -53,6 +56,7 @@ class WakeUp:
     tenants: OpenTenants[ContextUnit]
     embedder: TextEmbedder
     learned: Learned
+    experience: Experience = field(default_factory=Experience)
 
     def __call__(
         self,
@@ -62,6 +66,7 @@ class WakeUp:
         agent_id: str,
         limit: int,
         min_similarity: float = MIN_SIMILARITY,
+        with_experience: bool = True,
     ) -> Awakening:
         """Return the last session, the sessions related to it, patterns and next steps.
 
@@ -96,8 +101,12 @@ class WakeUp:
                     )
             compared = [last, *(one.past for one in related)]
             patterns = patterns_of(compared, _topics(memory, filter_.project, len(compared)))
+            known = self._experience(tenant_id, last, filter_.project) if with_experience else ()
             suggestions = suggestions_of(
-                last, patterns, lambda error: self.learned.advice_on(tenant_id, error)
+                last,
+                patterns,
+                lambda error: self.learned.advice_on(tenant_id, error),
+                experience_with(last, known, now),
             )
         woken = Awakening(
             last=last,
@@ -109,6 +118,26 @@ class WakeUp:
             not_compared=vector is None,
         )
         return _narrated(woken, now)
+
+    def _experience(self, tenant_id: str, last: PastSession, project: str) -> list[Known]:
+        """Return what is known on a project of how to do what the last session left."""
+        found = []
+        for what in left_to_do(last):
+            skills = self.experience.skills_on(tenant_id, what, project, 1, addresses)
+            attempts = self.experience.attempts_on(
+                tenant_id, what, ActivityFilter(project=project), _ADDRESSED, addresses
+            )
+            found.append(Known(what, skills, [one for one in attempts if one.critique][:1]))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The skill for something to do, and the earlier attempt at it that says most."""
+
+    what: str
+    skills: Sequence[ProvenSkill]
+    attempts: Sequence[Attempt]
 
 
 def _last(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter) -> PastSession | None:
@@ -154,15 +183,47 @@ def suggestions_of(
     last: PastSession | None,
     patterns: Sequence[WorkPattern],
     advice_on: Callable[[str], Advice | None],
+    known: Sequence[Suggestion] = (),
 ) -> list[Suggestion]:
     """Return next steps, the most pressing first; empty when nothing points to one.
 
-    None is made up: each names what it follows from.
+    None is made up: each names what it follows from. `known` is what experience says; it keeps
+    its place whatever else there is to do.
     """
     if last is None:
         return []
     found = [*_open_todos(last), *_unresolved(last), *_repeated(patterns, advice_on)]
-    return [*found, *_untested(last)][:MAX_SUGGESTIONS]
+    found += _untested(last)
+    return [*found[: MAX_SUGGESTIONS - len(known)], *known]
+
+
+def left_to_do(last: PastSession) -> list[str]:
+    """Return what the last session left, the most pressing first: todos, then errors."""
+    todos = [todo.content for todo in last.handover.open_todos] if last.handover else []
+    errors = [e.example for e in (last.summary.errors if last.summary else ()) if not e.resolved]
+    return [*todos, *errors][:_ADDRESSED]
+
+
+def experience_with(last: PastSession, known: Sequence[Known], now_us: int) -> list[Suggestion]:
+    """Return what skills and earlier attempts say about what is left to do, each once."""
+    made: dict[str, Suggestion] = {}
+    for one in known:
+        what = cut(one.what, 100)
+        for skill in one.skills:
+            said = f"For “{what}” there is the skill {skill.name}, which {skill.said}"
+            if skill.description:
+                said += f": {cut(skill.description, 200)}"
+            evidence = Evidence((last.session.id,), skill_ids=(skill.skill_id,))
+            made.setdefault(skill.skill_id, Suggestion("known_skill", said, evidence))
+        for attempt in one.attempts:
+            ended = "worked" if attempt.success else "failed"
+            said = (
+                f"“{what}” is like what {ended} {ago(attempt.occurred_us, now_us)}:"
+                f" {cut(attempt.critique, 200)}"
+            )
+            evidence = Evidence((last.session.id,), episode_ids=(attempt.episode_id,))
+            made.setdefault(attempt.episode_id, Suggestion("earlier_attempt", said, evidence))
+    return list(made.values())
 
 
 def _open_todos(last: PastSession) -> list[Suggestion]:

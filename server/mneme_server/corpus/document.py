@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,8 +30,8 @@ class Document:
     (debug) to 5 (critical); 0 for what has none. `shape` (64 bits) is the same for texts that
     differ in amounts, dates and ids only; 0 for what is said or learned, where those matter.
     `value` is a number that its kind is filtered by, an episode's reward; 0 where a kind has none.
-    `commitment` is what its source says of its content without telling it, when it is written;
-    empty when it is read, and where a source has none.
+    `commitment` says of its content what it is without telling it: given by its source where its
+    kind `commits`, else once its transaction ends; empty when it is read.
     """
 
     doc_id: int
@@ -72,6 +73,14 @@ class Memory(NamedTuple):
 
     document: Document
     details: JsonObject
+
+
+def ids_by_kind(memories: Iterable[Memory]) -> dict[str, list[str]]:
+    """Return the ids of memories' sources by the names of their kinds."""
+    found: dict[str, list[str]] = {}
+    for memory in memories:
+        found.setdefault(memory.document.kind.name, []).append(memory.document.source_id)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

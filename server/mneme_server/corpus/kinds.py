@@ -25,6 +25,7 @@ class MemoryKind:
             none is ever replaced. Recall puts that one before it.
         parts: the kinds of memory that its memories sum up, one a session: searched for alone, they
             are ranked by these, too.
+        commits: whether each comes with a commitment to its content, salted, which holds for good.
 
     Raises:
         ValueError: the name is none.
@@ -36,6 +37,7 @@ class MemoryKind:
     lasting: bool = False
     successor: str = ""
     parts: frozenset[MemoryKind] = frozenset()
+    commits: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

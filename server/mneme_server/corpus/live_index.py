@@ -96,10 +96,19 @@ class Cache(Protocol):
         """Write what must be kept and free the rest."""
         ...
 
-    def rebuilt(self) -> Self:
-        """Build another from the store; this one must be abandoned.
+    def rebuilt(self, *, clean: bool = False) -> Self:
+        """Build another from the store; this one must be abandoned. A `clean` one keeps nothing of
+        what was removed, nor of what it was called.
 
         What is committed meanwhile it is told to catch up with afterwards.
+        """
+        ...
+
+    def write(self) -> None:
+        """Write everything that is kept on the disk, in the place of what lies there.
+
+        Raises:
+            OSError: it cannot be written.
         """
         ...
 
@@ -130,6 +139,11 @@ class ManagedIndex(CorpusIndex, Cache, Protocol):
         """Bytes of memory that it holds. It takes some microseconds."""
         ...
 
+    @property
+    def vector_bytes(self) -> int:
+        """Those of them that vectors take, with the graphs that lead through them."""
+        ...
+
 
 class LiveIndex(Generic[C]):
     """Holds the index that is in use, and keeps it up with the feed. Thread-safe.
@@ -152,6 +166,7 @@ class LiveIndex(Generic[C]):
         self._changes_after = changes_after
         self._by_turns = by_turns
         self._order = threading.Lock()  # Changes and the swap, one after the other.
+        self._replacing = threading.Lock()  # One index takes another's place at a time.
         self._starting = threading.Lock()  # Guards the next two; never held for long.
         self._thread: threading.Thread | None = None
         self._head = index.position.number  # The newest row that anybody told of.
@@ -202,6 +217,17 @@ class LiveIndex(Generic[C]):
                     self._moved, lambda: self._has(number) or self._closing.is_set(), timeout_s
                 )
         return self._has(number)
+
+    def clean(self) -> None:
+        """Put another in the place of the index that keeps nothing of what was removed, in memory
+        or on the disk. Calls and writes go on meanwhile.
+
+        Raises:
+            OSError: the disk is full or cannot be written.
+        """
+        with self._replacing:
+            self._replace(self._current, lambda index: index.rebuilt(clean=True))
+            self._current.write()
 
     def close(self) -> None:
         """Stop building, write what must be kept and free the rest."""
@@ -314,7 +340,10 @@ class LiveIndex(Generic[C]):
         start = time.monotonic()
         self._steady_from_s = float("inf")  # Unless it can be built.
         try:
-            self._replace(self._current)
+            with self._replacing:
+                if not self._current.partial:
+                    return
+                self._replace(self._current, lambda index: index.rebuilt())
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -324,11 +353,11 @@ class LiveIndex(Generic[C]):
         self._took_s = max(_LEAST_S, end - start)
         self._steady_from_s = end + _STEADY * self._took_s
 
-    def _replace(self, index: C) -> None:
+    def _replace(self, index: C, build: Callable[[C], C]) -> None:
         """Build another index, bring it up to date and put it in the place of `index`."""
         start = time.monotonic()
         index.abandon()
-        built = index.rebuilt()
+        built = build(index)
         try:
             while len(rows := self._changes_after(built.position, _ROWS)) > _FEW:
                 do_at_once(built.catching_up(rows))

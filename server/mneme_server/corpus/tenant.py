@@ -112,6 +112,16 @@ class OpenTenant(Generic[U_co]):
         return self._index.current.vector_count
 
     @property
+    def index_bytes(self) -> int:
+        """Bytes of memory that its index takes."""
+        return self._index.current.memory_bytes
+
+    @property
+    def vector_bytes(self) -> int:
+        """Those that its vectors take, with the graphs that lead through them."""
+        return self._index.current.vector_bytes
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of memory that it takes to keep the tenant open. It takes some microseconds."""
         return _BASE_BYTES + self._store.memory_bytes + self._index.current.memory_bytes
@@ -177,6 +187,20 @@ class OpenTenant(Generic[U_co]):
     def _changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
         with self._store.read() as unit:
             return unit.feed.changes_after(place, limit)
+
+    def vacuum(self, least_share: float) -> bool:
+        """Give back the room that deleted rows left in the store, if that is this share of it at
+        least; return whether it was. Writes wait meanwhile.
+
+        Raises:
+            Unavailable: reads went on for too long; it can be tried again.
+            ResourceExhausted: the disk is full.
+        """
+        with deadline.holding(self._write_lock):
+            worth_it = self._store.free_share() >= least_share
+            if worth_it:
+                self._store.scrub()
+        return worth_it
 
     @property
     def queue_is_long(self) -> bool:
@@ -267,6 +291,18 @@ class OpenTenant(Generic[U_co]):
                     retry_after_s=max(1.0, self._pending / ASSUMED_TEXTS_PER_SECOND),
                 )
             self.wait_for_commit(seen, min(1.0, left))
+
+    def scrub(self) -> None:
+        """Leave nothing of what was deleted or removed in the store, or in the index. Takes long;
+        writes wait for a part of it.
+
+        Raises:
+            Unavailable: reads went on for too long; it can be tried again.
+            ResourceExhausted: the disk is full.
+        """
+        with self._write_lock:
+            self._store.scrub()
+        self._index.clean()
 
     def close(self) -> None:
         """Close the index and the store. Nobody may use the memory any more."""

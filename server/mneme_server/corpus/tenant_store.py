@@ -37,8 +37,9 @@ class DocumentWriter(Protocol):
         """
         ...
 
-    def remove(self, kind: MemoryKind, source_ids: Sequence[str]) -> None:
-        """Remove the documents of these sources. Unknown ones are ignored."""
+    def remove(self, kind: MemoryKind, source_ids: Sequence[str], *, named: bool = True) -> None:
+        """Remove the documents of these sources. Unknown ones are ignored. Unless they are `named`
+        the feed does not say what the sources are called."""
         ...
 
     def set_archived(self, kind: MemoryKind, source_id: str, *, archived: bool) -> None:
@@ -147,6 +148,18 @@ class TenantStore(Protocol[U_co]):
         """Open a write transaction; durable when the block ends, undone when it raises.
 
         What it changes of the documents has a row in the feed, by the time the block has ended.
+        """
+        ...
+
+    def free_share(self) -> float:
+        """Return the share of what it takes that is room of deleted rows, 0 to 1."""
+        ...
+
+    def scrub(self) -> None:
+        """Leave nothing where it is kept of what was deleted. Takes long; reads go on meanwhile.
+
+        Raises:
+            Unavailable: others used it for too long; it can be tried again.
         """
         ...
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mneme.v1 import event_service_pb2
 
-from mneme_server.capability import Capability, Host, Parts
+from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.events import messages
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.reading import ReadEvents
@@ -16,7 +18,10 @@ from mneme_server.events.store.activity import SqlActivity
 from mneme_server.events.store.agents import SqlAgents
 from mneme_server.events.store.details import event_details
 from mneme_server.events.store.events import SqlEvents
+from mneme_server.events.store.forgetting import FORGETS
+from mneme_server.events.store.forgotten import SqlForgotten
 from mneme_server.events.store.history import SqlHistory
+from mneme_server.events.store.measures import SqlRecordMeasures
 from mneme_server.events.store.sessions import SqlSessions
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.events.watching import Watches
@@ -30,10 +35,11 @@ def _build(host: Host) -> Parts:
         host.tenants, runtime.steps.run, begun=messages.watch_begun, made=messages.watched
     )
     runtime.listen(watches)
+    record = RecordEvents(host.tenants, listeners, runtime.foreground, runtime.writing)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),
         end_session=EndSession(host.tenants, listeners),
-        record_events=RecordEvents(host.tenants, listeners, runtime.foreground, runtime.writing),
+        record_events=record,
         read=ReadEvents(host.tenants, runtime.foreground),
         watches=watches,
         verify_events=VerifyEvents(host.tenants),
@@ -41,13 +47,17 @@ def _build(host: Host) -> Parts:
         watchdog=runtime.watchdog,
     )
     return Parts(
+        figures=[
+            Figure("events", lambda unit: unit.events.total()),
+            Figure("sessions", lambda unit: unit.sessions.total()),
+        ],
         services=[
             Service(
                 event_service_pb2.DESCRIPTOR.services_by_name["EventService"],
                 servicer,
             )
         ],
-        offers=[listeners],
+        offers=[listeners, record],
     )
 
 
@@ -59,7 +69,11 @@ CAPABILITY = Capability(
         "sessions": SqlSessions,
         "events": SqlEvents,
         "agents": SqlAgents,
+        "forgotten": SqlForgotten,
         "history": SqlHistory,
+        "measures": SqlRecordMeasures,
         "activity": SqlActivity,
     },
+    migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
 )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import UNREADABLE
@@ -26,27 +27,74 @@ _SEQUENCE_BYTES = 8
 _EXACT = 2**53  # Beyond it a double no longer holds every whole number.
 
 
+class Link(Protocol):
+    """A link of a chain: an event, or the place of one that was forgotten."""
+
+    @property
+    def id(self) -> str:
+        """The event's id, or what the place is called."""
+        ...
+
+    @property
+    def sequence(self) -> int:
+        """Its place in the chain, from 1."""
+        ...
+
+    @property
+    def prev_hash(self) -> str:
+        """The hash of the link before it; "" of the first."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """Its hash."""
+        ...
+
+    @property
+    def hash_version(self) -> int:
+        """Which bytes the hash covers."""
+        ...
+
+    @property
+    def commitment(self) -> bytes:
+        """What its hash covers of its content."""
+        ...
+
+
 def _field(value: bytes) -> bytes:
     return len(value).to_bytes(_LENGTH_BYTES, "big") + value
 
 
 _HEAD = _field(b"mneme.event.v2") + _field(bytes([HASH_VERSION]))
+_PLACE = _SEQUENCE_BYTES.to_bytes(_LENGTH_BYTES, "big")
 
 
-def chain(event: Event, prev_hash: str) -> None:
+def salts(count: int) -> Iterator[bytes]:
+    """Yield so many new salts: drawn at once, for that is what takes time."""
+    drawn = os.urandom(SALT_BYTES * count)
+    for start in range(0, len(drawn), SALT_BYTES):
+        yield drawn[start : start + SALT_BYTES]
+
+
+def chain(event: Event, prev_hash: str, salt: bytes) -> None:
     """Put an event behind the one with the hash `prev_hash`: give it salt, commitment and hash.
 
     Everything else of it must be final, `sequence` and `recorded_us` too.
     """
     event.prev_hash = prev_hash
     event.hash_version = HASH_VERSION
-    event.salt = os.urandom(SALT_BYTES)
+    event.salt = salt
     event.commitment = commitment(event)
     event.hash = event_hash(event)
 
 
 def commitment(event: Event) -> bytes:
-    """Return the SHA-256 of an event's salt and its content in canonical JSON.
+    """Return the SHA-256 of an event's salt and its content in canonical JSON."""
+    return hashlib.sha256(event.salt + content_of(event).encode()).digest()
+
+
+def content_of(event: Event) -> str:
+    """Return an event's content, as it is committed to, in canonical JSON.
 
     Times are texts: not every language's numbers hold microseconds until the year 9999.
     """
@@ -71,24 +119,21 @@ def commitment(event: Event) -> bytes:
             str(event.recorded_us),
         ]
     )
-    spliced = f"{content[:-1]},{event.payload_json},{event.metadata_json}]"
-    return hashlib.sha256(event.salt + spliced.encode()).digest()
+    return f"{content[:-1]},{event.payload_json},{event.metadata_json}]"
 
 
-def event_hash(event: Event) -> str:
-    """Return the hash, in hex, that an event must have by its version, commitment and place.
+def event_hash(event: Link) -> str:
+    """Return the hash, in hex, that a link must have by its version, commitment and place.
 
     Raises:
         ValueError: the version is unknown, or the hash before it is none.
     """
-    if event.hash_version == 1:
+    if event.hash_version == 1 and isinstance(event, Event):
         return _first_hash(event)
     if event.hash_version != HASH_VERSION:
         raise ValueError(f"its hash is of version {event.hash_version}, which is unknown")
-    place = event.sequence.to_bytes(_SEQUENCE_BYTES, "big")
-    covered = (
-        _HEAD + _field(bytes.fromhex(event.prev_hash)) + _field(place) + _field(event.commitment)
-    )
+    before, place = bytes.fromhex(event.prev_hash), event.sequence.to_bytes(_SEQUENCE_BYTES, "big")
+    covered = _HEAD + _field(before) + _PLACE + place + _field(event.commitment)
     return hashlib.sha256(covered).hexdigest()
 
 
@@ -145,9 +190,10 @@ class ChainWalk:
     length: int = 0
     head_hash: str = ""
     broken: BrokenLink | None = None
+    forgotten: int = 0
 
-    def follow(self, events: Iterable[Event]) -> None:
-        """Check the next events; stops at the first that does not fit."""
+    def follow(self, events: Iterable[Link]) -> None:
+        """Check the next links; stops at the first that does not fit."""
         for event in events:
             if self.broken is not None:
                 return
@@ -156,6 +202,7 @@ class ChainWalk:
                 self.broken = BrokenLink(self.session_id, event.id, self.length + 1, reason)
                 return
             self.length += 1
+            self.forgotten += not isinstance(event, Event)
             self.head_hash = event.hash
 
     def damaged(self, event_id: str, reason: str) -> None:
@@ -177,13 +224,14 @@ class ChainWalk:
             )
         return self.broken
 
-    def _fault(self, event: Event) -> str:
+    def _fault(self, event: Link) -> str:
         if event.sequence != self.length + 1:
             return f"its sequence is {event.sequence}, {self.length + 1} was expected"
         if event.prev_hash != self.head_hash:
             return "prev_hash is not the hash of the event before it"
         try:
-            if event.hash_version > 1 and event.commitment != commitment(event):
+            there = isinstance(event, Event) and event.hash_version > 1
+            if there and event.commitment != commitment(event):  # type: ignore[arg-type]
                 return "its content does not give its commitment"
             if event.hash != event_hash(event):
                 return (

@@ -146,5 +146,7 @@ def playing(*parts: Part) -> frozenset[str]:
 
 ERROR_TYPES = playing(Part.FAILURE)
 """What counts as an error whatever its severity."""
+ALERT_TYPES = frozenset({EventType.ALERT_TRIGGERED.value, EventType.ALERT_RESOLVED.value})
+"""What tells of alerts: no rule watches it."""
 CALL_ANSWERS = frozenset(str(name) for name, traits in KNOWN.items() if traits.answers_call)
 """How a tool answers: well or not."""

@@ -9,5 +9,6 @@ EVENT = MemoryKind(
     spoken=playing(Part.TALK, Part.MODEL_CALL, Part.REPLY, Part.NOTE) | {""},
     failed=ERROR_TYPES,
     lasting=True,
+    commits=True,
 )
 """Recorded events. The category of one is its type in lower case."""

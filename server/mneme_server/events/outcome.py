@@ -47,6 +47,20 @@ def outcome_of(status: int, metadata_json: str) -> Outcome:
     return _BY_STATUS[SessionStatus(status)]
 
 
+REWARDS = {Outcome.SUCCESS: 1.0, Outcome.PARTIAL: 0.5, Outcome.FAILURE: 0.0}
+"""What an outcome is worth where no reward is recorded."""
+
+
+def reward_of(status: int, metadata_json: str) -> float | None:
+    """Return a session's reward: that in its metadata, or what its outcome is worth; None if it is
+    not known how it ended."""
+    if metadata_json != "{}":
+        reward = json.loads(metadata_json).get("reward")
+        if isinstance(reward, int | float) and not isinstance(reward, bool):
+            return float(reward)
+    return REWARDS.get(outcome_of(status, metadata_json))
+
+
 def _said(metadata: dict[str, Any]) -> Outcome | None:
     reward = metadata.get("reward")
     if isinstance(reward, int | float) and not isinstance(reward, bool):

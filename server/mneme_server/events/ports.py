@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.corpus.tenant_store import CorpusUnit
+from mneme_server.events.forgotten import ForgottenPlace, ForgottenSession
 from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 
 
@@ -74,6 +75,32 @@ class EventRepository(Protocol):
         ...
 
 
+class ForgottenRepository(Protocol):
+    """What is left of the tenant's forgotten events."""
+
+    def known(self, event_ids: Collection[str]) -> Mapping[str, ForgottenPlace]:
+        """Return the places of those of these events that were forgotten, by the events' ids."""
+        ...
+
+    def places(self, session: str, after_sequence: int, limit: int) -> Sequence[ForgottenPlace]:
+        """Return the forgotten places of a session in the order of their sequence, after that
+        one."""
+        ...
+
+    def session(self, session: str) -> ForgottenSession | None:
+        """Return a session of which everything was forgotten, or None."""
+        ...
+
+    def sessions(self) -> Sequence[str]:
+        """Return the sessions of which everything was forgotten."""
+        ...
+
+    def revive(self, session_id: str) -> ForgottenSession | None:
+        """Return and remove a session of which everything was forgotten: it is used again, and its
+        chain goes on where it was."""
+        ...
+
+
 class AgentRepository(Protocol):
     """The tenant's agents."""
 
@@ -97,6 +124,11 @@ class EventsUnit(CorpusUnit, Protocol):
     @property
     def events(self) -> EventRepository:
         """The tenant's events."""
+        ...
+
+    @property
+    def forgotten(self) -> ForgottenRepository:
+        """What is left of forgotten events."""
         ...
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TypeAlias
@@ -18,8 +18,9 @@ from mneme_server.common.parts import parts
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
-from mneme_server.events.chain import chain
+from mneme_server.events.chain import chain, salts
 from mneme_server.events.event_types import KNOWN, EventType, Part, traits_of
+from mneme_server.events.forgotten import ForgottenPlace
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import (
     Agent,
@@ -143,10 +144,12 @@ class _Recording:
         self._now = now
         self._vectors = vectors  # Of all events that can be recalled, by their ids, or of none.
         self._known: dict[str, Event] = {}
+        self._forgotten: Mapping[str, ForgottenPlace] = {}
         self._sessions: dict[str, Session] = {}
         self._agents: dict[str, Agent] = {}
         self._users: dict[str, str] = {}  # Of events that name one.
         self._roles: dict[str, str] = {}
+        self._salts: Iterator[bytes] = iter(())
         self._found_user: set[str] = set()  # Sessions that have one by now, and had none.
 
     def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
@@ -178,7 +181,11 @@ class _Recording:
         # Only ids that the caller chose can have been used before.
         chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
         self._known = dict(self._unit.events.by_ids(chosen)) if chosen else {}
+        # What is sent again after it was forgotten stays forgotten.
+        unknown = [event_id for event_id in chosen if event_id not in self._known]
+        self._forgotten = self._unit.forgotten.known(unknown) if unknown else {}
         self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
+        self._salts = salts(len(batch))
 
     def _take(self, given: _Given) -> Receipt:
         """Return the receipt of an event; one that is not known is put into its chain."""
@@ -187,6 +194,9 @@ class _Recording:
         if earlier is not None:
             _require_same(earlier, event, new, index)
             return Receipt(earlier.id, earlier.sequence, earlier.hash, True)
+        place = self._forgotten.get(event.id)
+        if place is not None:
+            return Receipt(event.id, place.sequence, place.hash, True)
         self._append(event)
         self._known[event.id] = event
         if role := role_of(event.event_type, new.payload, event.text):
@@ -197,9 +207,10 @@ class _Recording:
         """Put the event at the end of its session's chain and count it."""
         session = self._sessions.get(event.session_id)
         if session is None:
-            session = self._sessions[event.session_id] = Session(
-                id=event.session_id, agent_id=event.agent_id, started_us=event.timestamp_us
+            session = self._sessions[event.session_id] = opened(
+                self._unit, event.session_id, event.timestamp_us
             )
+            session.agent_id = event.agent_id
             if session.agent_id:
                 self._agent(session.agent_id, event.timestamp_us).session_count += 1
         elif not session.declared:
@@ -212,7 +223,7 @@ class _Recording:
                 self._found_user.add(session.id)
         event.agent_id = event.agent_id or session.agent_id
         event.sequence = session.event_count + 1
-        chain(event, session.head_hash)
+        chain(event, session.head_hash, next(self._salts))
         session.head_hash = event.hash
         count_event(session, event)
         if event.agent_id:
@@ -286,6 +297,15 @@ class _Recording:
             tags=session.tags,
             commitment=event.commitment,
         )
+
+
+def opened(unit: EventsUnit, session_id: str, started_us: int) -> Session:
+    """Return a session that is not there yet; the chain of one that was forgotten goes on."""
+    session = Session(id=session_id, started_us=started_us)
+    before = unit.forgotten.revive(session_id)
+    if before is not None:
+        session.event_count, session.head_hash = before.event_count, before.head_hash
+    return session
 
 
 def _do(step: Callable[[], object]) -> None:

@@ -177,6 +177,7 @@ class EventServicer:
             ],
             broken_count=found.broken_count,
             head_hash=found.head_hash,
+            events_forgotten=found.events_forgotten,
         )
 
 

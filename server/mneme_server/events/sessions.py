@@ -12,6 +12,7 @@ from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Agent, Session, SessionStatus
 from mneme_server.events.ports import EventsUnit
+from mneme_server.events.recording import opened
 from mneme_server.events.session_listeners import Committed, SessionListeners
 from mneme_server.events.users import user_in, user_in_json
 
@@ -51,7 +52,7 @@ class StartSession:
             if known is not None and known.declared:
                 _require_same(known, new)
                 return known
-            session = _merged(known or Session(id=session_id), new)
+            session = _merged(known or opened(unit, session_id, now_us()), new)
             unit.sessions.save([session])
             unit.agents.add_activity(_activity(session, known))
             if known is not None and (session.user_id or session.project or session.tags):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.chain import BrokenLink, ChainWalk
+from mneme_server.events.forgotten import digest_of, in_order
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.sessions import session_not_found
 
@@ -17,13 +19,15 @@ MAX_BROKEN_REPORTED = 100
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a walk over hash chains found. `broken` holds the first ones, `broken_count` all."""
+    """What a walk over hash chains found. `broken` holds the first ones, `broken_count` all;
+    `events_forgotten` counts those of `events_checked` of which only their place is left."""
 
     sessions_checked: int
     events_checked: int
     broken: Sequence[BrokenLink]
     broken_count: int
     head_hash: str
+    events_forgotten: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,60 +44,73 @@ class VerifyEvents:
         Raises:
             NotFound: there is no such session.
         """
-        checked = events = broken_count = 0
+        checked = events = forgotten = broken_count = 0
         broken: list[BrokenLink] = []
         head = ""
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
-                keys = [session_id] if session_id else list(unit.sessions.ids())
-            for key in keys:
+                if session_id:
+                    chains = [_Chain(session_id, digest_of(session_id))]
+                else:
+                    chains = [_Chain(one, digest_of(one)) for one in unit.sessions.ids()]
+                    chains += [_Chain("", one) for one in unit.forgotten.sessions()]
+            for chain in chains:
                 if not is_open():
                     break
                 # A transaction for each: one over all would keep the log of writes from being
                 # emptied for as long as the walk takes.
                 with memory.read() as unit:
-                    walk = _walk(unit, key)
-                    fault = _finish(unit, walk)
+                    walk = _walk(unit, chain)
+                    fault = _finish(unit, chain, walk)
                 checked += 1
                 events += walk.length
+                forgotten += walk.forgotten
                 head = walk.head_hash if session_id else ""
                 if fault is not None:
                     broken_count += 1
                     if len(broken) < MAX_BROKEN_REPORTED:
                         broken.append(fault)
-        return Verification(checked, events, broken, broken_count, head)
+        return Verification(checked, events, broken, broken_count, head, forgotten)
 
 
-def _walk(unit: EventsUnit, session_id: str) -> ChainWalk:
-    walk = ChainWalk(session_id)
+class _Chain(NamedTuple):
+    """A session's chain; the id is unknown where everything of it was forgotten."""
+
+    session_id: str
+    digest: str
+
+
+def _walk(unit: EventsUnit, chain: _Chain) -> ChainWalk:
+    walk = ChainWalk(chain.session_id or f"forgotten-{chain.digest[:16]}")
     after, limit = 0, _READ_AHEAD
     while True:
         try:
-            page = unit.events.chain(session_id, after, limit)
+            there = unit.events.chain(chain.session_id, after, limit) if chain.session_id else ()
         except DataLoss as loss:
             if limit == 1:
                 walk.damaged(loss.metadata.get("id", ""), loss.message)
                 return walk
             limit = 1  # What comes before the damaged one is walked event by event.
             continue
+        page = in_order(there, unit.forgotten.places(chain.digest, after, limit), limit)
         walk.follow(page)
         if not page or walk.broken is not None:
             return walk
         after = page[-1].sequence
 
 
-def _finish(unit: EventsUnit, walk: ChainWalk) -> BrokenLink | None:
+def _finish(unit: EventsUnit, chain: _Chain, walk: ChainWalk) -> BrokenLink | None:
     """Compare the walk with the session's own row.
 
     Raises:
         NotFound: there is no such session.
     """
     try:
-        session = unit.sessions.get(walk.session_id)
+        session = unit.sessions.get(chain.session_id) or unit.forgotten.session(chain.digest)
     except DataLoss as loss:
         if walk.broken is None:
             walk.damaged("", loss.message)
         return walk.broken
     if session is None:
-        raise session_not_found(walk.session_id)
+        raise session_not_found(chain.session_id)
     return walk.finish(session.event_count, session.head_hash)

@@ -16,6 +16,7 @@ from mneme_server.index.attributes import CopiedColumns, author_of, fingerprint
 from mneme_server.index.codes import Codes, NameCodes
 from mneme_server.index.ids import GONE, RowsById
 from mneme_server.index.links import SessionLinks
+from mneme_server.index.newest import Newest
 from mneme_server.index.tags import TagSets
 
 AnyCodes: TypeAlias = Codes | TagSets
@@ -130,7 +131,7 @@ class DocumentTable:
         self.version = 0
         """Another one after every change."""
         self._changes: deque[tuple[int, Rows]] = deque(maxlen=_CHANGES)
-        self._newest = (-1, 0)
+        self._newest = Newest(self)
         self._touched: set[int] = set()
 
     def rows_of(self, doc_ids: NDArray[np.int64]) -> Rows:
@@ -151,13 +152,7 @@ class DocumentTable:
     @property
     def newest_us(self) -> int:
         """The time of the newest document; 0 without documents."""
-        version, newest = self._newest
-        if version != self.version:
-            version, size = self.version, self.size
-            times = self.timestamp_us[:size][self.live[:size]]
-            newest = int(times.max()) if times.size else 0
-            self._newest = (version, newest)
-        return newest
+        return self._newest.time_us()
 
     @property
     def nbytes(self) -> int:

@@ -218,6 +218,28 @@ class DenseIndex:
             self._swap(start, change)
         return True
 
+    def purge(self) -> None:
+        """Keep nothing of vectors that were removed, neither in graphs nor behind them.
+
+        Takes long; call it without the lock.
+        """
+        never = threading.Event()
+        while any(self._state.dead):
+            with self._lock:
+                start = self._state
+                rows = start.rows[: start.size].copy()
+            graphs = len(start.graphs)
+            part = next((n for n, dead in enumerate(start.dead) if dead), graphs)
+            if part < graphs:
+                change = self._compacted(start, rows, part, never)
+            else:
+                first = start.graphed
+                kept = np.flatnonzero(rows[first:] != NO_ROW) + first
+                change = _Change(first, kept, start.graphs)
+            assert change is not None
+            with self._lock:
+                self._swap(start, change)
+
     def export(self) -> tuple[tuple[Graph, ...], NDArray[np.int32], Matrix]:
         """Return the graphs, the row of each position, and the vectors behind the graphs.
 

@@ -76,13 +76,21 @@ def load_documents(source: CorpusSource, table: DocumentTable) -> None:
 
 
 def load(
-    folder: SnapshotFolder, source: CorpusSource, dense: DenseIndex, log: Log, *, anew: bool = False
+    folder: SnapshotFolder,
+    source: CorpusSource,
+    dense: DenseIndex,
+    log: Log,
+    *,
+    anew: bool = False,
+    clean: bool = False,
 ) -> Loaded:
     """Fill a table and `dense` from the snapshot, unless `anew`, and from what the store has beyond
-    it."""
+    it. `clean`, nothing of what was removed is kept, as it is otherwise for a while."""
     state = None if anew else _read_snapshot(folder, log)
     touched = None if state is None else touched_after(source, state.position, "vectors", log)
-    table = None if state is None or touched is None else _restore_columns(folder, state, log)
+    table = None
+    if state is not None and touched is not None and not clean:
+        table = _restore_columns(folder, state, log)
     documents = 0
     if table is None or touched is None:
         table = DocumentTable()
@@ -99,6 +107,8 @@ def load(
         batch = source.vectors_of(part)
         put_vectors(batch, table, dense)
         vectors += batch.seqs.size
+    if clean:
+        dense.purge()
     return Loaded(table, state.position, documents, vectors, new=False)
 
 

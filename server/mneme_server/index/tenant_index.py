@@ -64,7 +64,8 @@ class TenantIndex:
     It then holds what there was at `position`, or more; who writes to the tenant while it opens has
     it catch up afterwards. What is damaged is reported to `log` and built again from `source`, and
     so is what is made `anew`. The parts `restored` failed in the index before this one: if one
-    fails again, its copy on the disk is not to be relied on.
+    fails again, its copy on the disk is not to be relied on. A `clean` one keeps nothing of what
+    was removed.
 
     Raises:
         FailedPrecondition: the vectors are those of another model (DIMENSION_MISMATCH).
@@ -80,6 +81,7 @@ class TenantIndex:
         settings: IndexSettings | None = None,
         anew: Collection[Part] = (),
         restored: Collection[Part] = (),
+        clean: bool = False,
         log: Log | None = None,
         worker: BackgroundWorker = SHARED_WORKER,
     ) -> None:
@@ -100,7 +102,7 @@ class TenantIndex:
         self._dense = DenseIndex(dimensions, settings, self._lock)
         check_model(self._folder, model_id, dimensions)
         snapshot = SnapshotFolder(self._folder, model_id, dimensions, f"{LAYOUT}; {source.layout}")
-        loaded = load(snapshot, source, self._dense, log, anew=Part.VECTORS in anew)
+        loaded = load(snapshot, source, self._dense, log, anew=Part.VECTORS in anew, clean=clean)
         self._table = loaded.table
         self._selections = Selections(self._table)
         self._saved = SavedIndex(snapshot, self._lock, loaded)
@@ -153,6 +155,11 @@ class TenantIndex:
             + self._dense.nbytes
             + self._lexical.memory_bytes
         )
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of the vectors, and of the graphs that lead through them."""
+        return self._dense.nbytes
 
     @property
     def document_count(self) -> int:
@@ -357,8 +364,9 @@ class TenantIndex:
         """
         self._upkeep.abandon()
 
-    def rebuilt(self) -> TenantIndex:
-        """Open another index in the place of this one, which must be abandoned.
+    def rebuilt(self, *, clean: bool = False) -> TenantIndex:
+        """Open another index in the place of this one, which must be abandoned; a `clean` one keeps
+        nothing of what was removed.
 
         Its failed parts come from their copies on the disk, whose checksums tell whether they are
         as they were written; those that failed before, too, are built anew, and so are those that
@@ -366,6 +374,8 @@ class TenantIndex:
         """
         failed = frozenset(self._failed_parts)
         anew = self._outdated_parts | failed & self._restored
+        if clean:
+            anew = failed | {Part.WORDS}
         return TenantIndex(
             self._tenant_folder,
             self._source,
@@ -374,9 +384,19 @@ class TenantIndex:
             settings=self._settings,
             anew=anew,
             restored=failed - anew,
+            clean=clean,
             log=self._log,
             worker=self._worker,
         )
+
+    def write(self) -> None:
+        """Write everything to the disk, in the place of what lies there.
+
+        Raises:
+            OSError: the disk is full or cannot be written; what lay there stays.
+        """
+        self.snapshot()
+        self._lexical.release_writer()
 
     def discard(self) -> None:
         """Release everything of an abandoned index; searches that are under way may end."""

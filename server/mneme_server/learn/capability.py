@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from mneme.v1 import learn_service_pb2
 
-from mneme_server.capability import Capability, Gauge, Host, Parts
+from mneme_server.capability import Capability, Figure, Gauge, Host, Parts
 from mneme_server.learn.kinds import KNOWLEDGE, LESSON, REFLECTION
 from mneme_server.learn.knowledge import Knowledge
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.reflection_metrics import Tally
-from mneme_server.learn.reflection_model import ReflectionLimits
+from mneme_server.learn.reflection_model import ReflectionFilter, ReflectionLimits
 from mneme_server.learn.reflections import Reflections
 from mneme_server.learn.service import LearnServicer
 from mneme_server.learn.settings import ReflectionSettings
 from mneme_server.learn.store.details import KNOWLEDGE_DETAILS, LESSON_DETAILS, REFLECTION_DETAILS
+from mneme_server.learn.store.forgetting import FORGETS
 from mneme_server.learn.store.knowledge import SqlKnowledge
 from mneme_server.learn.store.lessons import SqlLessons
 from mneme_server.learn.store.reflections import SqlCounters, SqlReflections
@@ -47,6 +48,10 @@ def _build(host: Host) -> Parts:
             )
         ],
         offers=[reflections, usage],
+        figures=[
+            Figure("lessons", lambda unit: unit.lessons.total()),
+            Figure("reflections", lambda unit: unit.reflections.count(ReflectionFilter())),
+        ],
         jobs={"usage": usage.writer(host.tenants)},
         gauges=[Gauge(f"mneme_{name}", meaning, value) for name, meaning, value in tally.gauges()],
     )
@@ -66,4 +71,5 @@ CAPABILITY = Capability(
         "counters": SqlCounters,
         "knowledge": SqlKnowledge,
     },
+    forgets=FORGETS,
 )

@@ -92,25 +92,6 @@ class LessonFilter:
     include_archived: bool = False
 
 
-class OnConflict(IntEnum):
-    """What to do with an imported lesson whose id is taken by other content."""
-
-    FAIL = 1
-    SKIP = 2
-    REPLACE = 3
-
-
-@dataclass(slots=True)
-class ImportReport:
-    """What became of imported lessons."""
-
-    lesson_ids: list[str]
-    created: int = 0
-    replaced: int = 0
-    unchanged: int = 0
-    skipped: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class FoundLesson:
     """A lesson and how well it fits: `score` 0 to 1, `similarity` the cosine if it is known."""

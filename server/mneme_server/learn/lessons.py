@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from mneme_server.common import deadline
 from mneme_server.common.clock import later_us, now_us
-from mneme_server.common.errors import Aborted, AlreadyExists, FailedPrecondition, NotFound
+from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter
-from mneme_server.corpus.ports import Matrix, TextEmbedder
+from mneme_server.corpus.importing import Import, ImportReport, OnConflict, import_of
+from mneme_server.corpus.ports import TextEmbedder
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learn.kinds import LESSON
 from mneme_server.learn.lesson_model import (
     FoundLesson,
-    ImportReport,
     Lesson,
     LessonFilter,
-    OnConflict,
 )
 from mneme_server.learn.ports import LessonsUnit
 from mneme_server.learn.usage import Usage
@@ -47,8 +46,8 @@ class Lessons:
             AlreadyExists: the id is taken by a lesson with other content.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is saved.
         """
-        report, saved = self._save(tenant_id, [lesson], OnConflict.FAIL)
-        return self.usage.shown(tenant_id, saved[report.lesson_ids[0]])
+        saved = self._save(tenant_id, [lesson], OnConflict.FAIL)
+        return self.usage.shown(tenant_id, saved.stored[saved.report.ids[0]])
 
     def get(self, tenant_id: str, lesson_id: str) -> Lesson:
         """Return the lesson and count the access.
@@ -182,8 +181,7 @@ class Lessons:
                 in.
             FailedPrecondition: the same, and they are more than the queue holds.
         """
-        report, _ = self._save(tenant_id, lessons, on_conflict)
-        return report
+        return self._save(tenant_id, lessons, on_conflict).report
 
     def export(self, tenant_id: str, filter_: LessonFilter) -> Iterator[Lesson]:
         """Yield lessons by id."""
@@ -199,55 +197,24 @@ class Lessons:
 
     def _save(
         self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict
-    ) -> tuple[ImportReport, dict[str, Lesson]]:
+    ) -> Import[Lesson]:
         now = now_us()
         given = [_completed(lesson, now) for lesson in lessons]
         vectors = self.embedder.embed([lesson.text for lesson in given])
-        report = ImportReport([lesson.id for lesson in given])
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
                 memory.require_room(len(given))
-            stored = unit.lessons.get_many(report.lesson_ids)
-            rows: dict[str, int] = {}
-            replaced: set[str] = set()
-            for row, lesson in enumerate(given):
-                before = stored.get(lesson.id)
-                if before is None:
-                    report.created += 1
-                elif before.same_content(lesson):
-                    report.unchanged += 1
-                    continue
-                elif on_conflict == OnConflict.SKIP:
-                    report.skipped += 1
-                    continue
-                elif on_conflict == OnConflict.FAIL:
-                    raise AlreadyExists(
-                        f"lesson {lesson.id!r} already exists with different content",
-                        field="id",
-                        item=row,
-                    )
-                else:
-                    report.replaced += 1
-                    replaced.add(lesson.id)
-                stored[lesson.id] = lesson
-                rows[lesson.id] = row
-            _store(unit, given, vectors, list(rows.values()), replaced)
-        return report, stored
-
-
-def _store(
-    unit: LessonsUnit, given: Sequence[Lesson], vectors: Matrix | None, rows: list[int],
-    replaced: Collection[str],
-) -> None:  # fmt: skip
-    if not rows:
-        return
-    unit.lessons.save([given[row] for row in rows])
-    if replaced:
-        unit.documents.remove(LESSON, list(replaced))
-    unit.documents.add(
-        [_document(given[row]) for row in rows], None if vectors is None else vectors[rows]
-    )
+            stored = unit.lessons.get_many([lesson.id for lesson in given])
+            done = import_of(given, stored, Lesson.same_content, on_conflict, "lesson")
+            if done.rows:
+                unit.lessons.save([given[row] for row in done.rows])
+                unit.documents.remove(LESSON, list(done.replaced))
+                unit.documents.add(
+                    [_document(given[row]) for row in done.rows],
+                    None if vectors is None else vectors[done.rows],
+                )
+        return done
 
 
 def _completed(lesson: Lesson, now: int) -> Lesson:

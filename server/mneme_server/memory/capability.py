@@ -6,19 +6,25 @@ from pathlib import Path
 
 from mneme.v1 import memory_service_pb2
 
-from mneme_server.capability import Capability, Host, Parts
+from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.memory.changing import Memories
 from mneme_server.memory.deleting import DeleteMemories
 from mneme_server.memory.inserting import InsertMemories
 from mneme_server.memory.kinds import MEMORY
+from mneme_server.memory.model import MemoryFilter
 from mneme_server.memory.searching import SearchMemories
 from mneme_server.memory.service import MemoryServicer
 from mneme_server.memory.similar import Similar
 from mneme_server.memory.store.details import MEMORY_DETAILS
+from mneme_server.memory.store.forgetting import FORGETS
 from mneme_server.memory.store.memories import SqlMemories
 from mneme_server.memory.vectors import Vectors
 from mneme_server.recall.search import Recall
 from mneme_server.transport.service import Service
+
+_MEMORIES = Figure(
+    "memories", lambda unit: unit.remembered.count(MemoryFilter(include_superseded=True))
+)
 
 
 def _build(host: Host) -> Parts:
@@ -26,7 +32,7 @@ def _build(host: Host) -> Parts:
     vectors = Vectors(runtime.writing, runtime.embedder)
     similar = Similar(host.get(Recall).scale, foreground)
     insert = InsertMemories(host.tenants, vectors, similar, foreground)
-    delete = DeleteMemories(host.tenants, foreground)
+    delete = DeleteMemories(host.tenants, foreground, host.dependents)
     search = SearchMemories(host.tenants, runtime.questions, foreground)
     servicer = MemoryServicer(
         insert=insert,
@@ -38,7 +44,11 @@ def _build(host: Host) -> Parts:
         watchdog=runtime.watchdog,
     )
     descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]
-    return Parts(services=[Service(descriptor, servicer)], offers=[insert, delete, search])
+    return Parts(
+        services=[Service(descriptor, servicer)],
+        offers=[insert, delete, search],
+        figures=[_MEMORIES],
+    )
 
 
 CAPABILITY = Capability(
@@ -47,4 +57,5 @@ CAPABILITY = Capability(
     kinds={MEMORY: MEMORY_DETAILS},
     repositories={"remembered": SqlMemories},
     migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
 )

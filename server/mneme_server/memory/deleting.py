@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mneme_server.common.parts import parts
+from mneme_server.corpus.dependents import Dependents
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.memory.kinds import MEMORY
 from mneme_server.memory.marking import passed_on
@@ -23,6 +24,7 @@ class DeleteMemories:
 
     tenants: OpenTenants[MemoriesUnit]
     foreground: Foreground = field(default_factory=Foreground)
+    dependents: Sequence[Dependents] = ()
 
     def __call__(
         self,
@@ -31,11 +33,14 @@ class DeleteMemories:
         filter_: MemoryFilter | None,
         *,
         dry_run: bool,
+        cascade: bool = False,
     ) -> Deleted:
         """Delete these memories and those that the filter picks; with `dry_run` only tell which.
 
-        What a deleted one superseded is passed on to what superseded that, or holds again.
+        What a deleted one superseded is passed on to what superseded that, or holds again. With
+        `cascade` goes what rests on them.
         """
+        dependents = self.dependents if cascade else ()
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
                 wanted = {*memory_ids, *(unit.remembered.ids(filter_) if filter_ else ())}
@@ -43,24 +48,64 @@ class DeleteMemories:
                 heirs = passed_on(gone)
                 left = _left(unit, gone)
                 vectors = unit.remembered.vectors_of(gone)
+                resting = _resting_on(unit, gone, dependents)
             if dry_run:
                 restored = [old for old, by in left.items() if not heirs[by]]
-                return Deleted(sorted(gone), sorted(restored), vectors)
-            return self._delete(tenant, sorted(gone))
+                return Deleted(sorted(gone), sorted(restored), vectors, _sorted(resting))
+            return self._delete(tenant, sorted(gone), dependents)
 
-    def _delete(self, tenant: OpenTenant[MemoriesUnit], wanted: Sequence[str]) -> Deleted:
+    def _delete(
+        self,
+        tenant: OpenTenant[MemoriesUnit],
+        wanted: Sequence[str],
+        dependents: Sequence[Dependents],
+    ) -> Deleted:
         deleted: list[str] = []
+        with_them: dict[str, set[str]] = {}
         restored: set[str] = set()
         vectors = 0
         for some in parts(wanted, _STEP):
             with self.foreground.active(), tenant.write() as unit:
                 gone = unit.remembered.successors(some)
                 vectors += unit.remembered.vectors_of(gone)
-                restored |= _pass_on(unit, gone)
-                unit.remembered.remove(gone)
-                unit.documents.remove(MEMORY, list(gone))
+                resting = _resting_on(unit, gone, dependents)
+                for dependent in reversed(dependents):
+                    with_them.setdefault(dependent.name, set()).update(resting[dependent.name])
+                    dependent.remove(unit, resting[dependent.name])
+                restored |= remove(unit, gone)
             deleted += gone
-        return Deleted(sorted(deleted), sorted(restored.difference(deleted)), vectors)
+        return Deleted(
+            sorted(deleted), sorted(restored.difference(deleted)), vectors, _sorted(with_them)
+        )
+
+
+def _resting_on(
+    unit: MemoriesUnit, gone: Iterable[str], dependents: Sequence[Dependents]
+) -> dict[str, Collection[str]]:
+    """Return what goes with these memories, by what it is called."""
+    going: dict[str, Collection[str]] = {"memories": set(gone)}
+    for dependent in dependents:
+        going[dependent.name] = dependent.resting_on(unit, going)
+    del going["memories"]
+    return going
+
+
+def _sorted(resting: Mapping[str, Collection[str]]) -> dict[str, Sequence[str]]:
+    return {name: sorted(ids) for name, ids in resting.items()}
+
+
+def remove(unit: MemoriesUnit, gone: Mapping[str, str], *, named: bool = True) -> set[str]:
+    """Remove memories, in a transaction; return the ids of those that hold again.
+
+    Args:
+        unit: the transaction.
+        gone: by what each of them is superseded, by id.
+        named: whether the feed may say what they were called.
+    """
+    restored = _pass_on(unit, gone)
+    unit.remembered.remove(gone)
+    unit.documents.remove(MEMORY, list(gone), named=named)
+    return restored
 
 
 def _left(unit: MemoriesUnit, gone: Mapping[str, str]) -> dict[str, str]:

@@ -79,7 +79,12 @@ def memory(stored: Memory) -> pb.Memory:
 
 def found_memory(found: FoundMemory) -> pb.FoundMemory:
     """Return the message of a memory that was found."""
-    return pb.FoundMemory(memory=memory(found.memory), similarity=found.similarity)
+    return pb.FoundMemory(
+        memory=memory(found.memory),
+        similarity=found.similarity,
+        causal_uplift=found.uplift,
+        score=found.score,
+    )
 
 
 def insertion(stored: Stored, dimension: int) -> pb.InsertMemoryResponse:
@@ -125,12 +130,16 @@ def search_response(found: FoundMemories) -> pb.SearchMemoriesResponse:
         index_kind=f"VECTOR_INDEX_KIND_{found.index_mode.upper()}",
         embedding_ms=found.embedding_s * _MS,
         search_ms=found.search_s * _MS,
+        rerank_ms=found.rerank_s * _MS,
         partial=found.partial,
     )
 
 
 def deletion(deleted: Deleted, took_s: float, *, dry_run: bool) -> pb.DeleteMemoriesResponse:
     """Return the message of what was deleted."""
+    episodes, skills, edges = (
+        deleted.resting.get(name, ()) for name in ("episodes", "skills", "causal_edges")
+    )
     return pb.DeleteMemoriesResponse(
         deleted_count=len(deleted.memory_ids),
         vector_count=deleted.vectors,
@@ -138,6 +147,12 @@ def deletion(deleted: Deleted, took_s: float, *, dry_run: bool) -> pb.DeleteMemo
         restored_ids=deleted.restored[:_MOST_IDS],
         took_ms=took_s * _MS,
         dry_run=dry_run,
+        episode_count=len(episodes),
+        episode_ids=episodes[:_MOST_IDS],
+        skill_count=len(skills),
+        skill_ids=skills[:_MOST_IDS],
+        causal_edge_count=len(edges),
+        causal_edge_ids=edges[:_MOST_IDS],
     )
 
 

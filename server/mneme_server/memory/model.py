@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.memory.values import Span
@@ -156,12 +156,44 @@ class MemoryFilter:
     include_superseded: bool = False
 
 
+class Text(Enum):
+    """What of a memory is read as one text."""
+
+    TEXT = "text"
+    METADATA = "metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What was read of `count` memories: what was asked for, in UTF-8 with NUL between them, and
+    their ids and since when they hold, likewise. `last_id` is the id that is last in order."""
+
+    count: int = 0
+    joined: bytes = b""
+    ids_joined: str = ""
+    since_joined: str = ""
+    last_id: str = ""
+
+    def at(self, places: Collection[int]) -> list[tuple[int, str]]:
+        """Return since when the memories at these places hold, and their ids."""
+        if not places:
+            return []
+        ids, since = self.ids_joined.split("\0"), self.since_joined.split("\0")
+        return [(int(since[place]), ids[place]) for place in places]
+
+
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory and the cosine of its vector with another."""
+    """A memory and the cosine of its vector with another.
+
+    If they were reranked: `uplift` is what a causal edge says of it, None if none does, and `score`
+    what it was ranked by.
+    """
 
     memory: Memory
     similarity: float
+    uplift: float | None = None
+    score: float | None = None
 
 
 @dataclass(slots=True)
@@ -224,9 +256,11 @@ class Stored:
 class Deleted:
     """What was deleted, or would be: ids, sorted; `vectors` counts theirs.
 
-    `restored` are those that a deleted one superseded and that hold again.
+    `restored` are those that a deleted one superseded and that hold again; `resting` the ids of
+    what rested on them, sorted, by what it is called.
     """
 
     memory_ids: Sequence[str]
     restored: Sequence[str]
     vectors: int
+    resting: Mapping[str, Sequence[str]] = field(default_factory=dict)

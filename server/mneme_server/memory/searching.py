@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -20,6 +21,8 @@ from mneme_server.runtime.foreground import Foreground, Size
 
 GATHERED = 100
 """Memories that a search gathers."""
+SIMILARITY_SHARE, UPLIFT_SHARE = 0.7, 0.3
+"""What similarity and uplift count for where memories are reranked."""
 _LONG_QUERY = 500
 
 
@@ -38,7 +41,27 @@ class FoundMemories:
     index_mode: str
     embedding_s: float
     search_s: float
+    rerank_s: float
     partial: bool
+
+
+class SearchTimes:
+    """How long searches took, by tenant, since the server started. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: dict[str, tuple[int, float]] = {}
+
+    def add(self, tenant_id: str, took_s: float) -> None:
+        """Count a search."""
+        with self._lock:
+            count, together = self._of.get(tenant_id, (0, 0.0))
+            self._of[tenant_id] = (count + 1, together + took_s)
+
+    def of(self, tenant_id: str) -> tuple[int, float]:
+        """Return how many searches there were, and the seconds that they took together."""
+        with self._lock:
+            return self._of.get(tenant_id, (0, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +71,7 @@ class SearchMemories:
     tenants: OpenTenants[MemoriesUnit]
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
+    times: SearchTimes = field(default_factory=SearchTimes)
 
     def __call__(
         self,
@@ -57,8 +81,10 @@ class SearchMemories:
         *,
         limit: int,
         min_similarity: float,
+        rerank: bool = False,
     ) -> FoundMemories:
-        """Return the memories whose vectors are closest to the query's.
+        """Return the memories whose vectors are closest to the query's; with `rerank` those of the
+        closest that are best by similarity and by what causal edges say of them.
 
         Raises:
             EmbeddingError: the embedding backend failed.
@@ -70,6 +96,7 @@ class SearchMemories:
             with self.foreground.computing(size):
                 vector = self.foreground.wait_outside(partial(pending), size)[0]
                 embedded = time.perf_counter()
+                waiting = tenant.pending  # Before the search: what comes meanwhile may be missed.
                 index = tenant.index
                 selection = _selected(tenant, index, filter_)
                 # One more, to tell whether there are more.
@@ -78,27 +105,47 @@ class SearchMemories:
                 rows, scores = hits.rows[near], hits.scores[near]
                 columns = index.columns
                 order = np.lexsort((-columns.doc_id[rows], -columns.timestamp_us[rows], -scores))
-                best = order[:limit]
+                best = order[:GATHERED] if rerank else order[:limit]
                 doc_ids = columns.doc_id[rows[best]].tolist()
                 with tenant.read() as unit:
                     memories = unit.remembered.by_document(doc_ids)
-                searched = time.perf_counter()
-        results = [
-            FoundMemory(memories[doc_id], float(score))
-            for doc_id, score in zip(doc_ids, scores[best], strict=True)
-            if doc_id in memories  # It may have been deleted since it was found.
-        ]
+                    searched = reranked = time.perf_counter()
+                    results = [
+                        FoundMemory(memories[doc_id], float(score))
+                        for doc_id, score in zip(doc_ids, scores[best], strict=True)
+                        if doc_id in memories  # It may have been deleted since it was found.
+                    ]
+                    if rerank:
+                        results = _reranked(unit, results)[:limit]
+                        reranked = time.perf_counter()
+        self.times.add(tenant_id, searched - embedded)
         return FoundMemories(
             results=results,
             matches=min(len(rows), GATHERED),
             capped=len(rows) > GATHERED,
             searched=selection.count,
-            pending=tenant.pending,
+            pending=waiting,
             index_mode=tenant.index_mode,
             embedding_s=embedded - began,
             search_s=searched - embedded,
+            rerank_s=reranked - searched,
             partial=index.partial,
         )
+
+
+def _reranked(unit: MemoriesUnit, found: Sequence[FoundMemory]) -> list[FoundMemory]:
+    """Return memories, the best by similarity and uplift first; of equal ones the closer one."""
+    uplifts = unit.causal_edges.uplifts(MEMORY.name, [one.memory.id for one in found])
+    scored = [
+        replace(one, uplift=uplift, score=_score(one.similarity, uplift or 0.0))
+        for one in found
+        for uplift in (uplifts.get(one.memory.id),)
+    ]
+    return sorted(scored, key=lambda one: -(one.score or 0.0))
+
+
+def _score(similarity: float, uplift: float) -> float:
+    return SIMILARITY_SHARE * similarity + UPLIFT_SHARE * min(1.0, max(-1.0, uplift))
 
 
 def _selected(

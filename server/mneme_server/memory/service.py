@@ -124,6 +124,7 @@ class MemoryServicer:
             convert.memory_filter(request.filter, include_superseded=request.include_superseded),
             limit=request.limit,
             min_similarity=request.min_similarity,
+            rerank=request.rerank,
         )
         return convert.search_response(found)
 
@@ -146,6 +147,7 @@ class MemoryServicer:
             request.memory_ids,
             filter_ if picks else None,
             dry_run=request.dry_run,
+            cascade=request.cascade,
         )
         return convert.deletion(deleted, time.perf_counter() - began, dry_run=request.dry_run)
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from typing import TypeVar
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, interpreter
 from mneme_server.common.fairness import FairGate
 
 T = TypeVar("T")
@@ -281,6 +281,7 @@ class _Computing(AbstractContextManager[None]):
         self._to_the_end = to_the_end
 
     def __enter__(self) -> None:
+        interpreter.turns.leave()  # Half of what follows is done in libraries; the gates count.
         foreground = self._foreground
         foreground._begin()
         try:

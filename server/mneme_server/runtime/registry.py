@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, interpreter
 from mneme_server.common.errors import NotFound, Reason, Unavailable
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit
@@ -49,6 +49,7 @@ class _Slot(Generic[U]):
         self.measured = float("-inf")
         self.opening_s = 0.0  # That it took to open.
         self.leases = 0
+        self.lent: dict[int, None] = {}  # The leases by their numbers, the oldest first.
         self.last_used = time.monotonic()
         self.removed = False
         self.replaced = False  # Removed for a moment only: a backup takes its place.
@@ -82,6 +83,7 @@ class TenantRegistry(Generic[U]):
         self._memory_bytes = memory_bytes
         self._most = most
         self._held_bytes = 0
+        self._lease = 0
         self._idle_seconds = idle_seconds
         self._on_closed = on_closed
         self._on_removed = on_removed
@@ -96,18 +98,28 @@ class TenantRegistry(Generic[U]):
     @contextmanager
     def open(self, tenant_id: str) -> Iterator[OpenTenant[U]]:
         """Lend the tenant's memory for the block, opening it if need be."""
-        slot = self._take(tenant_id)
+        slot, lease = self._take(tenant_id)
         try:
             yield self._memory_of(tenant_id, slot)
         finally:
             with self._lock:
                 slot.leases -= 1
+                del slot.lent[lease]
                 slot.last_used = time.monotonic()
                 self._measure(slot)
                 crowded = self._is_crowded()
                 self._released.notify_all()
             if crowded:  # Closing takes a while, and this call's answer is ready.
                 self._crowded.set()
+
+    def wait_for_leases(self, tenant_id: str, timeout_s: float) -> bool:
+        """Wait until everybody has given the tenant back to whom it is lent now; tell whether they
+        did in time."""
+        with self._lock:
+            slot, last = self._slots.get(tenant_id), self._lease
+            return slot is None or self._released.wait_for(
+                lambda: next(iter(slot.lent), last + 1) > last, timeout_s
+            )
 
     def open_tenants(self) -> Sequence[OpenTenant[U]]:
         """Return the memories that are open now, for measuring; do not keep them."""
@@ -167,7 +179,7 @@ class TenantRegistry(Generic[U]):
             )
         self._close_idle(everything=True)
 
-    def _take(self, tenant_id: str) -> _Slot[U]:
+    def _take(self, tenant_id: str) -> tuple[_Slot[U], int]:
         with self._lock:
             if self._stopping.is_set():
                 raise Unavailable(
@@ -184,7 +196,9 @@ class TenantRegistry(Generic[U]):
                 raise NotFound(f"there is no tenant {tenant_id}")
             self._slots.move_to_end(tenant_id)
             slot.leases += 1
-            return slot
+            self._lease += 1
+            slot.lent[self._lease] = None
+            return slot, self._lease
 
     def _memory_of(self, tenant_id: str, slot: _Slot[U]) -> OpenTenant[U]:
         memory = slot.memory
@@ -193,6 +207,7 @@ class TenantRegistry(Generic[U]):
             with deadline.holding(slot.lock):
                 memory = slot.memory
                 if memory is None:
+                    interpreter.turns.leave()
                     began = time.monotonic()
                     memory = slot.memory = self._opener(tenant_id)
                     slot.opening_s = time.monotonic() - began

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -24,10 +25,25 @@ def _check_listen(address: str) -> str:
     return address
 
 
-def _check_metrics_listen(address: str) -> str:
+def _check_optional_listen(address: str) -> str:
     if address:
         split_host_port(address)
     return address
+
+
+def _check_origins(origins: str) -> str:
+    for origin in split_origins(origins):
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}":
+            raise ValueError(
+                f"{origin!r} is no origin, as https://app.example or http://localhost:3000"
+            )
+    return origins
+
+
+def split_origins(origins: str) -> tuple[str, ...]:
+    """Return the origins of a list with commas."""
+    return tuple(origin.strip() for origin in origins.split(",") if origin.strip())
 
 
 OptionalPath = Annotated[Path | None, BeforeValidator(none_if_empty)]
@@ -43,7 +59,17 @@ class ServerSettings(BaseSettings):
         "127.0.0.1:50051",
         description="gRPC address, host:port or unix:path; port 0 picks a free one",
     )
-    metrics_listen: Annotated[str, AfterValidator(_check_metrics_listen)] = Field(
+    http_listen: Annotated[str, AfterValidator(_check_optional_listen)] = Field(
+        "127.0.0.1:8080",
+        description="REST and Connect over HTTP, host:port; empty turns them off, port 0 picks a"
+        " free one. Where nobody set it, a port that is taken is left to whoever has it",
+    )
+    http_origins: Annotated[str, AfterValidator(_check_origins)] = Field(
+        "",
+        description="origins of web pages that may call over HTTP, with commas between them"
+        " (https://app.example); by default none but the server's own",
+    )
+    metrics_listen: Annotated[str, AfterValidator(_check_optional_listen)] = Field(
         "127.0.0.1:9464",
         description="Prometheus metrics over HTTP at /metrics, host:port; empty turns them off",
     )
@@ -196,6 +222,12 @@ class ServerSettings(BaseSettings):
                 f"MNEME_AUTH=disabled lets everyone in, and MNEME_LISTEN={self.listen} is not"
                 " loopback: listen on 127.0.0.1, ::1, localhost or unix:, or leave MNEME_AUTH at"
                 " required"
+            )
+        if self.auth == "disabled" and self.http_listen and not is_loopback(self.http_listen):
+            raise ValueError(
+                "MNEME_AUTH=disabled lets everyone in, and"
+                f" MNEME_HTTP_LISTEN={self.http_listen} is not loopback: listen on 127.0.0.1, ::1"
+                " or localhost, or leave MNEME_AUTH at required"
             )
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("MNEME_TLS_CERT and MNEME_TLS_KEY go together; only one is set")

@@ -90,6 +90,11 @@ class TenantWorker(ABC):
         with self._changed:
             return tenant_id in self._turns or tenant_id in self._at_work
 
+    def due_of(self, tenant_id: str) -> int | None:
+        """Return when the tenant's next turn is, in microseconds; None without one."""
+        with self._changed:
+            return self._turns.get(tenant_id)
+
     @property
     def stopping(self) -> bool:
         """Whether it was told to stop: what a step fails at now is no fault of the work's."""

@@ -6,21 +6,28 @@ from pathlib import Path
 
 from mneme.v1 import skill_service_pb2
 
-from mneme_server.capability import Capability, Host, Parts
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.context.experience import Experience
 from mneme_server.recall.search import Recall
 from mneme_server.skills.consolidating import ConsolidateSkills
+from mneme_server.skills.dependents import DependentEpisodes, DependentSkills
+from mneme_server.skills.episode_model import EpisodeFilter
 from mneme_server.skills.episodes import Episodes
+from mneme_server.skills.experience import SearchExperience
 from mneme_server.skills.kinds import EPISODE, SKILL
 from mneme_server.skills.service import SkillServicer
+from mneme_server.skills.skill_model import SkillFilter
 from mneme_server.skills.skills import Skills
 from mneme_server.skills.store.details import EPISODE_DETAILS, SKILL_DETAILS
 from mneme_server.skills.store.episodes import SqlEpisodes
+from mneme_server.skills.store.forgetting import FORGETS
 from mneme_server.skills.store.skills import SqlSkills
 from mneme_server.transport.service import Service
 
 
 def _build(host: Host) -> Parts:
     runtime, recall = host.runtime, host.get(Recall)
+    host.get(Experience).bring(SearchExperience(host.tenants, recall))
     episodes = Episodes(host.tenants, runtime.writing, recall, runtime.foreground)
     skills = Skills(host.tenants, runtime.writing, recall, runtime.foreground)
     consolidate = ConsolidateSkills(host.tenants, runtime.writing, recall, runtime.foreground)
@@ -32,6 +39,13 @@ def _build(host: Host) -> Parts:
             )
         ],
         offers=[episodes, skills, consolidate],
+        dependents=[DependentEpisodes(), DependentSkills()],
+        figures=[
+            Figure("episodes", lambda unit: unit.episodes.count(EpisodeFilter())),
+            Figure("skills", lambda unit: unit.skills.count(SkillFilter())),
+            Figure("average_episode_reward", lambda unit: unit.episodes.average_reward()),
+            Figure("average_skill_success_rate", lambda unit: unit.skills.average_rate()),
+        ],
     )
 
 
@@ -41,4 +55,5 @@ CAPABILITY = Capability(
     kinds={EPISODE: EPISODE_DETAILS, SKILL: SKILL_DETAILS},
     repositories={"episodes": SqlEpisodes, "skills": SqlSkills},
     migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
 )

@@ -12,10 +12,10 @@ from mneme_server.common.masking import template_of
 from mneme_server.context.words import cut, telling
 from mneme_server.events.model import Event
 from mneme_server.reflect.compared import SIGNIFICANT
-from mneme_server.reflect.stats import benjamini_hochberg, fisher_exact
 from mneme_server.skills.critiques import summarize_critiques
 from mneme_server.skills.episode_model import Episode
 from mneme_server.skills.findings import Difference, Findings, Trait, Way
+from mneme_server.statistics.inference import benjamini_hochberg, fisher_exact
 
 MIN_GROUP = 3
 """Attempts that must be on either side of a comparison."""
@@ -94,12 +94,17 @@ def _counted(group: Group) -> list[Difference]:
     ]
 
 
+def says_the_outcome(name: str) -> bool:
+    """Tell whether a label, or the name of a field, says how an attempt ended."""
+    key = name.replace("=", ":").partition(":")[0].strip().lower()
+    return key in _SAYS_THE_OUTCOME
+
+
 def _traits(episode: Episode, errors: Sequence[Event]) -> Iterable[tuple[Trait, str]]:
     for tool in episode.tools:
         yield Trait.TOOL, tool
     for tag in episode.tags:
-        key = tag.replace("=", ":").partition(":")[0].strip().lower()
-        if key not in _SAYS_THE_OUTCOME:
+        if not says_the_outcome(tag):
             yield Trait.TAG, tag
     for error in errors:
         said = template_of(error.error or error.text)

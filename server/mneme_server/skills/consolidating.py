@@ -113,7 +113,7 @@ class ConsolidateSkills:
             while True:
                 with memory.read() as unit:
                     learned = unit.skills.learned()
-                    taken = {*unit.skills.ids_named(names)}
+                    taken = unit.skills.names()
                 made = _made(groups, findings, names, learned, taken)
                 if dry_run or self._write(memory, made, learned):
                     break
@@ -247,7 +247,6 @@ def _made(
     taken: set[str],
 ) -> list[Consolidated]:
     skill_of = _matched(groups, learned)
-    taken |= {skill.name for skill in learned.values()}
     made = []
     for place, (group, found) in enumerate(zip(groups, findings, strict=True)):
         before = skill_of.get(place)

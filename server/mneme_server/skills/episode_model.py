@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
     """One attempt at a task. `metadata_json` is canonical JSON; times are microseconds since 1970.
 
-    `filled` names the fields that were taken from the session's record.
+    `filled` names the fields that were taken from the session's record; `memory_ids`, sorted, are
+    the memories that it rests on.
     """
 
     id: str
@@ -33,6 +33,7 @@ class Episode:
     occurred_us: int = 0
     created_us: int = 0
     filled: tuple[str, ...] = ()
+    memory_ids: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -79,6 +80,7 @@ class NewEpisode:
     tags: tuple[str, ...] = ()
     metadata_json: str = "{}"
     occurred_us: int | None = None
+    memory_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +99,6 @@ class EpisodeFilter:
     min_reward: float | None = None
     start_us: int | None = None
     end_us: int | None = None
-
-
-class OnConflict(IntEnum):
-    """What to do with an imported item whose id is taken by other content."""
-
-    FAIL = 1
-    SKIP = 2
-    REPLACE = 3
-
-
-@dataclass(slots=True)
-class ImportReport:
-    """What became of imported items."""
-
-    ids: list[str]
-    created: int = 0
-    replaced: int = 0
-    unchanged: int = 0
-    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

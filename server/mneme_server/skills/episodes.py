@@ -11,6 +11,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.importing import ImportReport, OnConflict, import_of
 from mneme_server.corpus.ports import Matrix, TextEmbedder
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.recall.search import Answer, Recall, RecallQuery
@@ -19,9 +20,7 @@ from mneme_server.skills.episode_model import (
     Episode,
     EpisodeFilter,
     FoundEpisode,
-    ImportReport,
     NewEpisode,
-    OnConflict,
 )
 from mneme_server.skills.kinds import EPISODE
 from mneme_server.skills.ports import SkillsUnit
@@ -45,6 +44,7 @@ class Episodes:
         An empty id is made. The same content again under the same id changes nothing.
 
         Raises:
+            NotFound: it rests on a memory that does not exist.
             InvalidArgument: neither the caller nor a record says the task, or how it ended.
             AlreadyExists: the id is taken by an episode with other content.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
@@ -61,6 +61,7 @@ class Episodes:
                 known = unit.episodes.get_many([episode.id]).get(episode.id)
                 if known is not None:
                     return _unchanged(known, given)
+                _require_memories(unit, episode)
                 if vectors is None:
                     memory.require_room(1)
                 unit.episodes.save([episode], of_tasks)
@@ -102,7 +103,11 @@ class Episodes:
         answer = self.recall(
             tenant_id,
             RecallQuery(
-                text=task, filter=_document_filter(filter_), limit=limit, min_score=min_score
+                text=task,
+                filter=_document_filter(filter_),
+                limit=limit,
+                min_score=min_score,
+                bare=True,
             ),
         )
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
@@ -131,7 +136,8 @@ class Episodes:
     def import_(
         self, tenant_id: str, episodes: Sequence[Episode], on_conflict: OnConflict
     ) -> ImportReport:
-        """Bring in episodes, all or none.
+        """Bring in episodes, all or none. Memories that they name and that are not here are left
+        out.
 
         Raises:
             AlreadyExists: an id is taken by other content, and `on_conflict` is FAIL.
@@ -141,20 +147,21 @@ class Episodes:
         now = now_us()
         given = [_imported(episode, now) for episode in episodes]
         vectors, of_tasks = self._embedded(given)
-        report = ImportReport([episode.id for episode in given])
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
                 memory.require_room(len(given))
-            rows, replaced = _to_write(unit, given, on_conflict, report)
-            if rows:
-                unit.episodes.save([given[row] for row in rows], of_tasks)
-                unit.documents.remove(EPISODE, list(replaced))
+            stored = unit.episodes.get_many([episode.id for episode in given])
+            done = import_of(given, stored, _same, on_conflict, "episode")
+            if done.rows:
+                given = _with_known_memories(unit, given)
+                unit.episodes.save([given[row] for row in done.rows], of_tasks)
+                unit.documents.remove(EPISODE, list(done.replaced))
                 unit.documents.add(
-                    [_document(given[row]) for row in rows],
-                    None if vectors is None else vectors[rows],
+                    [_document(given[row]) for row in done.rows],
+                    None if vectors is None else vectors[done.rows],
                 )
-        return report
+        return done.report
 
     def export(self, tenant_id: str, filter_: EpisodeFilter) -> Iterator[Episode]:
         """Yield episodes by id."""
@@ -191,6 +198,26 @@ def _known(memory: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
 
 def _missing(episode_id: str) -> NotFound:
     return NotFound(f"there is no episode {episode_id!r}", field="id")
+
+
+def _require_memories(unit: SkillsUnit, episode: Episode) -> None:
+    there = unit.remembered.successors(episode.memory_ids)
+    for memory_id in episode.memory_ids:
+        if memory_id not in there:
+            raise NotFound(f"there is no memory {memory_id!r}", field="memory_ids")
+
+
+def _with_known_memories(unit: SkillsUnit, given: list[Episode]) -> list[Episode]:
+    named = {memory_id for episode in given for memory_id in episode.memory_ids}
+    if not named:
+        return given
+    there = unit.remembered.successors(named)
+    return [
+        replace(
+            one, memory_ids=tuple(memory_id for memory_id in one.memory_ids if memory_id in there)
+        )
+        for one in given
+    ]
 
 
 _GIVEN = (
@@ -243,35 +270,8 @@ def _imported(episode: Episode, now: int) -> Episode:
     )
 
 
-def _to_write(
-    unit: SkillsUnit, given: Sequence[Episode], on_conflict: OnConflict, report: ImportReport
-) -> tuple[list[int], set[str]]:
-    """Return the places of those to write, and the ids of those that they replace."""
-    stored = unit.episodes.get_many(report.ids)
-    rows: dict[str, int] = {}
-    replaced: set[str] = set()
-    for row, episode in enumerate(given):
-        before = stored.get(episode.id)
-        if before is None:
-            report.created += 1
-        elif not before.differing(episode):
-            report.unchanged += 1
-            continue
-        elif on_conflict == OnConflict.SKIP:
-            report.skipped += 1
-            continue
-        elif on_conflict == OnConflict.FAIL:
-            raise AlreadyExists(
-                f"episode {episode.id!r} already exists with different content",
-                field="id",
-                item=row,
-            )
-        else:
-            report.replaced += 1
-            replaced.add(episode.id)
-        stored[episode.id] = episode
-        rows[episode.id] = row
-    return list(rows.values()), replaced
+def _same(before: Episode, after: Episode) -> bool:
+    return not before.differing(after)
 
 
 def _document(episode: Episode) -> Document:

@@ -8,6 +8,7 @@ from typing import Protocol
 from mneme_server.corpus.ports import Matrix
 from mneme_server.events.activity import ActivityReader
 from mneme_server.events.ports import EventsUnit
+from mneme_server.memory.ports import MemoriesUnit
 from mneme_server.skills.episode_model import Episode, EpisodeFilter
 from mneme_server.skills.skill_model import (
     Relationship,
@@ -15,6 +16,7 @@ from mneme_server.skills.skill_model import (
     SkillFilter,
     SkillLink,
     SkillUse,
+    Tally,
 )
 
 
@@ -26,7 +28,10 @@ class EpisodeRepository(Protocol):
         ...
 
     def save(self, episodes: Collection[Episode], task_vectors: Mapping[str, Matrix]) -> None:
-        """Insert or replace these episodes; `task_vectors` (d,) are those of tasks, by episode."""
+        """Insert or replace these episodes; `task_vectors` (d,) are those of tasks, by episode.
+
+        The memories that they name must exist.
+        """
         ...
 
     def task_vectors(self, episode_ids: Collection[str]) -> Mapping[str, Matrix]:
@@ -35,6 +40,18 @@ class EpisodeRepository(Protocol):
 
     def remove(self, episode_id: str) -> None:
         """Remove an episode. An unknown one is ignored."""
+        ...
+
+    def remove_many(self, episode_ids: Collection[str]) -> None:
+        """Remove these episodes. Unknown ones are ignored."""
+        ...
+
+    def average_reward(self) -> float | None:
+        """Return the mean of the rewards; None without episodes."""
+        ...
+
+    def resting_on(self, memory_ids: Collection[str]) -> set[str]:
+        """Return the ids of the episodes that name one of these memories."""
         ...
 
     def page(
@@ -65,8 +82,16 @@ class SkillRepository(Protocol):
         """Return those that exist, by id."""
         ...
 
+    def records(self, skill_ids: Collection[str]) -> dict[str, Tally]:
+        """Return `Skill.record` of those that exist, by id."""
+        ...
+
     def learned(self) -> Mapping[str, Skill]:
         """Return the skills that were consolidated from episodes, by id."""
+        ...
+
+    def names(self) -> set[str]:
+        """Return every name that is taken."""
         ...
 
     def ids_named(self, names: Collection[str]) -> dict[str, str]:
@@ -79,6 +104,18 @@ class SkillRepository(Protocol):
 
     def set_sources(self, skill_id: str, episode_ids: Sequence[str]) -> None:
         """Replace the episodes that a skill came from; the latest is first."""
+        ...
+
+    def average_rate(self) -> float | None:
+        """Return the mean success rate of the skills that were used; None without any."""
+        ...
+
+    def sources_among(self, episode_ids: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """Return the episodes of the skills that came from some of these, by skill."""
+        ...
+
+    def forget_sources(self, episode_ids: Collection[str]) -> None:
+        """Take these episodes out of those that skills came from."""
         ...
 
     def remove(self, skill_id: str) -> None:
@@ -118,7 +155,7 @@ class SkillRepository(Protocol):
         ...
 
 
-class SkillsUnit(EventsUnit, Protocol):
+class SkillsUnit(EventsUnit, MemoriesUnit, Protocol):
     """One transaction, as far as episodes and skills are concerned."""
 
     @property

@@ -14,7 +14,13 @@ from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.activity import EventDigest, active_us
 from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.model import Session
-from mneme_server.events.outcome import REWARD_OF_SUCCESS, Outcome, outcome_of
+from mneme_server.events.outcome import (
+    REWARD_OF_SUCCESS,
+    REWARDS,
+    Outcome,
+    outcome_of,
+    reward_of,
+)
 from mneme_server.events.roles import role_of
 from mneme_server.skills.episode_model import Episode, NewEpisode
 from mneme_server.skills.ports import SkillsUnit
@@ -23,7 +29,6 @@ MAX_TOOLS = 1_000
 """Calls of a session that are kept, its first ones."""
 _MAX_TASK = 8_192
 _MAX_TEXT = 65_536
-_REWARDS = {Outcome.SUCCESS: 1.0, Outcome.PARTIAL: 0.5, Outcome.FAILURE: 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ def _record(session: Session, notes: SessionNotes, said: _Said) -> SessionRecord
         task=(_named_task(metadata) or notes.need)[:_MAX_TASK],
         input=said.first[:_MAX_TEXT],
         output=(said.last or notes.end)[:_MAX_TEXT],
-        reward=_reward(metadata, outcome),
+        reward=reward_of(session.status, session.metadata_json),
         success=None if outcome == Outcome.UNKNOWN else outcome == Outcome.SUCCESS,
         latency_ms=_latency_ms(notes),
         tokens_used=tokens or None,
@@ -107,13 +112,6 @@ def _record(session: Session, notes: SessionNotes, said: _Said) -> SessionRecord
 def _named_task(metadata: dict[str, Any]) -> str:
     task = metadata.get("task")
     return task.strip() if isinstance(task, str) else ""
-
-
-def _reward(metadata: dict[str, Any], outcome: Outcome) -> float | None:
-    reward = metadata.get("reward")
-    if isinstance(reward, int | float) and not isinstance(reward, bool):
-        return float(reward)
-    return _REWARDS.get(outcome)
 
 
 def _latency_ms(notes: SessionNotes) -> int | None:
@@ -153,7 +151,7 @@ def completed(given: NewEpisode, record: SessionRecord | None, now_us: int) -> E
     reward, success = whole.reward, whole.success
     _require(reward is not None or success is not None, "success", "how it ended", given, record)
     if reward is None:
-        reward = _REWARDS[Outcome.SUCCESS if success else Outcome.FAILURE]
+        reward = REWARDS[Outcome.SUCCESS if success else Outcome.FAILURE]
     if success is None:
         success = reward >= REWARD_OF_SUCCESS
     return Episode(
@@ -174,6 +172,7 @@ def completed(given: NewEpisode, record: SessionRecord | None, now_us: int) -> E
         tags=tuple(sorted(set(whole.tags))),
         metadata_json=whole.metadata_json,
         occurred_us=now_us if whole.occurred_us is None else whole.occurred_us,
+        memory_ids=whole.memory_ids,
         created_us=now_us,
         filled=tuple(sorted(_SHOWN_AS.get(name, name) for name in filled)),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from mneme_server.common.counting import MAX_COUNT
-from mneme_server.reflect.distributions import Z95
+from mneme_server.statistics.distributions import Z95
 
 MAX_SOURCES = 1_000
 """Episodes of a skill that are shown, the latest."""
@@ -62,7 +62,7 @@ class Tally:
 def rate_interval(successes: int, uses: int) -> tuple[float, float]:
     """Return the 95 % interval of a share (Wilson's); 0 to 1 of nothing.
 
-    As `reflect.stats.wilson`, for one share: a search needs hundreds of them.
+    As `statistics.inference.wilson`, for one share: a search needs hundreds of them.
     """
     if not uses:
         return 0.0, 1.0

@@ -128,19 +128,33 @@ class Skills:
         self, tenant_id: str, task: str, filter_: SkillFilter, *, limit: int
     ) -> tuple[Sequence[FoundSkill], Answer]:
         """Return the skills that fit best and are known to work, and what recall said."""
-        query = RecallQuery(text=task, filter=_document_filter(filter_), limit=CANDIDATES)
+        query = RecallQuery(
+            text=task, filter=_document_filter(filter_), limit=CANDIDATES, bare=True
+        )
         answer = self.recall(tenant_id, query)
+        relevant = {result.document.source_id: result for result in answer.results}
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            stored = unit.skills.get_many([r.document.source_id for r in answer.results])
-            found = [
-                _found(stored[result.document.source_id], result.score, result.similarity)
-                for result in answer.results
-                if result.document.source_id in stored
-            ]
+            records = unit.skills.records(list(relevant))
+            scores = {
+                one: score_of(found.score, records[one].interval[0])
+                for one, found in relevant.items()
+                if one in records
+            }
             # Stable: of equal scores the more relevant one stays first.
-            best = sorted(found, key=lambda one: -one.score)[:limit]
-            links = unit.skills.links([one.skill.id for one in best])
-        return [replace(one, links=links.get(one.skill.id, ())) for one in best], answer
+            best = sorted(scores, key=lambda one: -scores[one])[:limit]
+            stored, links = unit.skills.get_many(best), unit.skills.links(best)
+        found = [
+            FoundSkill(
+                stored[one],
+                scores[one],
+                relevant[one].score,
+                relevant[one].similarity,
+                links.get(one, ()),
+            )
+            for one in best
+            if one in stored
+        ]
+        return found, answer
 
     def record_use(self, tenant_id: str, given: SkillUse) -> Skill:
         """Count a use; the same use again counts once.
@@ -206,11 +220,6 @@ class Skills:
             unit.skills.remove(skill_id)
             unit.documents.remove(SKILL, [skill_id])
         return skill
-
-
-def _found(skill: Skill, relevance: float, similarity: float | None) -> FoundSkill:
-    low, _ = skill.record.interval
-    return FoundSkill(skill, score_of(relevance, low), relevance, similarity)
 
 
 def _existing(unit: SkillsUnit, skill_id: str, field_: str = "id") -> Skill:

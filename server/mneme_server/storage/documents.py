@@ -50,7 +50,7 @@ class SqlDocuments:
             )
         return saved
 
-    def remove(self, kind: MemoryKind, source_ids: Sequence[str]) -> None:
+    def remove(self, kind: MemoryKind, source_ids: Sequence[str], *, named: bool = True) -> None:
         for some in chunks(source_ids):
             conditions = (
                 documents.c.tenant_id == self._tenant_id,
@@ -66,7 +66,8 @@ class SqlDocuments:
             self._delete(vectors, gone)
             self._delete(documents, gone)
             self.changes.removed += gone
-            self.changes.gone.append((kind.name, gone, [row.source_id for row in rows]))
+            sources = [row.source_id for row in rows] if named else []
+            self.changes.gone.append((kind.name, gone, sources))
             self.changes.queued -= unqueued
 
     def _delete(self, table: Table, doc_ids: Sequence[int]) -> int:

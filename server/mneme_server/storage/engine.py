@@ -8,6 +8,7 @@ first statement and wait for nobody (WAL).
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, even
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from mneme_server.common import interpreter
 from mneme_server.common.errors import (
     DataLoss,
     FailedPrecondition,
@@ -42,6 +44,8 @@ _READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"
 _DISK_FULL_RETRY_S = 30.0
 _BUSY_RETRY_S = 0.5
 _IO_RETRY_S = 5.0
+_NOT_IN_SCHEMA = re.compile("^no such (table|column)|has no column named")
+"""Of migrated databases all tables and columns are there, unless a name is damaged."""
 _CUT_OFF = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 """Errors of reading that trying again does not help against: the file is shorter than it was."""
 _NO_SPACE_BYTES = 256 * 1024
@@ -110,18 +114,56 @@ class Database:
         Not reentrant: a second `write` inside the block would wait for the first.
         """
         self._check_open()
+        if not self._turn.acquire(blocking=False):
+            interpreter.turns.leave()
+            self._wait_to_write()
+        try:
+            with self._writers.transaction() as connection:
+                yield connection
+                interpreter.turns.leave()  # It waits for the disk.
+                driver.commit(connection)
+        finally:
+            self._turn.release()
+
+    def _wait_to_write(self) -> None:
         if not self._turn.acquire(timeout=self._patience_s):
             raise Unavailable(
                 f"another write to {self.path.name} took too long; nothing was written",
                 reason=Reason.TRANSACTION_FAILED,
                 retry_after_s=_BUSY_RETRY_S,
             )
-        try:
-            with self._writers.transaction() as connection:
-                yield connection
-                driver.commit(connection)
-        finally:
-            self._turn.release()
+
+    def free_share(self) -> float:
+        """Return the share of the file that is free pages, 0 to 1."""
+        with self.read() as connection:
+            reader = driver.driver_of(connection)
+            (free,) = reader.execute("PRAGMA freelist_count").fetchone()
+            (pages,) = reader.execute("PRAGMA page_count").fetchone()
+        return free / pages if pages else 0.0
+
+    def scrub(self) -> None:
+        """Leave nothing in the files of what was deleted, neither in free pages nor in the log.
+
+        Writes wait meanwhile, reads go on; it takes about as long as copying the file.
+
+        Raises:
+            Unavailable: TRANSACTION_FAILED, a read went on for too long; it can be tried again.
+            As `write`.
+        """
+        with self._turn, self._writers.transaction() as connection:
+            writer = driver.driver_of(connection)
+            writer.rollback()  # A transaction cannot hold what is done here.
+            try:
+                writer.execute("VACUUM")
+                (busy, *_) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.Error as error:
+                raise domain_error(error, self.path, read_only=False) or error from error
+        if busy:
+            raise Unavailable(
+                f"reads of {self.path.name} took too long to empty its log",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=_BUSY_RETRY_S,
+            )
 
     def close(self) -> None:
         """Close all connections. The last one to close empties the write-ahead log."""
@@ -198,6 +240,10 @@ def address_of(path: Path) -> str:
     return f"file:{quote(str(path))}{own}"
 
 
+class NotInSchema(DataLoss):
+    """A table or column is not there. It was when the database was opened, unless it is new."""
+
+
 def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeError | None:
     """Return what an error of SQLite means to the caller; None when it is a bug or a constraint.
 
@@ -220,11 +266,8 @@ def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeE
             reason=Reason.TRANSACTION_FAILED,
             retry_after_s=_BUSY_RETRY_S,
         )
-    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code in _CUT_OFF:
-        return DataLoss(
-            f"the database file {_short(path)} is damaged or not a database ({error});"
-            " restore it from a backup"
-        )
+    if (damage := _damage(error, path)) is not None:
+        return damage
     # A write through a reading connection is a bug, not a file that is read-only.
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) and not read_only:
         return FailedPrecondition(
@@ -238,6 +281,17 @@ def domain_error(error: sqlite3.Error, path: Path, *, read_only: bool) -> MnemeE
             reason=Reason.DATABASE_ERROR,
             retry_after_s=_IO_RETRY_S,
         )
+    return None
+
+
+def _damage(error: sqlite3.Error, path: Path) -> DataLoss | None:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    primary = code & 0xFF
+    what = f"database file {_short(path)} is damaged or not a database ({error});"
+    if primary == sqlite3.SQLITE_ERROR and _NOT_IN_SCHEMA.search(str(error)):
+        return NotInSchema(f"the schema of the {what} restore it from a backup")
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code in _CUT_OFF:
+        return DataLoss(f"the {what} restore it from a backup")
     return None
 
 

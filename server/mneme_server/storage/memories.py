@@ -37,7 +37,7 @@ class SqlMemories:
         self._kinds = kinds
         self.lost = 0
 
-    def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
         found: dict[int, Memory] = {}
         others: dict[MemoryKind, dict[str, Document]] = {}
         wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
@@ -48,7 +48,9 @@ class SqlMemories:
         ):  # fmt: skip
             document = memory.document
             found[document.doc_id] = memory
-            if not memory.details and self._kinds.details(document.kind) is not None:
+            if bare or memory.details:
+                continue
+            if self._kinds.details(document.kind) is not None:
                 others.setdefault(document.kind, {})[document.source_id] = document
         for kind, documents_of in others.items():
             details = self._details(kind, list(documents_of))

@@ -17,10 +17,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
 
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.storage.engine import Database, domain_error
+from mneme_server.storage.engine import Database, NotInSchema, domain_error
 
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
 _REVISION_FILE = re.compile(r"^((?:[a-z]+_)?\d{4})_\w+\.py$")
@@ -40,8 +39,7 @@ def migrate(database: Database, trunk: Path, *branches: Path) -> None:
     """
     folders = (trunk, *branches)
     known = [_known_revisions(folder) for folder in folders]
-    # Alembic keeps no row of a revision that another one depends on.
-    newest = {revisions[-1] for revisions in known}.difference(*map(_depended_on, folders))
+    newest = set(newest_versions(*folders))
     with database.read() as connection:
         current = schema_versions(connection)
     if current == newest:
@@ -63,14 +61,19 @@ def migrate(database: Database, trunk: Path, *branches: Path) -> None:
             _upgrade(database, folders)
 
 
+def newest_versions(*folders: Path) -> list[str]:
+    """Return the versions that a database has which is brought to the newest of these folders."""
+    # Alembic keeps no row of a revision that another one depends on.
+    newest = {_known_revisions(folder)[-1] for folder in folders}
+    return sorted(newest.difference(*map(_depended_on, folders)))
+
+
 def schema_versions(connection: Connection) -> frozenset[str]:
     """Return the database's schema version, and that of each branch; none for an empty database."""
     try:
         rows = connection.exec_driver_sql("SELECT version_num FROM alembic_version").all()
-    except OperationalError as error:
-        if "no such table" in str(error.orig):
-            return frozenset()
-        raise
+    except NotInSchema:
+        return frozenset()
     return frozenset(str(version) for (version,) in rows)
 
 

@@ -86,6 +86,14 @@ class SqliteTenantStore:
             yield unit
             unit.seal()
 
+    def free_share(self) -> float:
+        """See `TenantStore`."""
+        return self._database.free_share()
+
+    def scrub(self) -> None:
+        """See `TenantStore`."""
+        self._database.scrub()
+
     def copy_to(self, target: Path, step: Step) -> None:
         """Copy the database as it is now into a new file, while it is in use.
 

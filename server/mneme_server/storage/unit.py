@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,16 +12,22 @@ from sqlalchemy import Connection, delete, literal, select
 from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.clock import now_us
+from mneme_server.corpus.forgetting import Forgetter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.documents import SqlDocuments
+from mneme_server.storage.driver import driver_of
 from mneme_server.storage.embedding_queue import SqlEmbeddingQueue
 from mneme_server.storage.feed import SqlFeed
+from mneme_server.storage.forgetting import CORPUS_FORGETS, Forgets
 from mneme_server.storage.kinds import MemoryKinds, Shown
 from mneme_server.storage.memories import SqlMemories
 from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
 
 Repository: TypeAlias = Callable[[Connection, str], object]
 """Makes a repository for a transaction of a tenant: from the connection, and the tenant's id."""
+
+Seal: TypeAlias = "Callable[[Unit], object]"
+"""Adds to a transaction what belongs to all that it changed, before it is committed."""
 
 CORE_MIGRATIONS = Path(__file__).parent / "tenant_migrations"
 
@@ -32,11 +38,15 @@ class TenantSchema:
 
     `repositories` are those that a `Unit` has, by name; `migrations` the folders of Alembic
     revisions, the first of them the trunk, each of the others a branch; `kinds` those of memory.
+    `seals` add what belongs to every change, before a transaction is committed. `forgets` say how
+    each capability forgets, in the order in which they build on each other.
     """
 
     repositories: Mapping[str, Repository]
     migrations: tuple[Path, ...] = (CORE_MIGRATIONS,)
     kinds: MemoryKinds = field(default_factory=lambda: MemoryKinds([]))
+    seals: tuple[Seal, ...] = ()
+    forgets: tuple[Forgets, ...] = ()
 
     @classmethod
     def of(
@@ -44,6 +54,8 @@ class TenantSchema:
         brought: Iterable[Mapping[str, Repository]],
         branches: Iterable[Path] = (),
         kinds: Iterable[Mapping[MemoryKind, Shown]] = (),
+        seals: Iterable[Seal] = (),
+        forgets: Iterable[Forgets] = (),
     ) -> TenantSchema:
         """Join what capabilities bring.
 
@@ -57,7 +69,8 @@ class TenantSchema:
                 if name in joined or hasattr(Unit, name):
                     raise ValueError(f"two repositories are called {name}")
                 joined[name] = repository
-        return cls(joined, (CORE_MIGRATIONS, *branches), MemoryKinds(kinds))
+        migrations = (CORE_MIGRATIONS, *branches)
+        return cls(joined, migrations, MemoryKinds(kinds), tuple(seals), (CORPUS_FORGETS, *forgets))
 
 
 class EmbeddingModel(NamedTuple):
@@ -78,6 +91,8 @@ class Unit:
         self._connection = connection
         self._tenant_id = tenant_id
         self._repositories, self._kinds = schema.repositories, schema.kinds
+        self._seals = schema.seals
+        self._forgets = schema.forgets
 
     def __getattr__(self, name: str) -> Any:
         """Make the repository of this name for the transaction."""
@@ -107,10 +122,22 @@ class Unit:
         """What each commit changed."""
         return SqlFeed(self._connection, self._tenant_id)
 
+    @property
+    def forgetters(self) -> Sequence[Forgetter]:
+        """What forgets, in this transaction: for each capability one."""
+        return [one.make(self._connection, self._tenant_id) for one in self._forgets]
+
+    def overwrite(self) -> None:
+        """Have what is deleted in this transaction overwritten where it lies in the file."""
+        driver_of(self._connection).execute("PRAGMA secure_delete = ON")
+
     def seal(self) -> None:
-        """Write the row of the feed, if anything changed, as the last thing before the commit."""
+        """Write what belongs to every change, if anything changed, and last of all before the
+        commit the row of the feed."""
         written = self.__dict__.get("documents")
         if written is not None and written.changes:
+            for seal in self._seals:
+                seal(self)
             written.changes.position = self.feed.append(written.changes)
 
     def embedding_model(self) -> EmbeddingModel | None:

@@ -8,7 +8,7 @@ import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.common.canonical import Json, canonical_json
+from mneme_server.common.canonical import Json, canonical_json, whole_numbers
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("aé€\ufb33\U0001f600"))
 FLOATS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: not x.is_integer())
@@ -25,6 +25,26 @@ def values(numbers: st.SearchStrategy[int | float]) -> st.SearchStrategy[Json]:
 @given(values(FLOATS | st.integers(-(2**53) + 1, 2**53 - 1)))
 def test_it_is_spelled_as_the_scheme_says(value: Json) -> None:
     assert canonical_json(value) == rfc8785.dumps(value).decode()  # type: ignore[arg-type]
+
+
+@given(
+    values(
+        st.floats(allow_nan=False, allow_infinity=False)
+        | st.floats(-1000, 1000).map(round).map(float)
+        | st.integers(-(2**53) + 1, 2**53 - 1)
+    )
+)
+def test_with_ints_for_whole_floats_every_number_is_spelled_as_the_scheme_says(
+    value: Json,
+) -> None:
+    spelled = canonical_json(whole_numbers(value))
+    assert spelled == rfc8785.dumps(value).decode()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["an e-mail", "the-last", "1e-7", "e+", "5e-", "a 2e+3"])
+def test_what_looks_like_an_exponent_in_a_text_is_spelled_as_it_is(text: str) -> None:
+    assert canonical_json({text: [text, 1e-7]}) == f'{{"{text}":["{text}",1e-7]}}'
+    assert canonical_json({text: [text, 0.5]}) == f'{{"{text}":["{text}",0.5]}}'
 
 
 @given(values(FLOATS | st.integers(-(2**63), 2**63)))

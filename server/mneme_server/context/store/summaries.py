@@ -111,6 +111,16 @@ class SqlSummaryQueue:
         earliest: int | None = self._connection.execute(query).scalar_one()
         return earliest
 
+    def queued(self, session_ids: Collection[str]) -> set[str]:
+        found: set[str] = set()
+        for some in chunks(session_ids):
+            query = select(summary_queue.c.session_id).where(
+                summary_queue.c.tenant_id == self._tenant_id,
+                summary_queue.c.session_id.in_(some),
+            )
+            found.update(self._connection.execute(query).scalars())
+        return found
+
     def finish(self, session_ids: Collection[str]) -> None:
         for some in chunks(session_ids):
             self._connection.execute(

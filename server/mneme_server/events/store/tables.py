@@ -141,3 +141,35 @@ events = Table(
     sqlite_autoincrement=True,
     info=rows_are("event", "id"),
 )
+
+# Sessions of which everything was forgotten. `session` is the SHA-256 of the id; see
+# `events.forgotten`.
+forgotten_sessions = Table(
+    "forgotten_sessions",
+    metadata,
+    tenant_key(),
+    Column("session", Text, nullable=False, primary_key=True),
+    int64_column("event_count"),
+    text_column("head_hash"),
+    time_column("forgotten_at"),
+    sqlite_with_rowid=False,
+    info=rows_are("forgotten session", "session"),
+)
+
+# The places that forgotten events have in their chains.
+forgotten_events = Table(
+    "forgotten_events",
+    metadata,
+    tenant_key(),
+    Column("session", Text, nullable=False, primary_key=True),
+    Column("sequence", BigInteger, nullable=False, primary_key=True, autoincrement=False),
+    text_column("event"),
+    text_column("prev_hash"),
+    text_column("hash"),
+    Column("hash_version", SmallInteger, nullable=False),
+    Column("commitment", LargeBinary, nullable=False),
+    time_column("forgotten_at"),
+    Index("forgotten_events_by_event", "tenant_id", "event"),
+    sqlite_with_rowid=False,
+    info=rows_are("forgotten event", "sequence"),
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mneme.v1 import learn_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.learn.lesson_model import OnConflict
+from mneme_server.corpus.importing import OnConflict
 from mneme_server.learn.lessons import Lessons
 from mneme_server.learn.messages import lessons as convert
 from mneme_server.runtime.foreground import Foreground
@@ -115,7 +115,7 @@ class LessonCalls:
             replaced_count=report.replaced,
             unchanged_count=report.unchanged,
             skipped_count=report.skipped,
-            lesson_ids=report.lesson_ids,
+            lesson_ids=report.ids,
         )
 
     def ExportLessons(

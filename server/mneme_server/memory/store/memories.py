@@ -11,9 +11,11 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    LargeBinary,
     Row,
     Select,
     bindparam,
+    cast,
     delete,
     func,
     select,
@@ -23,7 +25,7 @@ from sqlalchemy import (
 
 from mneme_server.common.stored import reads
 from mneme_server.memory.kinds import MEMORY
-from mneme_server.memory.model import Importance, Memory, MemoryFilter
+from mneme_server.memory.model import Importance, Memory, MemoryFilter, Text, Texts
 from mneme_server.memory.store.tables import memories, memory_tags, memory_values
 from mneme_server.memory.values import Span, leaves
 from mneme_server.storage.guard import Prepared
@@ -51,6 +53,7 @@ class SqlMemories:
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._texts: tuple[tuple[MemoryFilter, Text], Select[Any]] | None = None
 
     def get_many(self, memory_ids: Collection[str]) -> dict[str, Memory]:
         if not memory_ids:
@@ -158,6 +161,53 @@ class SqlMemories:
         query = select(memories.c.id).where(*self._conditions(filter_))
         return self._connection.execute(query).scalars().all()
 
+    def texts(self, filter_: MemoryFilter, what: Text, after: str, limit: int) -> Texts:
+        if self._texts is None or self._texts[0] != (filter_, what):
+            # The same for all parts of a search: to build it takes as long as to run it.
+            self._texts = (filter_, what), self._texts_query(filter_, what)
+        wanted = {"after": after, "limit": limit}
+        read = self._connection.execute(self._texts[1], wanted).one()
+        return Texts(*read) if read[0] else Texts()
+
+    def _texts_query(self, filter_: MemoryFilter, what: Text) -> Select[Any]:
+        columns = memories.c
+        some = (
+            select(columns.id, columns.since, columns[what.value].label("said"))
+            .where(*self._conditions(filter_, by_id=True), columns.id > bindparam("after"))
+            .order_by(columns.id)
+            .limit(bindparam("limit"))
+            .subquery()
+        )
+        # In one value each, as NUL is in none of them: making rows of them would take longer than
+        # reading them does.
+        apart = func.char(0)
+        return select(
+            func.count(),
+            cast(func.group_concat(some.c.said, apart), LargeBinary),
+            func.group_concat(some.c.id, apart),
+            func.group_concat(some.c.since, apart),
+            func.max(some.c.id),
+        )
+
+    def frequent_tags(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
+        return self._frequent(memory_tags.c.tag, limit)
+
+    def frequent_keys(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
+        return self._frequent(memory_values.c.key, limit)
+
+    def _frequent(
+        self, name: ColumnElement[str], limit: int
+    ) -> tuple[Sequence[tuple[str, int]], int]:
+        mine = name.table.c.tenant_id == self._tenant_id
+        count = func.count().label("times")
+        query = select(name, count).where(mine).group_by(name)
+        query = query.order_by(count.desc(), name).limit(limit)
+        found = [(str(row[0]), int(row[1])) for row in self._connection.execute(query)]
+        if len(found) < limit:
+            return found, len(found)
+        different = select(func.count(name.distinct())).where(mine)
+        return found, int(self._connection.execute(different).scalar_one())
+
     def vectors_of(self, memory_ids: Collection[str]) -> int:
         count = 0
         for some in chunks(memory_ids):
@@ -207,10 +257,16 @@ class SqlMemories:
                     )
                 )
 
-    def _conditions(self, filter_: MemoryFilter) -> list[ColumnElement[bool]]:
+    def _conditions(
+        self, filter_: MemoryFilter, *, by_id: bool = False
+    ) -> list[ColumnElement[bool]]:
+        """Return the conditions of a filter; `by_id` for what reads in the order of ids, which
+        another index would have to sort again for each part."""
         columns = memories.c
+        names = ("user_id", "agent_id", "project", "since", "superseded_by")
+        looked_at = {name: unindexed(columns[name]) if by_id else columns[name] for name in names}
         conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
-        conditions += equal_where_given(columns, filter_, ("user_id", "agent_id", "project"))
+        conditions += equal_where_given(looked_at, filter_, ("user_id", "agent_id", "project"))
         conditions += [columns.id.in_(self._tagged([tag])) for tag in filter_.tags]
         if filter_.any_tags:
             conditions.append(columns.id.in_(self._tagged(filter_.any_tags)))
@@ -219,11 +275,11 @@ class SqlMemories:
             for span in filter_.values
         ]
         if filter_.start_us is not None:
-            conditions.append(columns.since >= filter_.start_us)
+            conditions.append(looked_at["since"] >= filter_.start_us)
         if filter_.end_us is not None:
-            conditions.append(columns.since < filter_.end_us)
+            conditions.append(looked_at["since"] < filter_.end_us)
         if not filter_.include_superseded:
-            conditions.append(columns.superseded_by == "")
+            conditions.append(looked_at["superseded_by"] == "")
         return conditions
 
     def _tagged(self, tags: Collection[str]) -> Select[Any]:

@@ -38,6 +38,7 @@ def new_episode(request: pb.StoreEpisodeRequest) -> NewEpisode:
         tags=tuple(request.tags),
         metadata_json=canonical_json(json_of(request, "metadata")),
         occurred_us=stored_time(request, "occurred_at"),
+        memory_ids=tuple(sorted(set(request.memory_ids))),
     )
 
 
@@ -63,6 +64,7 @@ def imported_episode(message: pb.Episode, field: str) -> Episode:
         occurred_us=stored_time(message, "occurred_at", field) or 0,
         created_us=stored_time(message, "created_at", field) or 0,
         filled=tuple(message.filled_fields),
+        memory_ids=tuple(sorted(set(message.memory_ids))),
     )
 
 
@@ -89,6 +91,7 @@ def episode(stored: Episode) -> pb.Episode:
         occurred_at=to_timestamp(stored.occurred_us),
         created_at=to_timestamp(stored.created_us),
         filled_fields=stored.filled,
+        memory_ids=stored.memory_ids,
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from mneme.v1 import episode_pb2 as pb
 from mneme.v1 import skill_service_pb2 as service_pb
 
+from mneme_server.corpus.importing import OnConflict
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.skills.critiques import summarize_critiques
-from mneme_server.skills.episode_model import OnConflict
 from mneme_server.skills.episodes import Episodes
 from mneme_server.skills.messages import episodes as convert
 from mneme_server.transport.call import Call

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    bindparam,
     delete,
     func,
     literal,
@@ -23,13 +26,15 @@ from sqlalchemy.dialects.sqlite import insert
 from mneme_server.common.stored import reads, require_times
 from mneme_server.corpus.ports import Matrix
 from mneme_server.skills.episode_model import Episode, EpisodeFilter
-from mneme_server.skills.store.tables import episode_tags, episodes
+from mneme_server.skills.store.tables import episode_memories, episode_tags, episodes
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
     decode_tags,
     encode_tags,
     equal_where_given,
+    listed,
     read_with,
     upsert,
 )
@@ -51,7 +56,52 @@ class SqlEpisodes:
         found = read_with(
             self._connection, episodes, _episode, self._tenant_id, episode_ids, kind="episode"
         )
-        return {episode.id: episode for episode in found}
+        return {episode.id: episode for episode in self._linked(found)}
+
+    def _linked(self, read: Sequence[Episode]) -> list[Episode]:
+        """Return episodes as they were read, with the memories that they name."""
+        if not read:
+            return []
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps([one.id for one in read])}
+        named: dict[str, list[str]] = {}
+        for row in _named_memories().all(self._connection, wanted):
+            named.setdefault(row.episode_id, []).append(row.memory_id)
+        return [
+            replace(one, memory_ids=tuple(sorted(named[one.id]))) if one.id in named else one
+            for one in read
+        ]
+
+    def average_reward(self) -> float | None:
+        query = select(func.avg(episodes.c.reward)).where(episodes.c.tenant_id == self._tenant_id)
+        average: float | None = self._connection.execute(query).scalar_one()
+        return average
+
+    def resting_on(self, memory_ids: Collection[str]) -> set[str]:
+        found: set[str] = set()
+        columns = episode_memories.c
+        for some in chunks(memory_ids):
+            query = select(columns.episode_id).where(
+                columns.tenant_id == self._tenant_id, columns.memory_id.in_(some)
+            )
+            found.update(self._connection.execute(query).scalars())
+        return found
+
+    def _link(self, saved: Collection[Episode], *, anew: bool) -> None:
+        """Write which memories episodes name, of those that exist."""
+        columns = episode_memories.c
+        for some in chunks([episode.id for episode in saved]) if anew else ():
+            self._connection.execute(
+                delete(episode_memories).where(
+                    columns.tenant_id == self._tenant_id, columns.episode_id.in_(some)
+                )
+            )
+        rows = [
+            {"tenant_id": self._tenant_id, "memory_id": memory_id, "episode_id": episode.id}
+            for episode in saved
+            for memory_id in episode.memory_ids
+        ]
+        if rows:
+            self._connection.execute(insert(episode_memories), rows)
 
     def save(self, saved: Collection[Episode], task_vectors: Mapping[str, Matrix]) -> None:
         ids = {episode.id for episode in saved}
@@ -64,6 +114,7 @@ class SqlEpisodes:
         add_to_total(self._connection, self._tenant_id, "episodes", len(ids) - before)
         if before:
             self._forget_tags(ids)
+        self._link(saved, anew=bool(before))
         tags = [
             {"tenant_id": self._tenant_id, "episode_id": episode.id, "tag": tag}
             for episode in saved
@@ -94,12 +145,16 @@ class SqlEpisodes:
             )
 
     def remove(self, episode_id: str) -> None:
-        gone = self._connection.execute(
-            delete(episodes).where(
-                episodes.c.tenant_id == self._tenant_id, episodes.c.id == episode_id
+        self.remove_many([episode_id])
+
+    def remove_many(self, episode_ids: Collection[str]) -> None:
+        for some in chunks(episode_ids):
+            gone = self._connection.execute(
+                delete(episodes).where(
+                    episodes.c.tenant_id == self._tenant_id, episodes.c.id.in_(some)
+                )
             )
-        )
-        add_to_total(self._connection, self._tenant_id, "episodes", -gone.rowcount)
+            add_to_total(self._connection, self._tenant_id, "episodes", -gone.rowcount)
 
     def page(
         self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
@@ -122,12 +177,13 @@ class SqlEpisodes:
         if after is not None:
             query = query.where(tuple_(episodes.c.occurred_at, episodes.c.id) < tuple_(*after))
         query = query.order_by(episodes.c.occurred_at.desc(), episodes.c.id.desc())
-        return read_rows(self._connection, query.limit(limit), _episode, kind="episode")
+        read = read_rows(self._connection, query.limit(limit), _episode, kind="episode")
+        return self._linked(read)
 
     def by_id(self, filter_: EpisodeFilter, after: str, limit: int) -> Sequence[Episode]:
         query = self._filtered(select(episodes), filter_).where(episodes.c.id > after)
         query = query.order_by(episodes.c.id).limit(limit)
-        return read_rows(self._connection, query, _episode, kind="episode")
+        return self._linked(read_rows(self._connection, query, _episode, kind="episode"))
 
     def count(self, filter_: EpisodeFilter) -> int:
         if filter_ == EpisodeFilter():
@@ -162,6 +218,17 @@ _DIGEST = (
     literal("").label("input"),
     func.substr(episodes.c.output, 1, _OUTPUT_CHARS).label("output"),
 )
+
+
+@cache
+def _named_memories() -> Prepared:
+    columns = episode_memories.c
+    return Prepared(
+        select(columns.episode_id, columns.memory_id).where(
+            columns.tenant_id == bindparam("tenant"),
+            columns.episode_id.in_(listed(bindparam("ids"))),
+        )
+    )
 
 
 @reads("episode")

@@ -49,12 +49,20 @@ class SqlSkills:
         )
         return {skill.id: skill for skill in found}
 
+    def records(self, skill_ids: Collection[str]) -> dict[str, Tally]:
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(skill_ids))}
+        return dict(read_rows(self._connection, _RECORDS, _record, wanted, kind="skill"))
+
     def learned(self) -> Mapping[str, Skill]:
         query = select(skills).where(
             skills.c.tenant_id == self._tenant_id, skills.c.findings != "{}"
         )
         found = read_rows(self._connection, query, _skill, kind="skill")
         return {skill.id: skill for skill in found}
+
+    def names(self) -> set[str]:
+        query = select(skills.c.name).where(skills.c.tenant_id == self._tenant_id)
+        return set(self._connection.execute(query).scalars())
 
     def ids_named(self, names: Collection[str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -88,6 +96,31 @@ class SqlSkills:
             .where(skills.c.tenant_id == self._tenant_id, skills.c.id == skill_id)
             .values(sources=json.dumps(episode_ids, ensure_ascii=False))
         )
+
+    def average_rate(self) -> float | None:
+        query = select(skills.c.reported, skills.c.learned).where(
+            skills.c.tenant_id == self._tenant_id
+        )
+        records = [
+            _tally(row.reported) + _tally(row.learned) for row in self._connection.execute(query)
+        ]
+        rates = [record.rate for record in records if record.rate is not None]
+        return sum(rates) / len(rates) if rates else None
+
+    def sources_among(self, episode_ids: Collection[str]) -> Mapping[str, Sequence[str]]:
+        wanted = set(episode_ids)
+        if not wanted:
+            return {}
+        query = select(skills.c.id, skills.c.sources).where(
+            skills.c.tenant_id == self._tenant_id, skills.c.sources != "[]"
+        )
+        sources = {row.id: json.loads(row.sources) for row in self._connection.execute(query)}
+        return {one: ids for one, ids in sources.items() if not wanted.isdisjoint(ids)}
+
+    def forget_sources(self, episode_ids: Collection[str]) -> None:
+        gone = set(episode_ids)
+        for skill_id, sources in self.sources_among(gone).items():
+            self.set_sources(skill_id, [one for one in sources if one not in gone])
 
     def remove(self, skill_id: str) -> None:
         gone = self._connection.execute(
@@ -215,6 +248,18 @@ def _links() -> Prepared:
 
 def _tally(text: str) -> Tally:
     return Tally(*json.loads(text))
+
+
+_RECORDS = Prepared(
+    select(skills.c.id, skills.c.reported, skills.c.learned).where(
+        skills.c.tenant_id == bindparam("tenant"), skills.c.id.in_(listed(bindparam("ids")))
+    )
+)
+
+
+@reads("skill")
+def _record(row: Row[Any]) -> tuple[str, Tally]:
+    return row.id, _tally(row.reported) + _tally(row.learned)
 
 
 @reads("skill")

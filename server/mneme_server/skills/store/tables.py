@@ -53,6 +53,7 @@ episodes = Table(
     # which tell failures from successes. Empty where there is none.
     Column("task_vector", LargeBinary, nullable=False),
     Index("episodes_by_time", "tenant_id", "occurred_at", "id"),
+    Index("episodes_by_reward", "tenant_id", "reward"),  # For their mean.
     Index("episodes_by_session", "tenant_id", "session_id", "occurred_at", "id"),
     info=rows_are("episode", "id"),
 )
@@ -67,6 +68,22 @@ episode_tags = Table(
         ["tenant_id", "episode_id"], ["episodes.tenant_id", "episodes.id"], ondelete="CASCADE"
     ),
     Index("episode_tags_by_episode", "tenant_id", "episode_id"),
+    sqlite_with_rowid=False,
+)
+
+episode_memories = Table(
+    "episode_memories",
+    metadata,
+    tenant_key(),
+    Column("memory_id", Text, nullable=False, primary_key=True),
+    Column("episode_id", Text, nullable=False, primary_key=True),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"], ["memories.tenant_id", "memories.id"], ondelete="CASCADE"
+    ),
+    ForeignKeyConstraint(
+        ["tenant_id", "episode_id"], ["episodes.tenant_id", "episodes.id"], ondelete="CASCADE"
+    ),
+    Index("episode_memories_by_episode", "tenant_id", "episode_id"),
     sqlite_with_rowid=False,
 )
 

@@ -1,0 +1,1 @@
+"""Between the messages of cause and effect and the domain."""

@@ -1,0 +1,37 @@
+"""The calls that discover."""
+
+from __future__ import annotations
+
+from mneme.v1 import discovery_pb2 as pb
+
+from mneme_server.causal.discovering import Discover, require_known_before
+from mneme_server.causal.messages import discovery as convert
+from mneme_server.causal.running import InACall
+from mneme_server.operations.messages import OperationKinds
+from mneme_server.runtime.jobs.jobs import Jobs
+from mneme_server.transport.call import Call
+
+
+class DiscoveryCalls:
+    """Serves what `mneme.v1.CausalService` says of discovery."""
+
+    _discover: Discover
+    _jobs: Jobs
+    _operations: OperationKinds
+
+    def Discover(self, request: pb.DiscoverRequest, call: Call) -> pb.DiscoverResponse:
+        """Discover, and wait for it."""
+        step = InACall(self._jobs, call.tenant)
+        found = self._discover(call.tenant, convert.question(request), step, at_once=True)
+        return convert.discovered(found)
+
+    def StartDiscover(
+        self, request: pb.StartDiscoverRequest, call: Call
+    ) -> pb.StartDiscoverResponse:
+        """Start discovering."""
+        question = convert.asked_in(request)
+        require_known_before(question, "question.adjust_for")
+        started = self._operations.start(
+            "discover", call.tenant, request.operation_id, {"question": question.as_json()}
+        )
+        return pb.StartDiscoverResponse(operation=started)

@@ -1,0 +1,1 @@
+"""Edges and experiments in a tenant's database."""

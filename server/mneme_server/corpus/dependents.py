@@ -1,0 +1,27 @@
+"""What rests on something else, and goes with it when that is deleted with all that rests on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+
+class Dependents(Protocol):
+    """A kind of thing that rests on others."""
+
+    @property
+    def name(self) -> str:
+        """What they are called: "episodes"."""
+        ...
+
+    def resting_on(self, unit: Any, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the ids of those that must go when others do.
+
+        `gone` are the ids of what goes, by what it is called: "memories", and dependents that were
+        asked before. Nothing is changed.
+        """
+        ...
+
+    def remove(self, unit: Any, ids: Collection[str]) -> None:
+        """Remove these, in the transaction; what stays must not name them any more."""
+        ...

@@ -1,0 +1,1 @@
+"""Forgetting: erasing what is kept of somebody, and saying what was erased."""

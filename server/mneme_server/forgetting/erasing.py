@@ -1,0 +1,154 @@
+"""Erasing for good what was forgotten, as an operation, and the receipt for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from mneme_server.common.canonical import JsonObject, base64_text, canonical_json
+from mneme_server.common.clock import now_us, rfc3339
+from mneme_server.common.errors import Unavailable
+from mneme_server.forgetting.asking import digest_of
+from mneme_server.forgetting.forgetting import Forget
+from mneme_server.forgetting.model import Forgetting
+from mneme_server.forgetting.ports import EarlierBackups, Signer
+from mneme_server.operations.model import Task
+
+FORGET = "forget"
+"""What these operations are called."""
+
+
+def request_of(forgetting_id: str, asked: JsonObject) -> JsonObject:
+    """Return what an operation is started with: no names, since operations are kept for a while."""
+    return {"forgetting": forgetting_id, "asked": digest_of(asked)}
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """Implements `Signer`.
+
+    Args:
+        signed: returns a tenant's public key and its signature of a text, as bytes.
+    """
+
+    signed: Callable[[str, str], tuple[bytes, bytes]]
+
+    def sign(self, tenant_id: str, statement: str) -> JsonObject:
+        """Return the fields of a receipt that say who signed it."""
+        public_key, signature = self.signed(tenant_id, statement)
+        return {
+            "public_key": base64_text(public_key),
+            "signature": base64_text(signature),
+        }
+
+
+class Files(Protocol):
+    """What tenants lie in."""
+
+    def settle(self, tenant_id: str) -> None:
+        """Wait until no call is under way that may have read what was hidden before this one; some
+        time at most."""
+        ...
+
+    def scrub(self, tenant_id: str) -> None:
+        """Leave nothing of what was deleted in the tenant's files.
+
+        Raises:
+            Unavailable: others used them for too long; it can be tried again.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """Erases what was forgotten from files, caches and the catalog.
+
+    Whatever it is stopped in, it is done again: hiding is one transaction, which leaves a row that
+    says so, and to scrub files twice changes nothing.
+
+    Args:
+        forget: finds and deletes.
+        files: the tenants' files.
+        backups: those that were made.
+        signer: signs receipts.
+        caches: called with the tenant; each drops what it holds in memory, or in the catalog.
+    """
+
+    forget: Forget
+    files: Files
+    backups: EarlierBackups
+    signer: Signer
+    caches: Sequence[Callable[[str], object]]
+
+    def run(self, task: Task) -> JsonObject:
+        """Erase, and return the receipt."""
+        tenant_id, forgetting_id = task.tenant_id, task.request["forgetting"]
+        task.commit(begun=True)
+        task.report("hiding")
+        self.files.settle(tenant_id)
+        forgetting = self.forget.hide_again(tenant_id, forgetting_id)
+        if forgetting.receipt is None:
+            task.report("erasing")
+            for drop in self.caches:
+                drop(tenant_id)
+            self._scrub(tenant_id)
+            forgetting = self._receipted(tenant_id, forgetting)
+        self.forget.catalog.erased(tenant_id, forgetting_id)
+        assert forgetting.receipt is not None
+        return {"receipt": forgetting.receipt}
+
+    def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:
+        """Do nothing: it is run again, and calls find the state before it or the one after it."""
+
+    def _scrub(self, tenant_id: str) -> None:
+        for _ in range(_TRIES - 1):
+            try:
+                self.files.scrub(tenant_id)
+            except Unavailable:  # A long read, of a backup for instance: it has waited for some.
+                continue
+            return
+        self.files.scrub(tenant_id)
+
+    def _receipted(self, tenant_id: str, forgetting: Forgetting) -> Forgetting:
+        erased = replace(forgetting, erased_us=now_us())
+        statement = statement_of(
+            tenant_id, erased, self.backups.made_before(tenant_id, forgetting.hidden_us)
+        )
+        text = canonical_json(statement)
+        signed = {"statement": text, **self.signer.sign(tenant_id, text)}
+        done = replace(erased, receipt=receipt_of(statement) | signed)
+        self.forget.save(tenant_id, done)
+        return done
+
+
+_TRIES = 30
+"""How often files are scrubbed that others use; each time waits for ten seconds."""
+
+
+def statement_of(tenant_id: str, forgetting: Forgetting, backups: Sequence[str]) -> JsonObject:
+    """Return what a receipt says, to be signed: times are microseconds in texts."""
+    return {
+        "type": "mneme.forgotten.v1",
+        "tenant_id": tenant_id,
+        "id": forgetting.id,
+        "hidden_at": str(forgetting.hidden_us),
+        "erased_at": "" if forgetting.erased_us is None else str(forgetting.erased_us),
+        "counts": dict(forgetting.outcome.counts),
+        "policies": list(forgetting.outcome.policies),
+        "leaves": [[str(first), str(last)] for first, last in forgetting.leaves],
+        "backups": list(backups),
+    }
+
+
+def receipt_of(statement: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a receipt."""
+    return {
+        "id": statement["id"],
+        "tenant_id": statement["tenant_id"],
+        "counts": [{"kind": kind, "count": n} for kind, n in statement["counts"].items()],
+        "policies": statement["policies"],
+        "leaves": [{"first": first, "last": last} for first, last in statement["leaves"]],
+        "backups": statement["backups"],
+        "hidden_at": rfc3339(int(statement["hidden_at"])),
+    } | ({"erased_at": rfc3339(int(statement["erased_at"]))} if statement["erased_at"] else {})

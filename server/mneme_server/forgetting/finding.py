@@ -1,0 +1,67 @@
+"""Finding all that is to be forgotten, and erasing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import InvalidArgument
+from mneme_server.corpus.forgetting import (
+    ForgetSelection,
+    Forgetter,
+    Items,
+    beyond,
+    merged,
+    things,
+)
+from mneme_server.forgetting.model import Outcome
+from mneme_server.forgetting.ports import ForgettingUnit
+
+POLICY = "policy"
+"""The kind of things that are named, not only counted."""
+
+
+def find(forgetters: Sequence[Forgetter], selection: ForgetSelection) -> Items:
+    """Return what a selection names, and all that follows from it.
+
+    Raises:
+        InvalidArgument: it names a kind of things that there is not.
+    """
+    known = {kind for forgetter in forgetters for kind in forgetter.kinds}
+    wanted = {*selection.items, *(selection.filter.kinds if selection.filter else ())}
+    if unknown := sorted(wanted - known):
+        raise InvalidArgument(
+            f"there is nothing of the kind {unknown[0]!r} to forget; kinds are"
+            f" {', '.join(sorted(known))}",
+            field="kind",
+        )
+    return following(forgetters, merged(one.named(selection) for one in forgetters))
+
+
+def following(forgetters: Sequence[Forgetter], new: Items) -> Items:
+    """Return these and all that follows from them."""
+    found: Items = {}
+    while new:
+        found = merged([found, new])
+        new = beyond(merged(forgetter.derived(new) for forgetter in forgetters), found)
+    return found
+
+
+def outcome_of(found: Items) -> Outcome:
+    """Return what forgetting these comes to."""
+    counted = {kind: len(ids) for kind, ids in sorted(things(found).items())}
+    return Outcome(counted, sorted(found.get(POLICY, ())))
+
+
+def erase(unit: ForgettingUnit, found: Items) -> list[int]:
+    """Erase all of these in a transaction; return their leaves in the tenant's log."""
+    forgetters = unit.forgetters
+    unit.overwrite()
+    leaves: set[int] = set()
+    now = now_us()
+    for kind, ids in merged(one.recallable(found) for one in forgetters).items():
+        forgotten = unit.log.forget(kind, sorted(ids), now)
+        leaves |= {leaf.index for each in forgotten.values() for leaf in each}
+    for forgetter in reversed(forgetters):
+        forgetter.erase(found, unit)
+    return sorted(leaves)

@@ -1,0 +1,1 @@
+"""What was forgotten, in tenants' databases and in the catalog."""

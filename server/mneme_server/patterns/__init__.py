@@ -1,0 +1,1 @@
+"""Patterns: what to look for in memories, kept under a name."""

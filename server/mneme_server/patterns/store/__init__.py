@@ -1,0 +1,1 @@
+"""Patterns in a tenant's database."""

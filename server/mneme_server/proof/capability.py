@@ -1,0 +1,77 @@
+"""Proof: the log of everything that can be recalled, and certificates of what was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import proof_service_pb2, recall_service_pb2
+
+from mneme_server.admin.ports import ServerInfo
+from mneme_server.admin.tenants import Tenants
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.forgetting.erasing import Signing
+from mneme_server.proof.certifying import RecallWithCertificate
+from mneme_server.proof.existing import LOGGING_JOB, LoggingWorker
+from mneme_server.proof.heads import Heads
+from mneme_server.proof.key_files import KeyFiles
+from mneme_server.proof.keys import KeyRing
+from mneme_server.proof.service import CertificateServicer, ProofServicer
+from mneme_server.proof.settings import ProofSettings
+from mneme_server.proof.store.catalog import SqlLogCatalog
+from mneme_server.proof.store.certificates import SqlCertificates
+from mneme_server.proof.store.forgetting import FORGETS
+from mneme_server.proof.store.log import SqlLog
+from mneme_server.proof.verifying import Proofs
+from mneme_server.recall.search import Recall
+from mneme_server.runtime.settings import ServerSettings
+from mneme_server.storage.engine import Database
+from mneme_server.storage.unit import Unit
+from mneme_server.transport.service import Service
+
+
+def _build(host: Host) -> Parts:
+    settings, tenants = host.settings(ProofSettings), host.get(Tenants)
+    catalog = SqlLogCatalog(host.get(Database))
+    folder = host.settings(ServerSettings).data_dir / "keys"
+    keys = KeyRing(KeyFiles(folder, settings.key_file), catalog)
+    tenants.also_make(keys.current)
+    tenants.also_delete(keys.forget)
+    heads = Heads(keys, catalog)
+    proofs = Proofs(host.tenants, heads, keys, host.kinds.by_name)
+    model = host.runtime.model
+    recall = RecallWithCertificate(
+        host.tenants,
+        host.get(Recall),
+        heads,
+        keys,
+        server=host.get(ServerInfo).version,
+        model={"id": model.model_id, "dimensions": model.dimensions},
+        kept=settings.certificates_kept,
+        foreground=host.runtime.foreground,
+    )
+    recalling = recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"]
+    proving = proof_service_pb2.DESCRIPTOR.services_by_name["ProofService"]
+    kinds = host.kinds.by_name
+    return Parts(
+        services=[Service(proving, ProofServicer(proofs, keys, kinds, tenants.get))],
+        calls=[Service(recalling, CertificateServicer(recall, proofs, kinds))],
+        offers=[keys, heads, proofs, recall, Signing(keys.sign_statement)],
+        jobs={LOGGING_JOB: LoggingWorker(host.tenants.open)},
+        figures=[Figure("certificates", lambda unit: unit.certificates.total())],
+    )
+
+
+def _seal(unit: Unit) -> None:
+    log: SqlLog = unit.log
+    log.seal(unit.documents.changes, unit.memories)
+
+
+CAPABILITY = Capability(
+    name="proof",
+    build=_build,
+    repositories={"log": SqlLog, "certificates": SqlCertificates},
+    seals=_seal,
+    forgets=FORGETS,
+    migrations=Path(__file__).parent / "migrations",
+    catalog_migrations=Path(__file__).parent / "catalog_migrations",
+)

@@ -1,0 +1,26 @@
+"""The settings of proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from mneme_server.common.empty import none_if_empty
+
+
+class ProofSettings(BaseModel):
+    """What tenants' keys are encrypted with, and how many certificates are kept."""
+
+    key_file: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
+        None,
+        description="a file with the secret that the tenants' signing keys are encrypted with, at"
+        " least 16 bytes; keep it apart from the data folder. Without it they lie there as they"
+        " are, readable by the server's user alone",
+    )
+    certificates_kept: int = Field(
+        10_000,
+        ge=0,
+        description="certificates kept per tenant; beyond that the oldest are removed",
+    )

@@ -1,0 +1,1 @@
+"""What proves: the log in a tenant's database."""

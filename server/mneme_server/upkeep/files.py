@@ -1,0 +1,55 @@
+"""How much room a tenant takes on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mneme_server.common.identity import check_tenant_id
+
+_DATABASE = "mneme.db"
+_INDEXES = ("index", "lexical")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of a tenant's database with its log, of its indexes, and of its whole folder."""
+
+    database: int
+    indexes: int
+    folder: int
+
+
+class TenantFolders:
+    """Measures the folders of tenants, below `root`, the server's data folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def database_of(self, tenant_id: str) -> str:
+        """Return where a tenant's database is, below the data folder."""
+        return f"tenants/{check_tenant_id(tenant_id)}/{_DATABASE}"
+
+    def sizes(self, tenant_id: str) -> Sizes:
+        """Return how much a tenant takes now."""
+        folder = self._root / "tenants" / check_tenant_id(tenant_id)
+        return Sizes(
+            database=self.database_bytes(tenant_id),
+            indexes=sum(_size((folder / name).rglob("*")) for name in _INDEXES),
+            folder=_size(folder.rglob("*")),
+        )
+
+    def database_bytes(self, tenant_id: str) -> int:
+        """Return how many bytes the database takes, with its log."""
+        return _size((self._root / "tenants" / check_tenant_id(tenant_id)).glob(f"{_DATABASE}*"))
+
+
+def _size(files: Iterable[Path]) -> int:
+    total = 0
+    for file in files:
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except FileNotFoundError:  # Snapshots and logs come and go.
+            continue
+    return total
