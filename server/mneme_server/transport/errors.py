@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import grpc
 from google.protobuf.any_pb2 import Any
@@ -39,6 +41,13 @@ DETAILS_KEY = "grpc-status-details-bin"
 _PREFIX = "ERROR_REASON_"
 INTERNAL_REASON = "INTERNAL_ERROR"
 _DEFAULT_RETRY_S = 1.0
+_MESSAGE_BYTES = 1_600
+"""A status's message at most, as it travels. All trailers together may take 8 KiB: beyond that
+clients drop the status (`grpc.max_metadata_size`), and the message travels three times: by itself,
+and in Base64 in the details, whole and as descriptions of violations."""
+_VIOLATION_BYTES = 40
+"""What a violation takes in the details beside its field and its text."""
+_UNQUOTED = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 
 CODES: Mapping[type[MnemeError], grpc.StatusCode] = {
     InvalidArgument: grpc.StatusCode.INVALID_ARGUMENT,
@@ -67,20 +76,49 @@ class Violation:
 
 
 class InvalidRequest(InvalidArgument):
-    """Fields of a request break their rules; all of them are named.
+    """Fields of a request break their rules; as many are named as an answer can carry.
 
     Args:
         violations: at least one. The first one's reason is the error's.
     """
 
     def __init__(self, violations: Sequence[Violation]) -> None:
-        first = violations[0]
-        super().__init__(
-            "; ".join(f"{v.field}: {v.message}" if v.field else v.message for v in violations),
-            reason=first.reason,
-            field=first.field,
+        named = _first_few(
+            [f"{v.field}: {v.message}" if v.field else v.message for v in violations]
         )
-        self.violations = tuple(violations)
+        left = len(violations) - len(named)
+        super().__init__(
+            "; ".join(named) + (f"; and {left} more" if left else ""),
+            reason=violations[0].reason,
+            field=violations[0].field,
+        )
+        self.violations = tuple(violations[: len(named)])
+
+
+def _first_few(texts: Sequence[str]) -> list[str]:
+    """Return the first texts that fit into a status's message, at least one."""
+    taken: list[str] = []
+    room = _MESSAGE_BYTES
+    for text in texts:
+        room -= _travels_as(text) + _VIOLATION_BYTES
+        if taken and room < 0:
+            break
+        taken.append(text)
+    return taken
+
+
+def _travels_as(text: str) -> int:
+    """Return a text's bytes as a status's message: what is not printable ASCII takes three each."""
+    return len(quote(text, safe=_UNQUOTED))
+
+
+def _cut(message: str) -> str:
+    """Return a message, cut off where an answer cannot carry all of it."""
+    if _travels_as(message) <= _MESSAGE_BYTES:
+        return message
+    places = range(len(message))
+    keep = bisect_right(places, _MESSAGE_BYTES - 3, key=lambda n: _travels_as(message[:n])) - 1
+    return message[:keep] + "..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +187,7 @@ def _violations(error: MnemeError) -> list[BadRequest.FieldViolation]:
     else:
         return []
     return [
-        BadRequest.FieldViolation(field=v.field, description=v.message, reason=v.reason.name)
+        BadRequest.FieldViolation(field=v.field, description=_cut(v.message), reason=v.reason.name)
         for v in found
     ]
 
@@ -169,7 +207,7 @@ def _retry(retry_after_s: float | None) -> RetryInfo:
 def _failure(
     code: grpc.StatusCode, reason: str, message: str, details: Sequence[Message]
 ) -> Failure:
-    status = Status(code=code.value[0], message=message)
+    status = Status(code=code.value[0], message=_cut(message))
     for detail in details:
         packed = Any()
         packed.Pack(detail)

@@ -69,6 +69,11 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self._last_watched = time.monotonic()
         self._closed = False
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether calls are taken."""
+        return bool(self._status == _Status.SERVING)
+
     def serving(self) -> None:
         """Say that calls are taken."""
         self._tell(_Status.SERVING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from google.protobuf.descriptor import (
@@ -34,7 +34,8 @@ class Method:
     """One RPC.
 
     `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
-    `scope` of None lets everyone in, without a key. `stream` is None for calls with one request
+    `scope` of None lets everyone in, without a key. `has_rules` tells whether the schema may say
+    rules and defaults; another project's says none. `stream` is None for calls with one request
     and one answer.
     """
 
@@ -44,6 +45,7 @@ class Method:
     scope: KeyScope | None
     stream: StreamKind | None
     request_type: Descriptor
+    has_rules: bool = True
 
     @property
     def takes_call(self) -> bool:
@@ -53,15 +55,23 @@ class Method:
 
 
 def methods_of(
-    services: Iterable[ServiceDescriptor], public: Iterable[ServiceDescriptor] = ()
+    services: Iterable[ServiceDescriptor],
+    public: Iterable[ServiceDescriptor] = (),
+    foreign: Iterable[tuple[ServiceDescriptor, KeyScope]] = (),
 ) -> dict[str, Method]:
-    """Return the methods of `services` and of `public` ones, which need no key, by path.
+    """Return the methods of `services`, of `public` ones, which need no key, and of `foreign` ones,
+    whose schemas do not say which scope they need, by path.
 
     Raises:
         LookupError: a method of `services` does not say which scope it needs.
     """
     methods = [_method(method, _scope(method)) for s in services for method in s.methods]
     methods += [_method(method, None) for service in public for method in service.methods]
+    methods += [
+        replace(_method(method, scope), has_rules=False)
+        for service, scope in foreign
+        for method in service.methods
+    ]
     return {method.path: method for method in methods}
 
 

@@ -7,7 +7,7 @@ manager, around all of it, until its last answer was taken; a check looks at eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import TracebackType
@@ -92,22 +92,32 @@ class Pipeline(grpc.ServerInterceptor):
         """Return the wrapped handler of the call's method; None when there is no such method."""
         path = handler_call_details.method
         method = self._methods.get(path)
-        admitted = self._admission.admits(method, handler_call_details.invocation_metadata or ())
-        if method is not None:
-            if self._refusal is not None:
-                return self._refused(method, self._refusal)
-            if not admitted:
-                return self._refused(method, too_many_calls)
+        refused = self.admit(method, handler_call_details.invocation_metadata or ())
+        if refused is not None:
+            return refused
         wrapped = self._wrapped.get(path)
         if wrapped is not None:
             return wrapped
         handler = continuation(handler_call_details)
         if handler is None or method is None:
             return handler
-        wrapped = self._wrapped[path] = self._wrap(method, handler)
+        wrapped = self._wrapped[path] = self.wrap(method, handler)
         return wrapped
 
-    def _wrap(self, method: Method, handler: Handler) -> Handler:
+    def admit(
+        self, method: Method | None, metadata: Iterable[tuple[str, str | bytes]]
+    ) -> Handler | None:
+        """Have the call that this thread submits next stand in its lane; return what to serve
+        instead of it where it is refused."""
+        admitted = self._admission.admits(method, metadata)
+        if method is None:
+            return None
+        if self._refusal is not None:
+            return self._refused(method, self._refusal)
+        return None if admitted else self._refused(method, too_many_calls)
+
+    def wrap(self, method: Method, handler: Handler) -> Handler:
+        """Put the layers and checks around a handler, whose deserializer reads requests."""
         if method.stream is StreamKind.WATCH:
             return self._wrap_watch(method, handler)
         make, respond = _shape(handler)

@@ -19,6 +19,7 @@ from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.steps import Steps
 from mneme_server.transport.admission import Admission
 from mneme_server.transport.authenticating import Authenticator
+from mneme_server.transport.entrance import Entrance
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication
@@ -129,8 +130,14 @@ class GrpcServer:
         self._workers = Workers(options.workers, options.workers * _WAITING_PER_WORKER)
         admission = Admission(self._workers, authenticator, auth_required=options.auth_required)
         self._refusals = admission.refusals
+        own = [service for service in services if service.needs is None]
+        methods = methods_of(
+            [service.descriptor for service in own],
+            reflection_services(),
+            [(s.descriptor, s.needs.scope) for s in services if s.needs is not None],
+        )
         self._pipeline = Pipeline(
-            methods_of([service.descriptor for service in services], reflection_services()),
+            methods,
             layers=[
                 self._running.layer,
                 telemetry(metrics),
@@ -149,6 +156,8 @@ class GrpcServer:
             sending=self._sending,
             room=room,
         )
+        self.max_message_bytes = _largest(options, room)
+        self.entrance = Entrance(services, methods, self._pipeline, self._workers, self._refusals)
         self._server = grpc.server(
             self._workers,  # type: ignore[arg-type]  # Any executor does: gRPC only submits.
             interceptors=[self._pipeline],
@@ -265,14 +274,16 @@ def _read(setting: str, file: Path) -> bytes:
         raise ListenError(setting, str(file), error.strerror or str(error)) from error
 
 
-def _channel_options(options: ServerOptions, room: Room | None) -> list[tuple[str, int]]:
+def _largest(options: ServerOptions, room: Room | None) -> int:
+    """Return the size of the largest message that is taken in."""
     largest = options.max_message_bytes
+    return largest if room is None else min(largest, room.max_message_bytes)
+
+
+def _channel_options(options: ServerOptions, room: Room | None) -> list[tuple[str, int]]:
     return [
         # gRPC itself refuses what is larger, before it reads it.
-        (
-            "grpc.max_receive_message_length",
-            largest if room is None else min(largest, room.max_message_bytes),
-        ),
+        ("grpc.max_receive_message_length", _largest(options, room)),
         ("grpc.max_send_message_length", options.max_message_bytes),
         # Else one peer that opens and resets streams fills the queue that all callers stand in.
         ("grpc.max_concurrent_streams", options.max_connection_streams),

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
+
+from mneme_server.common.identity import KeyScope
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the methods of a service need whose schema is another project's, and cannot say it.
+
+    Args:
+        scope: of the key.
+    """
+
+    scope: KeyScope
+
 
 _MAKERS = {
     (False, False): grpc.unary_unary_rpc_method_handler,
@@ -24,11 +39,36 @@ class Service:
 
     `servicer` has a method for each RPC, of its name: it takes the request, or an iterator of them,
     and the `Call`, and returns the answer, or yields them; for a stream of answers that stays open
-    (the option `long_lived`) it returns their `Source`. It knows no edge: gRPC is one.
+    (the option `long_lived`) it returns their `Source`. It knows no edge: gRPC is one. `needs` says
+    what the options of Mneme's own services say; None for these.
     """
 
     descriptor: ServiceDescriptor
     servicer: object
+    needs: Needs | None = None
+
+
+def joined(services: Iterable[Service]) -> list[Service]:
+    """Return one of each service, where several servicers serve some of its calls each."""
+    servicers: dict[str, list[Service]] = {}
+    for service in services:
+        servicers.setdefault(service.descriptor.full_name, []).append(service)
+    return [
+        some[0] if len(some) == 1 else Service(some[0].descriptor, _Joined(some))
+        for some in servicers.values()
+    ]
+
+
+class _Joined:
+    """Serves the calls that any of several servicers serves."""
+
+    def __init__(self, services: Sequence[Service]) -> None:
+        for method in services[0].descriptor.methods:
+            for service in services:
+                serve = getattr(service.servicer, method.name, None)
+                if serve is not None:
+                    setattr(self, method.name, serve)
+                    break
 
 
 def handlers_of(service: Service) -> grpc.GenericRpcHandler:

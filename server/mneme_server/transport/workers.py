@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from mneme_server.common import interpreter
 from mneme_server.common.fairness import FairQueue
 
 
@@ -122,7 +123,7 @@ class Workers(Executor):
             self._serving.call = waiting
             if waiting.future.set_running_or_notify_cancel():
                 try:
-                    result = waiting.run()
+                    result = waiting.run() if waiting.lane.streams else _in_turn(waiting.run)
                 except BaseException as error:
                     waiting.future.set_exception(error)
                 else:
@@ -161,3 +162,8 @@ class Workers(Executor):
 
     def _may_begin(self, waiting: _Waiting) -> bool:
         return waiting.lane.streams or self._running[waiting.lane] < self._most - self._busy
+
+
+def _in_turn(run: Callable[[], Any]) -> Any:
+    with interpreter.turns.taken():
+        return run()

@@ -41,7 +41,7 @@ def authentication(
             call.caller = ANYONE
         else:
             raise Unauthenticated(
-                "no API key; send the metadata authorization: Bearer mn_…",
+                "no API key; send it as authorization: Bearer mn_…",
                 reason=Reason.API_KEY_MISSING,
             )
         if scope not in call.caller.scopes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from structlog.typing import FilteringBoundLogger
 from mneme_server.transport.call import Call
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.pipeline import Layer
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+"""As W3C's Trace Context has it."""
 
 
 def telemetry(metrics: Metrics) -> Layer:
@@ -50,8 +54,17 @@ def _facts(call: Call, code: grpc.StatusCode, seconds: float) -> dict[str, objec
         "request_id": call.request_id,
         "peer": call.peer,
     }
+    if trace := _trace_of(call):
+        facts["trace_id"] = trace
     if call.reason:
         facts["reason"] = call.reason
     if call.error_id:
         facts["error_id"] = call.error_id
     return facts
+
+
+def _trace_of(call: Call) -> str:
+    """Return the trace that the caller says the call belongs to; empty when it says none."""
+    said = call.headers.get("traceparent")
+    found = _TRACEPARENT.fullmatch(said) if isinstance(said, str) else None
+    return found[1] if found else ""

@@ -12,8 +12,8 @@ from mneme_server.transport.validation import validate
 def check_rules(call: Call, message: Message) -> None:
     """Check a request message's `buf.validate` rules, then put its defaults in.
 
-    Public methods have neither.
+    Public methods have neither, and those of other projects' services.
     """
-    if call.method.scope is not None:
+    if call.method.scope is not None and call.method.has_rules:
         validate(message)
         fill_defaults(message)

@@ -1,0 +1,1 @@
+"""The HTTP edge: the same calls over REST and Connect, and what describes them."""

@@ -1,0 +1,1 @@
+"""OpenTelemetry: what instrumented agents send becomes events of sessions."""

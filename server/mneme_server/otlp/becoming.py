@@ -1,0 +1,182 @@
+"""The worker that makes events of what was received."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+import structlog
+
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.errors import MnemeError, ResourceExhausted, Unavailable
+from mneme_server.common.parts import parts
+from mneme_server.corpus.forgetting import Items
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.events.model import NewEvent, Receipt
+from mneme_server.otlp.mapping import Mapped, mapped
+from mneme_server.otlp.model import Known, Received
+from mneme_server.otlp.ports import TelemetryUnit
+from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.turns import TenantWorker, retry_delay_s
+
+JOB = "telemetry"
+BATCH = 2_000
+"""Rows that a step takes from one tenant before it is the next one's turn."""
+_RECORDED = 1_000
+"""Events that are recorded in one transaction."""
+_CONTEXT = 20_000
+"""Rows of their traces that are looked at beside those that are due, and spans that were before."""
+KEPT_US = 30 * 24 * 3600 * MICROSECONDS
+"""How long is known which spans became events, and which session a trace has."""
+_DROPPED = 5_000
+_LOST_US = 3600 * MICROSECONDS
+"""How long a row stays put that cannot be read."""
+
+_log = structlog.get_logger(__name__)
+
+
+class RecordsEvents(Protocol):
+    """What records events: all of a batch or none, and the same again once."""
+
+    def __call__(self, tenant_id: str, new_events: Sequence[NewEvent]) -> list[Receipt]:
+        """Record events."""
+        ...
+
+
+class TelemetryWorker(TenantWorker):
+    """Makes events of the inboxes of all tenants.
+
+    A trace's rows leave the inbox once its events are recorded. Whoever is interrupted in between
+    makes the same events again, which have the same ids, and change nothing.
+
+    Args:
+        open_tenant: lends a tenant's memory.
+        record: records events.
+        foreground: the calls that it gives way to.
+    """
+
+    def __init__(
+        self,
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[TelemetryUnit]]],
+        record: RecordsEvents,
+        foreground: Foreground,
+    ) -> None:
+        super().__init__("telemetry", thread="telemetry")
+        self._open_tenant = open_tenant
+        self._record = record
+        self._foreground = foreground
+        self._locks: dict[str, threading.Lock] = {}  # Held while events of a tenant are made.
+        self._locks_lock = threading.Lock()
+
+    def step(self, tenant_id: str) -> int | None:
+        """Make events of one batch of the tenant's rows."""
+        with self._open_tenant(tenant_id) as memory, self._held(tenant_id):
+            now = now_us()
+            with memory.read() as unit:
+                due, lost = unit.otlp_inbox.due(now, BATCH)
+                if not due and not lost:
+                    return unit.otlp_inbox.next_due_us()
+                traces = {row.span.trace_id for row in due}
+                beside = unit.otlp_inbox.of_traces(traces, _CONTEXT)
+                known = unit.otlp_known.of_traces(traces, _CONTEXT)
+            if lost:
+                self._put_off_lost(memory, lost)
+            self._foreground.give_way()
+            ids = {row.id for row in due}
+            waiting = [row for row in beside if row.id not in ids]
+            self._become(memory, _by_trace(due), _by_trace(waiting), _by_trace_known(known))
+            with memory.write() as unit:
+                unit.otlp_known.drop(now - KEPT_US, _DROPPED)
+        return now_us()
+
+    @contextmanager
+    def while_forgetting(
+        self, tenant: OpenTenant[TelemetryUnit]
+    ) -> Iterator[Callable[[Items], object]]:
+        """Make no events while something is forgotten; see `corpus.forgetting.WhileForgetting`."""
+        with self._held(tenant.tenant_id):
+            yield lambda _items: None
+
+    def _held(self, tenant_id: str) -> threading.Lock:
+        with self._locks_lock:
+            return self._locks.setdefault(tenant_id, threading.Lock())
+
+    def _become(
+        self,
+        memory: OpenTenant[TelemetryUnit],
+        due: Mapping[str, Sequence[Received]],
+        waiting: Mapping[str, Sequence[Received]],
+        known: Mapping[str, Sequence[Known]],
+    ) -> None:
+        """Make events of several traces at once; of each by itself when that fails."""
+        try:
+            made = [
+                mapped(rows, waiting.get(trace_id, ()), known.get(trace_id, ()))
+                for trace_id, rows in due.items()
+            ]
+            self._finish(memory, made, [row for rows in due.values() for row in rows])
+        except (ResourceExhausted, Unavailable):
+            raise  # It has nothing to do with what is recorded.
+        except Exception as error:
+            if len(due) == 1:
+                self._put_off(memory, [row for rows in due.values() for row in rows], error)
+                return
+            for trace_id, rows in due.items():
+                self._become(memory, {trace_id: rows}, waiting, known)
+
+    def _finish(
+        self, memory: OpenTenant[TelemetryUnit], made: Sequence[Mapped], rows: Sequence[Received]
+    ) -> None:
+        events = [event for one in made for event in one.events]
+        for batch in parts(events, _RECORDED):
+            with memory.read() as unit:
+                there = unit.events.by_ids([event.id for event in batch])
+            new = {event.id: event for event in batch if event.id not in there}
+            if new:
+                self._record(memory.tenant_id, list(new.values()))
+        known = [known for one in made for known in one.known]
+        settled = {one.trace_id for one in known}
+        settled |= {row.span.trace_id for row in rows if row.span.is_root}
+        now = now_us()
+        with memory.write() as unit:
+            unit.otlp_known.keep(known, now)
+            unit.otlp_inbox.remove([row.id for row in rows])
+            # What came meanwhile did not see that its trace has a session by now.
+            unit.otlp_inbox.complete(settled, now)
+
+    def _put_off_lost(self, memory: OpenTenant[TelemetryUnit], lost: Sequence[str]) -> None:
+        with memory.write() as unit:
+            unit.otlp_inbox.defer(lost, now_us() + _LOST_US)
+        _log.error(
+            "received spans cannot be read", tenant=memory.tenant_id, spans=len(lost), first=lost[0]
+        )
+
+    def _put_off(
+        self, memory: OpenTenant[TelemetryUnit], rows: Sequence[Received], error: Exception
+    ) -> None:
+        delay_s = retry_delay_s(max(row.attempts for row in rows))
+        with memory.write() as unit:
+            until_us = now_us() + int(delay_s * MICROSECONDS)
+            unit.otlp_inbox.defer([row.id for row in rows], until_us)
+        _log.error(
+            "spans could not become events, will be tried again", tenant=memory.tenant_id,
+            trace=rows[0].span.trace_id, spans=len(rows), retry_in_s=delay_s, error=str(error),
+            exc_info=not isinstance(error, MnemeError),
+        )  # fmt: skip
+
+
+def _by_trace(rows: Sequence[Received]) -> dict[str, list[Received]]:
+    """Return rows by their traces; those of none by their sessions, which they name."""
+    found: dict[str, list[Received]] = {}
+    for row in rows:
+        found.setdefault(row.span.trace_id or row.session_id, []).append(row)
+    return found
+
+
+def _by_trace_known(rows: Sequence[Known]) -> dict[str, list[Known]]:
+    found: dict[str, list[Known]] = {}
+    for row in rows:
+        found.setdefault(row.trace_id, []).append(row)
+    return found

@@ -1,0 +1,58 @@
+"""OpenTelemetry: what instrumented agents send becomes events of sessions."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.common.identity import KeyScope
+from mneme_server.events.recording import RecordEvents
+from mneme_server.otlp.becoming import JOB, TelemetryWorker
+from mneme_server.otlp.service import LogsServicer, MetricsServicer, TraceServicer
+from mneme_server.otlp.settings import TelemetrySettings
+from mneme_server.otlp.store.forgetting import FORGETS
+from mneme_server.otlp.store.inbox import SqlInbox, SqlKnownSpans
+from mneme_server.otlp.taking import TakeTelemetry
+from mneme_server.transport.service import Needs, Service
+
+NEEDS = Needs(scope=KeyScope.WRITE)
+"""What every method of these services needs: their schemas are not Mneme's and cannot say it."""
+
+
+def _build(host: Host) -> Parts:
+    foreground = host.runtime.foreground
+    take = TakeTelemetry(
+        host.tenants,
+        partial(host.runtime.wake, JOB),
+        host.settings(TelemetrySettings).otlp_wait_seconds,
+    )
+    worker = TelemetryWorker(host.tenants.open, host.get(RecordEvents), foreground)
+    servicers = {
+        trace_service_pb2.DESCRIPTOR.services_by_name["TraceService"]: TraceServicer(
+            take, foreground
+        ),
+        logs_service_pb2.DESCRIPTOR.services_by_name["LogsService"]: LogsServicer(take, foreground),
+        metrics_service_pb2.DESCRIPTOR.services_by_name["MetricsService"]: MetricsServicer(),
+    }
+    return Parts(
+        services=[
+            Service(descriptor, servicer, NEEDS) for descriptor, servicer in servicers.items()
+        ],
+        offers=[take],
+        jobs={JOB: worker},
+        forgetting=worker.while_forgetting,
+    )
+
+
+CAPABILITY = Capability(
+    name="otlp",
+    build=_build,
+    repositories={"otlp_inbox": SqlInbox, "otlp_known": SqlKnownSpans},
+    migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
+)
