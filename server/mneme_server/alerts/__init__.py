@@ -1,0 +1,1 @@
+"""Alerts: rules that watch what is recorded, and tell somebody."""

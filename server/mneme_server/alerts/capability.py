@@ -1,0 +1,113 @@
+"""Alerts: rules that watch what is recorded, and tell somebody."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from mneme.v1 import alert_service_pb2
+
+from mneme_server.admin.ports import ServerInfo
+from mneme_server.admin.tenants import Tenants
+from mneme_server.alerts.channels import Allowed, networks_of, recipients_of
+from mneme_server.alerts.delivering import DELIVER_JOB, DeliveryWorker
+from mneme_server.alerts.due import DueWorker
+from mneme_server.alerts.mail import Mailer
+from mneme_server.alerts.measuring import Trends
+from mneme_server.alerts.rules import AlertRules
+from mneme_server.alerts.secrets import WebhookSecrets
+from mneme_server.alerts.sending import Send
+from mneme_server.alerts.service import AlertServicer
+from mneme_server.alerts.settings import AlertSettings
+from mneme_server.alerts.store.forgetting import FORGETS
+from mneme_server.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
+from mneme_server.alerts.store.rules import SqlAlertRules, SqlAlertSecrets
+from mneme_server.alerts.store.schedules import SqlDue
+from mneme_server.alerts.testing import TestRule
+from mneme_server.alerts.trying import TryRule
+from mneme_server.alerts.watching import WATCH_JOB, AlertWorker
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.events.recording import RecordEvents
+from mneme_server.events.session_listeners import SessionListeners
+from mneme_server.reflect.reflecting import Reflect
+from mneme_server.storage.engine import Database
+from mneme_server.transport.service import Service
+
+_SENDING = 8
+"""Messages that are sent at once, over all tenants: most of the time they wait."""
+
+
+def _build(host: Host) -> Parts:
+    runtime, tenants = host.runtime, host.tenants
+    settings = host.settings(AlertSettings)
+    due, pool = SqlDue(host.get(Database)), ThreadPoolExecutor(_SENDING, "alert-sending")
+    host.get(Tenants).also_delete(due.drop)
+    send, secrets = _send(settings, host.get(ServerInfo)), WebhookSecrets(tenants)
+    record = RecordEvents(tenants, host.get(SessionListeners), runtime.foreground)
+    deliveries = DeliveryWorker(
+        tenants.open, due, send=send, record=record, secrets=secrets, pool=pool
+    )
+    worker = AlertWorker(tenants.open, due, Trends(host.get(Reflect)), deliveries.wake)
+    for one in (worker, deliveries):
+        runtime.listen(one)
+        runtime.before_closing(one.closing)
+    rules = AlertRules(tenants, send.allowed, worker.changed, runtime.foreground)
+    servicer = AlertServicer(
+        rules=rules,
+        secrets=secrets,
+        test=TestRule(rules, secrets, send, pool),
+        try_=TryRule(tenants),
+        foreground=runtime.foreground,
+    )
+    descriptor = alert_service_pb2.DESCRIPTOR.services_by_name["AlertService"]
+    return Parts(
+        services=[Service(descriptor, servicer)],
+        jobs={WATCH_JOB: worker, DELIVER_JOB: deliveries},
+        figures=[Figure("alert_rules", lambda unit: unit.alert_rules.count(None))],
+        resume=partial(_resume, worker, deliveries),
+        close=partial(_close, deliveries, pool),
+    )
+
+
+def _resume(*workers: DueWorker) -> None:
+    for worker in workers:
+        worker.resume()
+
+
+def _close(deliveries: DeliveryWorker, pool: ThreadPoolExecutor) -> None:
+    deliveries.begin_stop()
+    pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _send(settings: AlertSettings, info: ServerInfo) -> Send:
+    allowed = Allowed(
+        networks_of(settings.alert_networks),
+        recipients_of(settings.alert_recipients),
+        sends_mail=bool(settings.smtp_host),
+    )
+    password = settings.smtp_password
+    mailer = Mailer(
+        settings.smtp_host,
+        settings.smtp_port,
+        settings.smtp_security,
+        settings.smtp_username,
+        password.get_secret_value() if password else "",
+        settings.smtp_from,
+    )
+    return Send(allowed, mailer, info.version)
+
+
+CAPABILITY = Capability(
+    name="alerts",
+    build=_build,
+    repositories={
+        "alert_rules": SqlAlertRules,
+        "alert_history": SqlAlertHistory,
+        "alert_deliveries": SqlAlertDeliveries,
+        "alert_secrets": SqlAlertSecrets,
+    },
+    migrations=Path(__file__).parent / "migrations",
+    catalog_migrations=Path(__file__).parent / "catalog_migrations",
+    forgets=FORGETS,
+)

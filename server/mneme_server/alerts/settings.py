@@ -1,0 +1,56 @@
+"""The settings of alerts."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
+
+from mneme_server.alerts.channels import networks_of, recipients_of
+
+
+class AlertSettings(BaseModel):
+    """Whom alerts may tell, and how."""
+
+    alert_networks: str = Field(
+        "",
+        description="networks that are not public and that webhooks may call all the same, as"
+        " 10.1.0.0/16, with commas between them. Whoever may write alert rules can then call what"
+        " is in them",
+    )
+    alert_recipients: str = Field(
+        "",
+        description="who may get alerts by e-mail: addresses (ops@example.com) or whole domains"
+        " (@example.com), with commas between them. Empty: nobody",
+    )
+    smtp_host: str = Field("", description="the server that takes the e-mail; empty: none is sent")
+    smtp_port: int = Field(
+        0, ge=0, le=65535, description="its port. 0: 587, with tls 465, with none 25"
+    )
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls",
+        description="how the connection is encrypted: by STARTTLS, from the start, or not at all",
+    )
+    smtp_username: str = Field("", description="who signs in there; empty: nobody does")
+    smtp_password: SecretStr | None = Field(None, description="the password")
+    smtp_from: str = Field(
+        "", description="the sender's address; it must be set where smtp_host is"
+    )
+
+    @field_validator("alert_networks")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        networks_of(value)
+        return value
+
+    @field_validator("alert_recipients")
+    @classmethod
+    def _are_recipients(cls, value: str) -> str:
+        recipients_of(value)
+        return value
+
+    @model_validator(mode="after")
+    def _has_a_sender(self) -> Self:
+        if self.smtp_host and not self.smtp_from:
+            raise ValueError("smtp_from must be set where smtp_host is")
+        return self

@@ -1,0 +1,1 @@
+"""Alerts in a tenant's database, and when they are due in the catalog."""

@@ -1,0 +1,229 @@
+"""Sending: where it may go, and what becomes of what was not taken."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_bytes, policy
+from typing import Any
+
+import pytest
+from mneme_server.alerts import webhook
+from mneme_server.alerts.channels import Allowed, Mail, Webhook, networks_of, recipients_of
+from mneme_server.alerts.mail import Mailer
+from mneme_server.alerts.model import Delivered, Delivery
+from mneme_server.alerts.outcome import Outcome
+from mneme_server.alerts.sending import GIVE_UP_US, after
+from support.receiver import receiving
+
+LOOPBACK = Allowed(networks_of("127.0.0.0/8"))
+BODY = (
+    '{"data":{"alertName":"Busy","message":"It is busy.","tenantId":"t","triggeredAt":"now",'
+    '"resolvedAt":null}}'
+)
+
+
+def delivery(**fields: Any) -> Delivery:
+    known = {
+        "id": "01D", "entry_id": "01E", "position": 1, "channel": "https://a.example",
+        "kind": "alert.triggered", "body_json": BODY, "created_us": 1_000_000,
+    }  # fmt: skip
+    return Delivery(**(known | fields))
+
+
+class Names:
+    """Names that resolve as a test says, each time to the next of these."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self._answers = list(answers)
+        self.asked = 0
+
+    def __call__(self, host: str, port: int, **_: object) -> list[Any]:
+        self.asked += 1
+        found = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
+
+
+def test_a_name_that_resolves_otherwise_a_moment_later_is_not_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first answer is checked, and called; the second one, of the attack, nobody asks for."""
+    with receiving() as allowed_one:
+        names = Names(["127.0.0.1"], ["127.0.0.2"])
+        monkeypatch.setattr(socket, "getaddrinfo", names)
+        only = Allowed(networks_of("127.0.0.1/32"))
+        target = Webhook(secure=False, host="rebinding.example", port=allowed_one.port, path="/")
+        called: list[Any] = []
+        create = socket.create_connection
+
+        def noted(address: Any, *rest: Any) -> socket.socket:
+            called.append(address)
+            monkeypatch.undo()
+            return create(address, *rest)
+
+        monkeypatch.setattr(socket, "create_connection", noted)
+        assert webhook.post(target, only, b"{}", {}) == Outcome()
+    assert names.asked == 1
+    assert called == [("127.0.0.1", allowed_one.port)]
+
+
+def test_a_name_with_one_address_that_is_not_public_is_not_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", Names(["93.184.216.34", "10.0.0.1"]))
+    monkeypatch.setattr(socket, "create_connection", lambda *_: pytest.fail("it was called"))
+    target = Webhook(secure=False, host="mixed.example", port=80, path="/")
+    said = webhook.post(target, Allowed(), b"{}", {}).error
+    assert said.startswith("mixed.example is not a public address")
+
+
+def test_a_receiver_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = Webhook(secure=False, host="127.0.0.1", port=silent.getsockname()[1], path="/")
+        assert webhook.post(target, LOOPBACK, b"{}", {}, timeout_s=0.2).error
+
+
+def test_one_that_answers_a_byte_at_a_time_is_left_when_the_time_is_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = threading.Event()
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection:
+                while not ended.wait(0.05):
+                    try:
+                        connection.sendall(b"H")
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        target = Webhook(secure=False, host="127.0.0.1", port=server.getsockname()[1], path="/")
+        try:
+            assert webhook.post(target, LOOPBACK, b"{}", {}, timeout_s=0.3).error
+        finally:
+            ended.set()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True),
+        ("2606:4700::1111", True),
+        ("::ffff:93.184.216.34", True),
+        ("::ffff:10.0.0.1", False),
+        ("::127.0.0.1", False),
+        ("64:ff9b::a00:1", False),
+        ("2001:0:4136:e378:8000:63bf:3fff:fdd2", False),
+        ("255.255.255.255", False),
+        ("192.0.2.1", False),
+        ("ff02::1", False),
+    ],
+)
+def test_public_addresses_are_told_from_others(address: str, public: bool) -> None:
+    assert Allowed().address(ipaddress.ip_address(address)) is public
+
+
+def test_a_network_that_is_allowed_is_also_when_it_is_mapped() -> None:
+    allowed = Allowed(networks_of("10.1.0.0/16, fd00::/8"))
+    for address in ("10.1.2.3", "::ffff:10.1.2.3", "fd00::1"):
+        assert allowed.address(ipaddress.ip_address(address))
+    assert not allowed.address(ipaddress.ip_address("10.2.0.1"))
+
+
+def test_recipients_are_those_of_the_operator() -> None:
+    allowed = Allowed(recipients=recipients_of("ops@example.com, @oncall.org"), sends_mail=True)
+    assert allowed.parse("mailto:Ops@Example.com") == Mail("Ops@Example.com")
+    assert allowed.parse("mailto:anyone@oncall.org") == Mail("anyone@oncall.org")
+    for other in ("ops@example.org", "x@sub.oncall.org", "x@evil-oncall.org"):
+        with pytest.raises(ValueError, match="may not be sent to"):
+            allowed.parse(f"mailto:{other}")
+    for forged in ("a@oncall.org%0ABcc:x@y.z", "a@oncall.org,b@y.z", "a@oncall.org?cc=b@y.z"):
+        with pytest.raises(ValueError, match="no address"):
+            allowed.parse(f"mailto:{forged}")
+
+
+@pytest.mark.parametrize("text", ["nobody", "@", "a@b", "ops@example.com;x"])
+def test_a_recipient_that_is_none_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match="neither an address nor a domain"):
+        recipients_of(text)
+
+
+def test_what_fails_is_tried_again_later_and_later_and_then_given_up() -> None:
+    tried = after(delivery(), Outcome("down"), 2_000_000)
+    assert (tried.attempts, tried.error, tried.next_us) == (1, "down", 4_000_000)
+    again = after(tried, Outcome("down"), 4_000_000)
+    assert again.next_us == 8_000_000
+    much_later = after(delivery(attempts=40), Outcome("down"), 5_000_000)
+    assert much_later.next_us == 5_000_000 + 3600 * 1_000_000
+    last = after(delivery(attempts=40), Outcome("down"), GIVE_UP_US)
+    assert (last.state, last.next_us) == (Delivered.FAILED, None)
+    done = after(again, Outcome(), 9_000_000)
+    assert (done.state, done.delivered_us, done.error) == (Delivered.DELIVERED, 9_000_000, "")
+
+
+@contextmanager
+def mail_server(refuses: bytes = b"") -> Iterator[tuple[int, list[bytes]]]:
+    """A server that takes one e-mail; yields its port, and what it took."""
+    took: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, connection.makefile("rb") as lines:
+                connection.sendall(b"220 here\r\n")
+                for line in lines:
+                    word = line[:4].upper()
+                    if word == b"DATA":
+                        connection.sendall(b"354 go on\r\n")
+                        took.append(b"".join(iter(lines.readline, b".\r\n")))
+                        connection.sendall(b"250 taken\r\n")
+                    elif word == b"RCPT" and refuses:
+                        connection.sendall(refuses)
+                    else:
+                        connection.sendall(b"221 bye\r\n" if word == b"QUIT" else b"250 fine\r\n")
+                        if word == b"QUIT":
+                            return
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield server.getsockname()[1], took
+        finally:
+            thread.join(timeout=30)
+
+
+def mailer(port: int) -> Mailer:
+    return Mailer("127.0.0.1", port, "none", "", "", "mneme@example.com")
+
+
+def test_an_e_mail_says_what_happened_under_the_id_of_its_delivery() -> None:
+    with mail_server() as (port, took):
+        assert mailer(port).send("ops@example.com", delivery()) == Outcome()
+    message = message_from_bytes(took[0], policy=policy.default)
+    assert message["Subject"] == "[Mneme] Triggered: Busy"
+    assert (message["From"], message["To"]) == ("mneme@example.com", "ops@example.com")
+    assert message["Message-ID"] == "<01D@example.com>"
+    text = message.get_content().replace("\r\n", "\n")
+    assert text.startswith("It is busy.\n")
+    assert "Rule: Busy" in text
+
+
+def test_a_recipient_that_is_refused_for_good_is_not_tried_again() -> None:
+    with mail_server(b"550 no such person\r\n") as (port, _):
+        outcome = mailer(port).send("ops@example.com", delivery())
+    assert outcome == Outcome("the mail server refused the recipient: 550 no such person", True)
+    with mail_server(b"450 later\r\n") as (port, _):
+        assert not mailer(port).send("ops@example.com", delivery()).final
+
+
+def test_a_mail_server_that_is_down_is_tried_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    outcome = mailer(port).send("ops@example.com", delivery())
+    assert outcome.error.startswith("the mail server cannot be used")
+    assert not outcome.final
