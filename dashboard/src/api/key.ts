@@ -1,0 +1,44 @@
+/** The key that calls carry. It is kept for this tab alone, and never in an address. */
+
+import { signal } from "@preact/signals";
+
+const NAME = "mneme-key";
+
+/** The key; empty when none is known. */
+export const key = signal("");
+
+/** Whether the server refused a call for want of a (better) key. */
+export const signInNeeded = signal(false);
+
+/** Whether somebody asked to sign in, though the server has not. */
+export const signInWanted = signal(false);
+
+/** Take the key of the address's fragment, which is removed at once, or the one this tab has. */
+export function takeKey(): void {
+  const given = new URLSearchParams(location.hash.slice(1)).get("key");
+  if (given !== null) {
+    history.replaceState(history.state, "", location.pathname + location.search);
+    keepKey(given);
+    return;
+  }
+  key.value = read();
+}
+
+/** Use this key from now on; an empty one signs out. */
+export function keepKey(value: string): void {
+  key.value = value.trim();
+  try {
+    if (key.value) sessionStorage.setItem(NAME, key.value);
+    else sessionStorage.removeItem(NAME);
+  } catch {
+    // Storage is forbidden: the key lives until the page is left.
+  }
+}
+
+function read(): string {
+  try {
+    return sessionStorage.getItem(NAME) ?? "";
+  } catch {
+    return "";
+  }
+}

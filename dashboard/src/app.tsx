@@ -1,0 +1,97 @@
+/** The frame: navigation, the page, and what is told beside it. */
+
+import type { ComponentChildren, ComponentType } from "preact";
+import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
+import { asApiError } from "./api/errors";
+import { signInNeeded, signInWanted } from "./api/key";
+import { Empty, ErrorBox, Loading, PageHeader } from "./components/basics";
+import { LiveRegion } from "./components/live";
+import { Navigation } from "./frame/navigation";
+import { Shortcuts } from "./frame/shortcuts";
+import { SignIn } from "./frame/signin";
+import { type Page, type PageProps, pageOf } from "./pages";
+import { arrivals, partsOf, path } from "./router";
+
+/** Everything. */
+export function App() {
+  const [name, ...rest] = partsOf(path.value);
+  const page = pageOf(name);
+  if (signInNeeded.value || signInWanted.value) return <SignIn />;
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <Navigation current={page} />
+      <main id="main" tabIndex={-1}>
+        {page ? <Loader key={page.name} page={page} rest={rest} /> : <NotFound />}
+      </main>
+      <Shortcuts />
+      <LiveRegion />
+    </div>
+  );
+}
+
+/** Loads a page's code, and shows it. */
+function Loader({ page, rest }: { page: Page } & PageProps) {
+  const [loaded, setLoaded] = useState<ComponentType<PageProps>>();
+  const [failed, setFailed] = useState<unknown>();
+  useEffect(() => {
+    page.load().then((module) => setLoaded(() => module.default), setFailed);
+  }, [page]);
+  if (failed) return <Broken error={failed} again={() => location.reload()} />;
+  const Shown = loaded;
+  return Shown ? (
+    <Guard key={path.value}>
+      <Arrived title={page.title} />
+      <Shown rest={rest} />
+    </Guard>
+  ) : (
+    <Loading lines={8} />
+  );
+}
+
+/** Keeps an error of one page from taking the frame along. */
+function Guard({ children }: { children: ComponentChildren }) {
+  const [error, reset] = useErrorBoundary();
+  return error ? <Broken error={error} again={reset} /> : children;
+}
+
+function Broken({ error, again }: { error: unknown; again: () => void }) {
+  return (
+    <>
+      <PageHeader title="This page broke" />
+      <ErrorBox error={asApiError(error)} retry={again} />
+    </>
+  );
+}
+
+/** Names the window, and brings the focus to the heading when a link led here. */
+function Arrived({ title }: { title: string }) {
+  const seen = useRef(arrivals.value === 0);
+  useEffect(() => {
+    document.title = `${title} · Mneme`;
+    if (!seen.current) {
+      scrollTo(0, 0);
+      // A heading that is still to be loaded cannot be entered; the page it stands on can.
+      const place = document.querySelector<HTMLElement>("main h1, main:not(:has(h1))");
+      place?.focus({ preventScroll: true });
+    }
+    seen.current = false;
+  }, [title]);
+  return null;
+}
+
+function NotFound() {
+  return (
+    <>
+      <PageHeader title="There is no such page" />
+      <Empty title="The address leads nowhere.">
+        <p>
+          It may come from another version of Mneme. <a href="/">Go to the overview</a>, or{" "}
+          <a href="/search">search for what you were looking for</a>.
+        </p>
+      </Empty>
+    </>
+  );
+}

@@ -1,0 +1,77 @@
+/** What was stored, shown as text. Nothing of it is ever taken for HTML. */
+
+import type { ComponentChild } from "preact";
+import { useState } from "preact/hooks";
+
+const LINK = /\bhttps?:\/\/[^\s<>"'`\\^{|}]+/gi;
+const TRAILING = /[.,;:!?)\]]+$/;
+const FOLDED = 1200;
+
+/** Return the address when it may be opened: only http and https may. */
+export function safeUrl(text: string): string | undefined {
+  try {
+    const url = new URL(text);
+    return url.protocol === "http:" || url.protocol === "https:" ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Opens in another tab, which learns nothing of this one. */
+export function Outside({ url, children }: { url: string; children?: ComponentChild }) {
+  const safe = safeUrl(url);
+  if (!safe) return <span>{children ?? url}</span>;
+  return (
+    <a href={safe} target="_blank" rel="noopener noreferrer nofollow">
+      {children ?? url}
+    </a>
+  );
+}
+
+/** Return text with its http(s) addresses as links. */
+export function linked(text: string): ComponentChild[] {
+  const parts: ComponentChild[] = [];
+  let after = 0;
+  for (const match of text.matchAll(LINK)) {
+    const url = match[0].replace(TRAILING, "");
+    parts.push(text.slice(after, match.index), <Outside url={url} />);
+    after = match.index + url.length;
+  }
+  parts.push(text.slice(after));
+  return parts;
+}
+
+/** Stored text with its line breaks; what is long is folded. */
+export function Text({ value, mono = false }: { value: string; mono?: boolean }) {
+  const [whole, setWhole] = useState(false);
+  const folds = value.length > FOLDED * 1.2;
+  const shown = folds && !whole ? `${value.slice(0, FOLDED)}…` : value;
+  return (
+    <div class={mono ? "text mono" : "text"}>
+      {linked(shown)}
+      {folds && (
+        <button type="button" class="link" onClick={() => setWhole(!whole)} aria-expanded={whole}>
+          {whole ? "Show less" : `Show all ${value.length.toLocaleString()} characters`}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A value of free JSON: text as it is, all else indented. */
+export function Json({ value }: { value: unknown }) {
+  if (typeof value === "string") return <Text value={value} />;
+  return <Text value={JSON.stringify(value, null, 2) ?? ""} mono />;
+}
+
+/** An id, in full for the clipboard and the screen reader, cut for the eye. */
+export function Id({ value, href }: { value: string; href?: string | undefined }) {
+  const cut = <code class="id">{value}</code>;
+  return href ? (
+    <a href={href} title={value}>
+      {cut}
+    </a>
+  ) : (
+    <span title={value}>{cut}</span>
+  );
+}

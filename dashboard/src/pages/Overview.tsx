@@ -1,0 +1,355 @@
+/** Overview: whether all is well, what it costs, and what happened last. */
+
+import type {
+  CostAnalysisJson,
+  ErrorPatternsJson,
+  ListSessionsResponseJson,
+  PerformanceTrendsJson,
+  ReflectRequestJson,
+  TrendTestJson,
+} from "@mneme/client/http";
+import { type Loaded, useLoad } from "../api/load";
+import { admin, events, reflect } from "../api/services";
+import { Badge, Figure, PageHeader, Section, Show, Time, type Tone } from "../components/basics";
+import { Bars, Columns, Lines } from "../components/chart";
+import {
+  AgentFilter,
+  Filters,
+  TextFilter,
+  TIME_FILTERS,
+  TimeFilter,
+  timeKey,
+  timeRange,
+} from "../components/filters";
+import { Table } from "../components/table";
+import {
+  bytes,
+  cost,
+  count,
+  date,
+  dateTime,
+  duration,
+  num,
+  percent,
+  plural,
+  short,
+} from "../format";
+import { eventHref } from "../links";
+import { filter } from "../router";
+import { NoSessions, SESSION_COLUMNS } from "./sessions/parts";
+import "../styles/overview.css";
+
+const NAMES = ["agent", "project", ...TIME_FILTERS] as const;
+const LATEST = 6;
+const DAY_S = 86_400;
+
+export default function Overview() {
+  const stats = useLoad((signal) => admin.getStats({}, { signal }), []);
+  const inputs = [filter("agent"), filter("project"), timeKey()];
+  const asked = { agentId: filter("agent"), project: filter("project") };
+  const latest = useLoad(
+    (signal) => events.listSessions({ ...asked, ...timeRange(), pageSize: LATEST }, { signal }),
+    inputs,
+  );
+  const analysis = (request: ReflectRequestJson, signal: AbortSignal) =>
+    inTurn(() => reflect.reflect({ ...asked, ...timeRange(), ...request }, { signal }), signal);
+  const performance = useLoad(
+    async (signal) =>
+      (await analysis({ analysis: "ANALYSIS_PERFORMANCE_TRENDS" }, signal)).performanceTrends ?? {},
+    inputs,
+  );
+  const failures = useLoad(
+    async (signal) =>
+      (await analysis({ analysis: "ANALYSIS_ERROR_PATTERNS", limit: 5 }, signal)).errorPatterns ??
+      {},
+    inputs,
+  );
+  const costs = useLoad(
+    async (signal) =>
+      (await analysis({ analysis: "ANALYSIS_COST_ANALYSIS", limit: 6 }, signal)).costAnalysis ?? {},
+    inputs,
+  );
+  const nothing = stats.data && num(stats.data.tenant?.sessionCount) === 0;
+  return (
+    <>
+      <PageHeader title="Overview" about="What your agents do, how it goes, and what it costs." />
+      {nothing ? (
+        <div class="card">
+          <NoSessions filtered={false} />
+        </div>
+      ) : (
+        <>
+          <Filters names={NAMES}>
+            <TimeFilter all="All time" />
+            <TextFilter name="project" label="Project" />
+            <AgentFilter />
+          </Filters>
+          <Health
+            sessions={latest.data?.totalSize ?? (latest.data && "0")}
+            performance={performance}
+            failures={failures}
+            costs={costs}
+          />
+          <Latest latest={latest} />
+          <div class="grid">
+            <Activity performance={performance} />
+            <Failures failures={failures} />
+            <Latency performance={performance} />
+            <Costs costs={costs} />
+          </div>
+        </>
+      )}
+      <Show of={stats} lines={2}>
+        {({ tenant = {}, server = {} }) => (
+          <p class="fine kept">
+            Tenant <strong>{tenant.tenantId}</strong> keeps {plural(tenant.eventCount, "event")} of{" "}
+            {plural(tenant.sessionCount, "session")} and{" "}
+            {plural(tenant.memoryCount, "memory", "memories")}
+            {num(tenant.pendingCount) > 0 && `, ${count(tenant.pendingCount)} not embedded yet`}, in{" "}
+            {bytes(tenant.diskBytes)}. Mneme {server.version}, {server.embeddingModel}, up since{" "}
+            <Time value={server.startedAt} exact />.
+          </p>
+        )}
+      </Show>
+    </>
+  );
+}
+
+let before: Promise<unknown> = Promise.resolve();
+
+/**
+ * Analyses read every event: one after the other, the first is there early, and a server that is
+ * looked at by many is not asked for three at a time by each.
+ */
+function inTurn<T>(work: () => PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  const mine = before.then(() => {
+    signal.throwIfAborted();
+    return work();
+  });
+  before = mine.catch(() => undefined);
+  return mine;
+}
+
+interface HealthProps {
+  readonly sessions: string | undefined;
+  readonly performance: Loaded<PerformanceTrendsJson>;
+  readonly failures: Loaded<ErrorPatternsJson>;
+  readonly costs: Loaded<CostAnalysisJson>;
+}
+
+/** The figures that tell at a glance. */
+function Health({ sessions, performance, failures, costs }: HealthProps) {
+  const points = performance.data?.points ?? [];
+  const rated = points.filter((point) => point.successRate !== undefined);
+  const weight = rated.reduce((sum, point) => sum + num(point.sessionCount), 0);
+  const succeeded = rated.reduce((sum, p) => sum + num(p.successRate) * num(p.sessionCount), 0);
+  const timed = points.findLast((point) => point.latencyP50Ms !== undefined);
+  const errors = failures.data?.errorCount;
+  const known = performance.data !== undefined;
+  return (
+    <div class="figures">
+      <Figure name="Sessions" href="/sessions" value={sessions ? short(sessions) : "…"} />
+      <Figure
+        name="Succeeded"
+        value={!known ? "…" : weight ? percent(succeeded / weight, 0) : "–"}
+        note={<TrendNote test={performance.data?.successRate} />}
+      />
+      <Figure
+        name="Errors"
+        href="/events?severity=error"
+        value={failures.data ? short(errors) : "…"}
+        tone={num(errors) ? "bad" : "good"}
+        note={<TrendNote test={performance.data?.errorRate} />}
+      />
+      <Figure
+        name="Median latency"
+        value={!known ? "…" : timed ? duration(timed.latencyP50Ms) : "–"}
+        note={
+          timed && (
+            <>
+              since {labelOf(timed.startTime, num(performance.data?.bucketSeconds))}{" "}
+              <TrendNote test={performance.data?.latency} />
+            </>
+          )
+        }
+      />
+      <Figure
+        name="Cost"
+        value={costs.data ? cost(costs.data.totalCostUsd) : "…"}
+        note={
+          costs.data && num(costs.data.costedSessions) > 0
+            ? `${cost(costs.data.averageCostPerSession)} a session`
+            : ""
+        }
+      />
+    </div>
+  );
+}
+
+const TRENDS: Readonly<Record<string, readonly [string, Tone]>> = {
+  TREND_IMPROVING: ["getting better", "good"],
+  TREND_DEGRADING: ["getting worse", "bad"],
+  TREND_STABLE: ["no trend", "plain"],
+};
+
+function TrendNote({ test }: { test: TrendTestJson | undefined }) {
+  const [text, tone] = TRENDS[test?.trend ?? ""] ?? [];
+  if (!text) return null;
+  return tone === "plain" ? <span>{text}</span> : <Badge tone={tone ?? "plain"}>{text}</Badge>;
+}
+
+function Activity({ performance }: { performance: Loaded<PerformanceTrendsJson> }) {
+  return (
+    <Section title="Activity" about="Sessions that began, and errors among what they did.">
+      <Show of={performance} lines={5}>
+        {({ points = [], bucketSeconds }) => (
+          <Columns
+            title="Sessions and errors over time"
+            names={["From", "Sessions", "Errors"]}
+            format={count}
+            badShare={false}
+            points={points.map((point) => ({
+              label: labelOf(point.startTime, num(bucketSeconds)),
+              value: num(point.sessionCount),
+              bad: Math.round(num(point.errorsPerSession) * num(point.sessionCount)),
+            }))}
+          />
+        )}
+      </Show>
+    </Section>
+  );
+}
+
+function labelOf(start: string | undefined, seconds: number): string {
+  if (!start) return "";
+  // Days and weeks are cut in UTC: shown there, a day keeps its name.
+  return seconds < DAY_S ? dateTime(start) : date(`${start.slice(0, 10)}T12:00`);
+}
+
+function Failures({ failures }: { failures: Loaded<ErrorPatternsJson> }) {
+  return (
+    <Section
+      title="What goes wrong"
+      about="Errors, those alike counted together, most frequent first."
+      actions={<a href="/insights">All insights</a>}
+    >
+      <Show of={failures} lines={5}>
+        {({ patterns = [] }) =>
+          patterns.length === 0 ? (
+            <p class="muted">Nothing failed.</p>
+          ) : (
+            <ol class="failures">
+              {patterns.map((pattern) => {
+                const example = pattern.examples?.[0];
+                return (
+                  <li key={`${pattern.toolName} ${pattern.template}`}>
+                    <span class="times">{count(pattern.count)}×</span>
+                    <span>
+                      {pattern.toolName && <code>{pattern.toolName}</code>}{" "}
+                      <a href={eventHref(example?.sessionId ?? "", example?.eventId ?? "")}>
+                        {(pattern.template ?? "").slice(0, 160)}
+                      </a>
+                      <span class="fine">
+                        {" "}
+                        {plural(pattern.sessionsAffected, "session")}, last{" "}
+                        <Time value={pattern.lastSeen} />
+                      </span>
+                    </span>
+                  </li>
+                );
+              })}
+            </ol>
+          )
+        }
+      </Show>
+    </Section>
+  );
+}
+
+function Latency({ performance }: { performance: Loaded<PerformanceTrendsJson> }) {
+  return (
+    <Section title="Latency" about="Of what was timed: tools and models.">
+      <Show of={performance} lines={5}>
+        {({ points = [] }) => {
+          const timed = points.filter((point) => point.latencyP50Ms !== undefined);
+          if (timed.length === 0) return <p class="muted">Nothing was timed.</p>;
+          return (
+            <Lines
+              title="Latency over time"
+              xName="From"
+              time
+              log
+              x={timed.map((point) => new Date(point.startTime ?? 0).getTime() / 1000)}
+              formatX={(x) => date(new Date(x * 1000))}
+              format={duration}
+              lines={[
+                { name: "Median", values: timed.map((point) => num(point.latencyP50Ms)) },
+                { name: "95 % are below", values: timed.map((point) => num(point.latencyP95Ms)) },
+              ]}
+            />
+          );
+        }}
+      </Show>
+    </Section>
+  );
+}
+
+function Costs({ costs }: { costs: Loaded<CostAnalysisJson> }) {
+  return (
+    <Section title="Cost by model">
+      <Show of={costs} lines={5}>
+        {({ byModel = [], totalInputTokens, totalOutputTokens, unpricedEvents }) =>
+          byModel.length === 0 ? (
+            <p class="muted">No cost and no tokens were recorded.</p>
+          ) : (
+            <>
+              <Bars
+                title="Cost by model"
+                names={["Model", "Cost"]}
+                format={cost}
+                bars={byModel.map((share) => ({
+                  name: share.key || "not recorded",
+                  value: num(share.costUsd),
+                }))}
+              />
+              <p class="fine">
+                {short(totalInputTokens)} tokens read, {short(totalOutputTokens)} written.
+                {num(unpricedEvents) > 0 &&
+                  ` ${plural(unpricedEvents, "event")} of models without a price.`}
+              </p>
+            </>
+          )
+        }
+      </Show>
+    </Section>
+  );
+}
+
+function Latest({ latest }: { latest: Loaded<ListSessionsResponseJson> }) {
+  return (
+    <Section
+      title="Latest sessions"
+      actions={
+        <>
+          <a href="/sessions?status=error">Failed ones</a>
+          <a href="/sessions">All sessions</a>
+        </>
+      }
+    >
+      <Show of={latest} lines={6}>
+        {({ sessions = [] }) =>
+          sessions.length === 0 ? (
+            <NoSessions filtered />
+          ) : (
+            <Table
+              caption="Latest sessions"
+              columns={SESSION_COLUMNS}
+              rows={sessions}
+              keyOf={(session) => session.id ?? ""}
+            />
+          )
+        }
+      </Show>
+    </Section>
+  );
+}

@@ -1,0 +1,155 @@
+/** Forgetting for good: first what would go, then, after a typed word, the receipt. */
+
+import type { ForgetReceiptJson, ForgetRequestJson } from "@mneme/client/http";
+import { useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/errors";
+import { admin } from "../../api/services";
+import { Badge, ErrorBox, Facts, Section, Time } from "../../components/basics";
+import { Confirm } from "../../components/dialog";
+import { announce } from "../../components/live";
+import { Id } from "../../components/text";
+import { count, num, plural } from "../../format";
+
+/** What is to be forgotten: of a user or of an agent. */
+export interface Whose {
+  readonly kind: "user" | "agent";
+  readonly id: string;
+}
+
+/** The counts of a dry run, in words. */
+export function counted(receipt: ForgetReceiptJson): readonly (readonly [string, string])[] {
+  return (receipt.counts ?? [])
+    .filter(({ count: found }) => num(found) > 0)
+    .map(({ kind = "", count: found }) => [kind.replaceAll("_", " "), count(found)] as const);
+}
+
+/** The dry run, the question, and the receipt. */
+export function Forget({ whose, onForgotten }: { whose: Whose; onForgotten: () => void }) {
+  const [plan, setPlan] = useState<ForgetReceiptJson>();
+  const [receipt, setReceipt] = useState<ForgetReceiptJson>();
+  const [asking, setAsking] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const request: ForgetRequestJson =
+    whose.kind === "user" ? { userId: whose.id } : { agentId: whose.id };
+  const look = async (): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      setPlan((await admin.forget({ ...request, dryRun: true })).receipt ?? {});
+    } catch (failed) {
+      setError(asApiError(failed));
+    }
+    setBusy(false);
+  };
+  const forget = async (): Promise<void> => {
+    setReceipt((await admin.forget(request)).receipt ?? {});
+    setPlan(undefined);
+    announce(`Forgotten: ${whose.id}`);
+    onForgotten();
+  };
+  return (
+    <Section
+      title={`Forget this ${whose.kind}`}
+      about="Erased from the files, the indexes and the caches. The record still verifies; it shows the places as forgotten."
+    >
+      {error && <ErrorBox error={error} retry={look} />}
+      {receipt ? (
+        <Receipt receipt={receipt} />
+      ) : plan ? (
+        <Plan plan={plan} kind={whose.kind} onForget={() => setAsking(true)} />
+      ) : (
+        <button type="button" onClick={look} disabled={busy}>
+          {busy ? "Looking…" : "Show what would be forgotten"}
+        </button>
+      )}
+      {asking && (
+        <Confirm
+          title={`Forget ${whose.id}?`}
+          action="Forget for good"
+          typed={whose.id}
+          onConfirm={forget}
+          onClose={() => setAsking(false)}
+        >
+          <p>What is forgotten cannot be brought back, not even from a backup.</p>
+          {plan && <Counts receipt={plan} />}
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+function Plan(props: { plan: ForgetReceiptJson; kind: string; onForget: () => void }) {
+  const any = counted(props.plan).length > 0;
+  return (
+    <div class="stack">
+      {any ? (
+        <>
+          <p>This would be forgotten. Nothing has been yet.</p>
+          <Counts receipt={props.plan} />
+          <div>
+            <button type="button" class="danger" onClick={props.onForget}>
+              Forget…
+            </button>
+          </div>
+        </>
+      ) : (
+        <p class="muted">Nothing is kept of this {props.kind}.</p>
+      )}
+    </div>
+  );
+}
+
+function Counts({ receipt }: { receipt: ForgetReceiptJson }) {
+  const { policies = [] } = receipt;
+  return (
+    <>
+      <Facts of={counted(receipt)} />
+      {policies.length > 0 && (
+        <p class="fine">
+          {plural(policies.length, "learning session")} had learned of it and will learn again from
+          what is left.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Receipt({ receipt }: { receipt: ForgetReceiptJson }) {
+  const { backups = [] } = receipt;
+  const file = new Blob([JSON.stringify(receipt, null, 2)], { type: "application/json" });
+  return (
+    <div class="stack">
+      <p>
+        <Badge tone="good">Forgotten</Badge>{" "}
+        {receipt.erasedAt
+          ? "Neither the files nor the server's memory hold it any more."
+          : "Nobody finds it any more; the files are being rewritten."}
+      </p>
+      <Facts
+        of={[
+          ...counted(receipt),
+          ["Hidden", <Time key="h" value={receipt.hiddenAt} exact />],
+          ["Erased", receipt.erasedAt && <Time key="e" value={receipt.erasedAt} exact />],
+          ["Receipt", <Id key="r" value={receipt.id ?? ""} />],
+          ["Signed", receipt.signature && <Id key="s" value={receipt.signature} />],
+        ]}
+      />
+      {backups.length > 0 && (
+        <p class="fine">
+          {plural(backups.length, "backup")} made before still hold it, until they are deleted or
+          restored: {backups.join(", ")}
+        </p>
+      )}
+      <p>
+        <a
+          class="button"
+          href={URL.createObjectURL(file)}
+          download={`forgotten-${receipt.id}.json`}
+        >
+          Keep the receipt
+        </a>
+      </p>
+    </div>
+  );
+}

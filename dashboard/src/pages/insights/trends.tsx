@@ -1,0 +1,88 @@
+/** How agents do over time: success, errors, latency, and whether that is a trend. */
+
+import type { PerformancePointJson, PerformanceTrendsJson } from "@mneme/client/http";
+import { Empty, Section } from "../../components/basics";
+import { Lines } from "../../components/chart";
+import { date, dateTime, duration, type Numeric, num, percent } from "../../format";
+import { signed, TrendLine } from "./evidence";
+
+const DAY_S = 86_400;
+
+/** The analysis. */
+export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
+  const points = of.points ?? [];
+  if (points.length === 0) return <Empty title="There is nothing to draw in this span." />;
+  const x = points.map((point) => new Date(point.startTime ?? 0).getTime() / 1000);
+  const label = num(of.bucketSeconds) < DAY_S ? dateTime : date;
+  const common = {
+    xName: "From",
+    x,
+    time: true,
+    formatX: (at: number) => label(new Date(at * 1000)),
+  };
+  const line = (name: string, value: (point: PerformancePointJson) => Numeric) => ({
+    name,
+    values: points.map((point) => (value(point) === undefined ? null : num(value(point)))),
+  });
+  return (
+    <>
+      <Section
+        title="Trends"
+        about="The slope that fits best, with the interval it lies in, and how likely chance alone gives it."
+      >
+        <ul class="claims">
+          <TrendLine name="Success" of={of.successRate} format={points100} />
+          <TrendLine name="Errors of a session" of={of.errorRate} format={signed} />
+          <TrendLine name="Latency" of={of.latency} format={milliseconds} />
+          <TrendLine name="Latency, slowest twentieth" of={of.latencyP95} format={milliseconds} />
+          <TrendLine name="Sessions an hour" of={of.throughput} format={signed} />
+        </ul>
+      </Section>
+      <div class="grid">
+        <Section title="Success">
+          <Lines
+            {...common}
+            title="Share of sessions that succeed"
+            lines={[line("Succeeded", (point) => point.successRate)]}
+            format={(value) => percent(value, 0)}
+          />
+        </Section>
+        <Section title="Errors of a session">
+          <Lines
+            {...common}
+            title="Errors of a session"
+            lines={[line("Errors", (point) => point.errorsPerSession ?? 0)]}
+            format={(value) => value.toFixed(1)}
+          />
+        </Section>
+        <Section title="Latency of calls">
+          <Lines
+            {...common}
+            title="Latency of calls"
+            lines={[
+              line("Half are faster", (point) => point.latencyP50Ms),
+              line("95 % are faster", (point) => point.latencyP95Ms),
+            ]}
+            format={duration}
+          />
+        </Section>
+        <Section title="Sessions">
+          <Lines
+            {...common}
+            title="Sessions"
+            lines={[line("Sessions", (point) => point.sessionCount ?? 0)]}
+            format={(value) => String(Math.round(value))}
+          />
+        </Section>
+      </div>
+    </>
+  );
+}
+
+function points100(value: Numeric): string {
+  return `${signed(num(value) * 100)} points`;
+}
+
+function milliseconds(value: Numeric): string {
+  return `${signed(value)} ms`;
+}

@@ -1,0 +1,90 @@
+import { fireEvent, render, screen, waitFor } from "@testing-library/preact";
+import { beforeEach, expect, test } from "vitest";
+import { keepKey, key, signInNeeded } from "../src/api/key";
+import { App } from "../src/app";
+import { PAGES } from "../src/pages";
+import { partsOf, startRouter, to } from "../src/router";
+import { failed, serve } from "./serving";
+
+beforeEach(() => {
+  keepKey("");
+  signInNeeded.value = false;
+});
+
+function open(address: string) {
+  history.replaceState(null, "", address);
+  startRouter();
+  return render(<App />);
+}
+
+test("every page has a name and a key of its own", () => {
+  expect(new Set(PAGES.map((page) => page.name)).size).toBe(PAGES.length);
+  expect(new Set(PAGES.map((page) => page.key)).size).toBe(PAGES.length);
+});
+
+test("an address opens its page, and the navigation says which it is", async () => {
+  serve({ "EventService/ListSessions": () => ({}) });
+  open("/sessions");
+  await screen.findByRole("heading", { name: "Sessions", level: 1 });
+  expect(screen.getByRole("link", { name: "Sessions" }).getAttribute("aria-current")).toBe("page");
+  await waitFor(() => expect(document.title).toBe("Sessions · Mneme"));
+});
+
+test("a link leads to a page without loading the frame anew, and the heading has the focus", async () => {
+  serve({ "EventService/ListSessions": () => ({}), "AdminService/GetStats": () => ({}) });
+  open("/");
+  await screen.findByRole("heading", { name: "Overview", level: 1 });
+  fireEvent.click(screen.getByRole("link", { name: "Sessions" }));
+  const heading = await screen.findByRole("heading", { name: "Sessions", level: 1 });
+  expect(location.pathname).toBe("/sessions");
+  await waitFor(() => expect(document.activeElement).toBe(heading));
+});
+
+test("an address that leads nowhere says so", async () => {
+  open("/nowhere/%zz");
+  await screen.findByRole("heading", { name: "There is no such page" });
+});
+
+test("a server that wants a key is given one that it takes", async () => {
+  let taken = false;
+  serve({
+    "EventService/ListSessions": () =>
+      taken ? { totalSize: "0" } : failed(401, "unauthenticated", "no such key"),
+  });
+  open("/sessions");
+  const field = await screen.findByLabelText("API key");
+  fireEvent.input(field, { target: { value: " mn_wrong " } });
+  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+  await screen.findByText("No such key.");
+  expect(key.value).toBe("");
+  taken = true;
+  fireEvent.submit(field.closest("form") as HTMLFormElement);
+  await screen.findByRole("heading", { name: "Sessions", level: 1 });
+  expect(sessionStorage.getItem("mneme-key")).toBe("mn_wrong");
+});
+
+test("who asked to sign in may go on without a key", async () => {
+  serve({ "EventService/ListSessions": () => ({}) });
+  open("/sessions");
+  fireEvent.click(await screen.findByRole("button", { name: "Sign in with a key" }));
+  fireEvent.click(await screen.findByRole("button", { name: "Go on without a key" }));
+  await screen.findByRole("heading", { name: "Sessions", level: 1 });
+});
+
+test("keys lead to pages, but not while something is typed", async () => {
+  serve({ "EventService/ListSessions": () => ({}), "AdminService/GetStats": () => ({}) });
+  open("/sessions");
+  const agent = await screen.findByLabelText("Agent");
+  fireEvent.keyDown(agent, { key: "g" });
+  fireEvent.keyDown(agent, { key: "o" });
+  expect(location.pathname).toBe("/sessions");
+  fireEvent.keyDown(document.body, { key: "g" });
+  fireEvent.keyDown(document.body, { key: "o" });
+  await screen.findByRole("heading", { name: "Overview", level: 1 });
+});
+
+test("ids of any kind find their way into an address and back", () => {
+  for (const id of ["a/b", "x?y#z", "50%", "ä ö"]) {
+    expect(partsOf(to("sessions", id))).toEqual(["sessions", id]);
+  }
+});

@@ -1,0 +1,307 @@
+import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
+import { beforeEach, describe, expect, test } from "vitest";
+import { keepKey, signInNeeded } from "../src/api/key";
+import { App } from "../src/app";
+import { startRouter } from "../src/router";
+import { failed, serve, streamed } from "./serving";
+
+const SESSION = {
+  id: "s-1",
+  agentId: "builder",
+  userId: "ann",
+  project: "shop",
+  status: "SESSION_STATUS_ERROR",
+  startedAt: "2026-11-01T10:00:00Z",
+  endedAt: "2026-11-01T10:05:00Z",
+  eventCount: "4",
+  errorCount: "1",
+  totalCostUsd: 0.25,
+};
+const EVENTS = [
+  event("e1", 1, { eventType: "message", text: "Book a flight", payload: { role: "user" } }),
+  event("e2", 2, { eventType: "llm_call", model: "m" }),
+  event("e3", 3, {
+    eventType: "tool_call",
+    name: "book",
+    callId: "c1",
+    payload: { arguments: { to: "LIS" } },
+  }),
+  event("e4", 4, { eventType: "tool_error", name: "book", callId: "c1", error: "no seats left" }),
+];
+
+function event(id: string, sequence: number, more: object) {
+  const timestamp = `2026-11-01T10:00:0${sequence}Z`;
+  return {
+    id,
+    sessionId: "s-1",
+    sequence: String(sequence),
+    timestamp,
+    hash: `hash-${id}`,
+    ...more,
+  };
+}
+
+const ANSWERS = {
+  "EventService/GetSession": () => ({ session: SESSION }),
+  "EventService/ListEvents": () => ({ events: EVENTS }),
+  "EventService/VerifyEvents": () => ({ valid: true, eventsChecked: "4", headHash: "hash-e4" }),
+  "RecallService/Recall": () => ({
+    results: [
+      { sourceType: "lesson", sourceId: "l-1", text: "Check seats first\nThen book.", score: 0.6 },
+    ],
+  }),
+};
+
+beforeEach(() => {
+  keepKey("");
+  signInNeeded.value = false;
+});
+
+function open(address: string) {
+  history.replaceState(null, "", address);
+  startRouter();
+  return render(<App />);
+}
+
+describe("a session", () => {
+  test("shows its steps, folds noise, and says that its chain verifies", async () => {
+    serve(ANSWERS);
+    open("/sessions/s-1");
+    await screen.findByRole("heading", { name: "Book a flight", level: 1 });
+    await screen.findByText("Record verified");
+    const steps = screen.getByRole("list", { name: "Steps" });
+    expect(within(steps).getAllByRole("link").length).toBe(2);
+    within(steps).getByRole("button", { name: "llm call" });
+  });
+
+  test("leads from its error to the call, its answer, and the lesson about it", async () => {
+    serve(ANSWERS);
+    open("/sessions/s-1");
+    const errors = await screen.findByRole("region", { name: "Errors" });
+    fireEvent.click(within(errors).getByRole("link", { name: /no seats left/ }));
+    const pane = await screen.findByRole("article", { name: "Details" });
+    expect(location.search).toBe("?event=e4");
+    within(pane).getByText("book: arguments");
+    expect(pane.textContent).toContain('"to": "LIS"');
+    const lesson = await within(pane).findByRole("link", { name: "Check seats first" });
+    expect(lesson.getAttribute("href")).toBe("/lessons/l-1");
+  });
+
+  test("is walked by keys, however fast they come", async () => {
+    serve(ANSWERS);
+    open("/sessions/s-1?all=1");
+    const steps = await screen.findByRole("list", { name: "Steps" });
+    await within(steps).findByRole("link", { name: /Book a flight/ });
+    await waitFor(() => {
+      // The page listens once it has been drawn.
+      if (!location.search.includes("event")) fireEvent.keyDown(document.body, { key: "j" });
+      expect(location.search).toBe("?all=1&event=e1");
+    });
+    fireEvent.keyDown(document.body, { key: "j" });
+    fireEvent.keyDown(document.body, { key: "j" });
+    await waitFor(() => expect(location.search).toBe("?all=1&event=e3"));
+    fireEvent.keyDown(document.body, { key: "k" });
+    await waitFor(() => expect(location.search).toBe("?all=1&event=e2"));
+    fireEvent.keyDown(document.body, { key: "Escape" });
+    await waitFor(() => expect(location.search).toBe("?all=1"));
+  });
+
+  test("says which place of its chain was changed", async () => {
+    const broken = [{ sessionId: "s-1", eventId: "e2", sequence: "2", reason: "the hash differs" }];
+    serve({ ...ANSWERS, "EventService/VerifyEvents": () => ({ broken, brokenCount: "1" }) });
+    open("/sessions/s-1");
+    const alert = await screen.findByText("The record of this session was changed.");
+    expect(alert.closest("[role=alert]")?.textContent).toContain("At place 2: the hash differs");
+  });
+
+  test("that runs shows what is recorded by itself", async () => {
+    const late = event("e5", 5, { eventType: "message", text: "Found another flight" });
+    let told = () => {};
+    const began = new Promise<void>((resolve) => {
+      told = resolve;
+    });
+    serve({
+      ...ANSWERS,
+      "EventService/GetSession": () => ({
+        session: { ...SESSION, status: "SESSION_STATUS_ACTIVE", endedAt: undefined },
+      }),
+      "EventService/WatchEvents": async ({ afterCursor }) => {
+        if (afterCursor) return new Promise(() => {});
+        await began;
+        return streamed([{ cursor: "4" }, { cursor: "5", event: late }]);
+      },
+    });
+    open("/sessions/s-1");
+    await screen.findByRole("list", { name: "Steps" });
+    expect(screen.queryByText("Found another flight")).toBeNull();
+    told();
+    await screen.findByText("Found another flight");
+  });
+
+  test("that is not there says so", async () => {
+    serve({ "EventService/GetSession": () => failed(404, "not_found", "there is no session s-9") });
+    open("/sessions/s-9");
+    await screen.findByText("There is no session s-9.");
+  });
+});
+
+describe("the search", () => {
+  const result = {
+    sourceType: "event",
+    sourceId: "e4",
+    sessionId: "s-1",
+    score: 0.51,
+    text: "book: no seats left",
+    timestamp: "2026-11-01T10:00:04Z",
+    metadata: { event_type: "tool_error" },
+  };
+
+  test("finds as one types, and shows kind, text, score and time", async () => {
+    const asked = serve({
+      "RecallService/Recall": () => ({ results: [result], searchedCount: "9" }),
+    });
+    open("/search");
+    const field = await screen.findByRole("searchbox", { name: "Search" });
+    fireEvent.input(field, { target: { value: "seats" } });
+    await screen.findByText("1 result of 9 memories searched");
+    expect(asked.at(-1)?.request).toMatchObject({ query: "seats", limit: 20 });
+    expect(location.search).toBe("?q=seats");
+    const results = screen.getByRole("list", { name: "Results" });
+    const item = within(results).getByRole("listitem");
+    expect(within(item).getByText("event").className).toContain("badge");
+    expect(item.querySelector("mark")?.textContent).toBe("seats");
+    expect(item.querySelector("time")?.dateTime).toBe(result.timestamp);
+    expect(item.textContent).toContain("0.51");
+    expect(within(item).getAllByRole("link")[0]?.getAttribute("href")).toBe(
+      "/sessions/s-1?event=e4",
+    );
+  });
+
+  test("asks with the scope and the filters of the address", async () => {
+    const asked = serve({
+      "RecallService/Recall": () => ({ outcome: "RECALL_OUTCOME_NOTHING_STORED" }),
+    });
+    open("/search?q=x&scope=lesson&project=shop&from=2026-11-01");
+    await screen.findByText("Nothing of this kind is kept yet.");
+    expect(asked[0]?.request).toMatchObject({ scopes: ["lesson"], project: "shop" });
+    expect(asked[0]?.request["startTime"]).toBe(new Date("2026-11-01T00:00").toISOString());
+  });
+
+  test("explains a score when it is asked to", async () => {
+    const terms = [{ name: "session_dense", value: 0.5, contribution: 0.25 }];
+    const asked = serve({
+      "RecallService/Recall": ({ explain }) => ({
+        results: [explain ? { ...result, terms } : result],
+      }),
+    });
+    open("/search?q=seats");
+    fireEvent.click(await screen.findByRole("button", { name: "Why this score" }));
+    const table = await screen.findByRole("table", { name: "Terms of the score" });
+    expect(table.textContent).toContain("session dense0.5000.250");
+    expect(asked.map(({ request }) => request["explain"])).toEqual([undefined, true]);
+  });
+});
+
+test("events are listed newest first, with their place in the session", async () => {
+  const asked = serve({ "EventService/ListEvents": () => ({ events: EVENTS }) });
+  open("/events?severity=error&type=tool_error");
+  const link = await screen.findByRole("link", { name: "no seats left" });
+  expect(link.getAttribute("href")).toBe("/sessions/s-1?event=e4");
+  expect(asked[0]?.request).toMatchObject({
+    descending: true,
+    minSeverity: "SEVERITY_ERROR",
+    eventTypes: ["tool_error"],
+  });
+});
+
+test("the context is shown word for word, with what it rests on", async () => {
+  serve({
+    "ContextService/WakeUp": () => ({
+      narrative: "Last session:\n  two spaces",
+      suggestions: [
+        { type: "open_todo", description: "Book it", sessionIds: ["s-1"], eventIds: ["e4"] },
+      ],
+    }),
+  });
+  const { container } = open("/context?project=shop");
+  await screen.findByText("Book it");
+  expect(container.querySelector("pre")?.textContent).toBe("Last session:\n  two spaces");
+  expect(screen.getByRole("link", { name: "event e4" }).getAttribute("href")).toBe(
+    "/sessions/s-1?event=e4",
+  );
+});
+
+test("a user is forgotten after a look at what would go, and the receipt is shown", async () => {
+  const counts = [
+    { kind: "session", count: "1" },
+    { kind: "event", count: "4" },
+  ];
+  const asked = serve({
+    "EventService/ListSessions": () => ({ sessions: [SESSION], totalSize: "1" }),
+    "MemoryService/ListMemories": () => ({}),
+    "SkillService/ListEpisodes": () => ({}),
+    "AdminService/Forget": ({ dryRun }) => ({
+      receipt: dryRun ? { counts } : { id: "r-1", counts, erasedAt: "2026-11-02T10:00:00Z" },
+    }),
+  });
+  open("/agents/user/ann");
+  await screen.findByRole("link", { name: "s-1" });
+  fireEvent.click(screen.getByRole("button", { name: "Show what would be forgotten" }));
+  await screen.findByText("This would be forgotten. Nothing has been yet.");
+  fireEvent.click(screen.getByRole("button", { name: "Forget…" }));
+  const typed = await screen.findByLabelText(/Type ann/);
+  fireEvent.input(typed, { target: { value: "ann" } });
+  const button = screen.getByRole<HTMLButtonElement>("button", {
+    name: "Forget for good",
+    hidden: true,
+  });
+  await waitFor(() => expect(button.disabled).toBe(false));
+  fireEvent.submit(button.closest("form") as HTMLFormElement);
+  await screen.findByText("Forgotten");
+  const calls = asked.filter(({ call }) => call === "AdminService/Forget");
+  expect(calls.map(({ request }) => request)).toEqual([
+    { userId: "ann", dryRun: true },
+    { userId: "ann" },
+  ]);
+});
+
+test("the overview says what to do when nothing was recorded", async () => {
+  serve({
+    "AdminService/GetStats": () => ({ tenant: { tenantId: "default" }, server: {} }),
+    "EventService/ListSessions": () => ({}),
+    "ReflectService/Reflect": () => ({}),
+  });
+  open("/");
+  await screen.findByText("No session was recorded yet.");
+});
+
+test("the overview leads to the errors that recur", async () => {
+  const patterns = [
+    {
+      template: "no seats <num>",
+      toolName: "book",
+      count: "7",
+      sessionsAffected: "3",
+      examples: [{ eventId: "e4", sessionId: "s-1" }],
+    },
+  ];
+  const points = [
+    { startTime: "2026-11-01T00:00:00Z", sessionCount: "3", successRate: 0.5, errorsPerSession: 2 },
+  ];
+  serve({
+    "AdminService/GetStats": () => ({ tenant: { sessionCount: "3" }, server: {} }),
+    "EventService/ListSessions": () => ({ sessions: [SESSION] }),
+    "ReflectService/Reflect": ({ analysis }) => ({
+      ...(analysis === "ANALYSIS_ERROR_PATTERNS" && {
+        errorPatterns: { patterns, errorCount: "7" },
+      }),
+      ...(analysis === "ANALYSIS_PERFORMANCE_TRENDS" && { performanceTrends: { points } }),
+      ...(analysis === "ANALYSIS_COST_ANALYSIS" && { costAnalysis: { totalCostUsd: 1.5 } }),
+    }),
+  });
+  open("/");
+  const link = await screen.findByRole("link", { name: "no seats <num>" });
+  expect(link.getAttribute("href")).toBe("/sessions/s-1?event=e4");
+  await screen.findByText("50%");
+  await screen.findByText("$1.50");
+});
