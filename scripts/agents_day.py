@@ -261,6 +261,7 @@ def _server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="mneme-day-") as folder:
         settings = {
             "MNEME_LISTEN": "127.0.0.1:0",
+            "MNEME_HTTP_LISTEN": "",
             "MNEME_METRICS_LISTEN": "",
             "MNEME_DATA_DIR": str(Path(folder) / "data"),
             "MNEME_AUTH": "disabled",

@@ -22,7 +22,10 @@ from clientgen.telling import also_called, repeats, starts, tell
 from generate import build
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from mneme_server.http.routes import Route, routes_of
 from pages import ROOT, write_or_check
+from rest import curl
+from schemas import services
 
 PAGE = ROOT / "docs/api.md"
 # A request of each RPC, in an order in which they can be sent; a list for a stream of requests.
@@ -46,11 +49,12 @@ A field that is left out has its default, or is zero or empty; one that is `opti
 tells being unset from that. Of the fields of a `oneof`, at most one is set. Texts are counted in
 Unicode characters; one on one line holds no control characters, and none holds a NUL.
 
-The examples are what a server without keys answers to; with keys, add
-`-H 'authorization: Bearer mn_…'`. They build on each other in the order of
-[`scripts/api_examples.json`](../scripts/api_examples.json), in which a test sends them. Two values
-are the server's to choose: `API_KEY_ID` is `api_key.id` of what `CreateApiKey` answered, `BACKUP`
-the name of the file that `Backup` wrote.
+The examples are what a server without keys answers to, over gRPC and over
+[HTTP](guides/http.md); with keys, add `-H 'authorization: Bearer mn_…'`. They build on each other
+in the order of [`scripts/api_examples.json`](../scripts/api_examples.json), in which tests send
+them. Some values are the server's to choose: `API_KEY_ID` is `api_key.id` of what `CreateApiKey`
+answered, `BACKUP` the name of the file that `Backup` wrote, `CERTIFICATE_ID` and `CERTIFICATE_JSON`
+are the `id` and the `json` of the certificate that `RecallWithCertificate` answered with.
 """
 
 _KNOWN = """\
@@ -97,6 +101,9 @@ class Reference:
             for rpc in service.rpcs
             for message in (rpc.descriptor.input_type, rpc.descriptor.output_type)
         )
+        self._routes: dict[str, list[Route]] = {}
+        for route in routes_of(services()):
+            self._routes.setdefault(route.method.full_name, []).append(route)
         self._told_with_rpc = {name for name, times in used.items() if times == 1}
 
     def page(self) -> str:
@@ -163,7 +170,10 @@ class Reference:
             yield f"**{title}:** {'a stream of ' if streamed else ''}{name}"
             if message.full_name in self._told_with_rpc:
                 yield from self._fields(message)
+        routes = self._routes[method.full_name]
+        yield "**Over HTTP:** " + ", ".join(f"`{route.verb} {route.template}`" for route in routes)
         yield f"**Example:**\n\n{_example(service.name, str(method.name))}"
+        yield f"```console\n{curl(routes[0], _given(service.name, str(method.name)))}\n```"
 
     def _fields(self, message: Descriptor) -> Iterator[str]:
         """What a message is, and its fields."""
@@ -222,10 +232,16 @@ class Reference:
         return _prose(text)
 
 
-def _example(service: str, rpc: str) -> str:
-    """A call with grpcurl; SystemExit when the RPC has no example."""
+def _given(service: str, rpc: str) -> Any:
+    """An RPC's example; SystemExit when it has none."""
     if (given := EXAMPLES.get(f"{service}.{rpc}")) is None:
         sys.exit(f"{service}.{rpc} has no example in scripts/api_examples.json")
+    return given
+
+
+def _example(service: str, rpc: str) -> str:
+    """A call with grpcurl."""
+    given = _given(service, rpc)
     requests = given if isinstance(given, list) else [given]
     shown = "\n".join(
         json.dumps(one, ensure_ascii=False, indent=None if len(requests) > 1 else 2)

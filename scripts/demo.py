@@ -10,22 +10,21 @@ Usage: python scripts/demo.py [--svg FILE]     (`make demo` sets up what it need
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
 from pathlib import Path
 
-from demo_support import BIN, ROOT, Report, Server
+from demo_proof import prove
+from demo_support import BIN, ROOT, Report, Server, answer, events_in, session_row, started
 from mneme import MnemeClient
 from mneme.errors import MnemeError, NotFoundError
-from mneme.types import ImportanceChoice, RecallResult, Session
+from mneme.types import ImportanceChoice
 from rich.text import Text
 
 SAMPLES = ROOT / "samples"
@@ -69,7 +68,8 @@ LESSONS: tuple[tuple[str, str, str, ImportanceChoice, str], ...] = (
 )
 
 NEXT = (
-    ("make serve", "a server with its data in ./mneme-data"),
+    ("make serve", "a server with its data in ./mneme-data, and its dashboard at"),
+    ("", "http://127.0.0.1:8080/, which shows what is recorded"),
     (".venv/bin/mneme import FILE", "your own transcripts (docs/guides/importing.md)"),
     (".venv/bin/mneme recall QUESTION", "what bears on a question"),
     (".venv/bin/mneme lessons --help", "what to remember next time"),
@@ -103,6 +103,7 @@ class Demo:
         self.reflect()
         self.pick_up_where_it_left_off()
         self.separate_tenants()
+        prove(self.report, self.server)
         self.survive_a_crash()
         self.report.end_picture()
         self.say_what_next()
@@ -129,11 +130,11 @@ class Demo:
         self._import(files)
         with self.client() as client:
             self._wait_until_indexed(client)
-            sessions = sorted(client.iter_sessions(), key=_started)
+            sessions = sorted(client.iter_sessions(), key=started)
             before = client.get_stats().tenant
             report.table(
                 ("Started", "Session", "Events", "Tool calls", "Errors", "Cost"),
-                [_session_row(session) for session in sessions],
+                [session_row(session) for session in sessions],
             )
             report.say(
                 f"{before.session_count} sessions, {before.event_count} events, "
@@ -142,7 +143,7 @@ class Demo:
             )
             self._import(files)
             after = client.get_stats().tenant
-        held = _events_in(SAMPLES / "invoices" / "sessions.jsonl")
+        held = events_in(SAMPLES / "invoices" / "sessions.jsonl")
         report.check(
             held == {s.id: s.event_count for s in sessions if s.id in held},
             f"the counters of {len(held)} sessions equal what their file holds",
@@ -163,7 +164,7 @@ class Demo:
             for question, expected in QUESTIONS:
                 results = client.recall(question, limit=3, scopes=["event"]).results
                 report.question(question)
-                report.answers(_answer(result) for result in results)
+                report.answers(answer(result) for result in results)
                 report.check(
                     any(result.session_id.startswith(expected) for result in results),
                     f"the session that answers it is among them: {expected}",
@@ -260,7 +261,7 @@ class Demo:
             for name, client in (("default", ours), ("planning", theirs)):
                 results = client.recall(SHARED_QUESTION, limit=100, scopes=["event"]).results
                 report.question(f"{SHARED_QUESTION}   (asked as tenant {name})")
-                report.answers(_answer(result) for result in results[:3])
+                report.answers(answer(result) for result in results[:3])
                 found[name] = {result.session_id for result in results}
             report.check(
                 bool(found["default"])
@@ -317,7 +318,7 @@ class Demo:
             self._wait_until_indexed(ours)
             results = ours.recall(LAST_QUESTION, limit=2).results
             report.question(LAST_QUESTION)
-            report.answers(_answer(result) for result in results)
+            report.answers(answer(result) for result in results)
             report.check(
                 bool(results) and results[0].source_id == receipt.id,
                 "the last write is recalled by its meaning",
@@ -329,6 +330,12 @@ class Demo:
         report.chapter("What next")
         for command, meaning in NEXT:
             report.say(f"  {command:34}{meaning}")
+        report.console.print()
+        report.say(f"The dashboard of this demo: {self.server.dashboard}")
+        if sys.stdin.isatty() and not report.is_plain:
+            report.say("Look around; Enter ends the demo and takes its data away.")
+            with suppress(EOFError, KeyboardInterrupt):
+                input()
 
     def _import(self, files: Sequence[Path], api_key: str = "") -> None:
         """Import through the command line, as a person would."""
@@ -354,33 +361,6 @@ class Demo:
             time.sleep(0.05)
         if waiting:
             self.report.check(False, f"{waiting} memories still wait for their embedding")
-
-
-def _events_in(file: Path) -> Counter[str]:
-    """How many events of each session a file of Mneme's own events holds."""
-    lines = (json.loads(line) for line in file.read_text().splitlines())
-    return Counter(line["session_id"] for line in lines if "event_type" in line)
-
-
-def _started(session: Session) -> datetime:
-    return session.started_at or datetime.min.replace(tzinfo=UTC)
-
-
-def _session_row(session: Session) -> tuple[str, ...]:
-    failed = session.status == "error"
-    return (
-        f"{_started(session):%a %d %b}",
-        str(session.metadata["title"]) + (" (failed)" if failed else ""),
-        str(session.event_count),
-        str(session.tool_call_count),
-        str(session.error_count),
-        f"${session.total_cost_usd:.3f}",
-    )
-
-
-def _answer(result: RecallResult) -> tuple[float, str, str, str]:
-    when = f"{result.timestamp:%d %b}" if result.timestamp else ""
-    return result.score, when, result.session_id, result.text
 
 
 def _is_missing(client: MnemeClient, session_id: str) -> bool:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sysconfig
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
+from mneme.types import RecallResult, Session
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -130,6 +134,7 @@ class Server:
         self.log = folder / "server.log"
         self.process: subprocess.Popen[str] | None = None
         self.address = ""
+        self.dashboard = ""
 
     def start(self) -> float:
         """Start it; return the seconds until it answered."""
@@ -140,6 +145,7 @@ class Server:
             if name in own or not name.startswith("MNEME_")
         } | {
             "MNEME_LISTEN": "127.0.0.1:0",
+            "MNEME_HTTP_LISTEN": "127.0.0.1:0",
             "MNEME_METRICS_LISTEN": "",
             "MNEME_AUTH": "disabled",
             "MNEME_DATA_DIR": str(self.data),
@@ -155,6 +161,8 @@ class Server:
             )
         assert self.process.stdout is not None
         for line in self.process.stdout:
+            if line.startswith("dashboard: "):
+                self.dashboard = line.removeprefix("dashboard: ").strip()
             if line.startswith("serving on "):
                 self.address = line.removeprefix("serving on ").strip()
                 return time.monotonic() - began
@@ -171,3 +179,33 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(timeout=30)
+
+
+def events_in(file: Path) -> Counter[str]:
+    """How many events of each session a file of Mneme's own events holds."""
+    lines = (json.loads(line) for line in file.read_text().splitlines())
+    return Counter(line["session_id"] for line in lines if "event_type" in line)
+
+
+def started(session: Session) -> datetime:
+    """When a session started; long ago where nobody said."""
+    return session.started_at or datetime.min.replace(tzinfo=UTC)
+
+
+def session_row(session: Session) -> tuple[str, ...]:
+    """A session as a row of a table."""
+    failed = session.status == "error"
+    return (
+        f"{started(session):%a %d %b}",
+        str(session.metadata["title"]) + (" (failed)" if failed else ""),
+        str(session.event_count),
+        str(session.tool_call_count),
+        str(session.error_count),
+        f"${session.total_cost_usd:.3f}",
+    )
+
+
+def answer(result: RecallResult) -> tuple[float, str, str, str]:
+    """A result as `Report.answers` shows it."""
+    when = f"{result.timestamp:%d %b}" if result.timestamp else ""
+    return result.score, when, result.session_id, result.text

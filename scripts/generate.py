@@ -31,7 +31,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sysconfig.get_path("scripts"))
 PYTHON = ROOT / "clients/python"
 TYPESCRIPT = ROOT / "clients/typescript/src/gen"
-_ERRORS = ("google/rpc/code.proto", "google/rpc/error_details.proto", "google/rpc/status.proto")
+_GOOGLE = (
+    *("google/api/annotations.proto", "google/api/http.proto"),
+    *("google/rpc/code.proto", "google/rpc/error_details.proto", "google/rpc/status.proto"),
+)
 PROTOC_GEN_ES = ROOT / "clients/typescript/node_modules/.bin/protoc-gen-es"
 
 
@@ -80,12 +83,12 @@ def generate_typescript(image: Path, out: Path) -> None:
     plugin = (
         f"--plugin=protoc-gen-es={PROTOC_GEN_ES}",
         f"--es_out={out}",
-        "--es_opt=target=ts,import_extension=js",
+        "--es_opt=target=ts,import_extension=js,json_types=true",
     )
     run_protoc(f"--descriptor_set_in={image}", *plugin, *schemas())
-    # The codes and details of errors, from the package that the server takes them from too.
+    # Routes, and the codes and details of errors, from the package that the server takes them from.
     (googleapis,) = (Path(folder).parents[1] for folder in google.rpc.__path__)
-    run_protoc(f"-I{googleapis}", *plugin, *_ERRORS)
+    run_protoc(f"-I{googleapis}", *plugin, *_GOOGLE)
     write_typescript(describe(image.read_bytes()), out)
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from google.rpc.code_pb2 import Code  # type: ignore[import-untyped]
 from mneme.v1.errors_pb2 import ErrorReason, codes
 from mneme_server.common.errors import Reason
+from mneme_server.otlp.model import SpanKind
+from mneme_server.otlp.vocabulary import KINDS, ROWS, Dialect
 from mneme_server.settings import Settings, flag_of, variable_of
 from mneme_server.transport.errors import INTERNAL_REASON
 from mneme_server.transport.extensions import extension
@@ -25,7 +27,15 @@ from pages import ROOT, write_or_check
 ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
 
 # The settings that the README shows; docs/settings.md has all.
-FIRST_SETTINGS = ("listen", "metrics_listen", "data_dir", "auth", "admin_key", "embedder")
+FIRST_SETTINGS = (
+    "listen",
+    "http_listen",
+    "metrics_listen",
+    "data_dir",
+    "auth",
+    "admin_key",
+    "embedder",
+)
 
 # What a server of this version can answer: the reasons of its domain, and that of a bug.
 RAISED = {reason.name for reason in Reason} | {INTERNAL_REASON}
@@ -78,6 +88,39 @@ def decisions() -> str:
     )
 
 
+def telemetry_kinds() -> str:
+    """What tells what a span is, as a table."""
+    return _table(
+        ("attribute", "of", "a model's call", "a tool's call", "an agent"),
+        [
+            (
+                f"`{row.attribute}`",
+                row.dialect.value,
+                *(
+                    _codes(row.values.get(kind, ()))
+                    for kind in (SpanKind.MODEL, SpanKind.TOOL, SpanKind.AGENT)
+                ),
+            )
+            for row in KINDS
+        ],
+    )
+
+
+def telemetry_fields() -> str:
+    """What the attributes of spans become, as a table."""
+    return _table(
+        ("becomes", *(dialect.value for dialect in Dialect)),
+        [
+            (row.becomes, *(_codes(row.names.get(dialect, ())) for dialect in Dialect))
+            for row in ROWS
+        ],
+    )
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}N.`" if name.endswith(".") else f"`{name}`" for name in names)
+
+
 def tables() -> dict[str, str]:
     """Every table by its name."""
     return {
@@ -85,6 +128,8 @@ def tables() -> dict[str, str]:
         "settings": settings_table(Settings.model_fields),
         "errors": errors_table(),
         "decisions": decisions(),
+        "telemetry kinds": telemetry_kinds(),
+        "telemetry fields": telemetry_fields(),
     }
 
 

@@ -151,7 +151,8 @@ def _server() -> Iterator[str]:
     """Run a server on a folder of its own; yield its address."""
     with tempfile.TemporaryDirectory(prefix="mneme-examples-") as folder:
         settings = {
-            "MNEME_LISTEN": "127.0.0.1:0", "MNEME_METRICS_LISTEN": "", "MNEME_DATA_DIR": folder,
+            "MNEME_LISTEN": "127.0.0.1:0", "MNEME_HTTP_LISTEN": "",
+            "MNEME_METRICS_LISTEN": "", "MNEME_DATA_DIR": folder,
             "MNEME_AUTH": "disabled", "MNEME_LOG_LEVEL": "warning",
         }  # fmt: skip
         process = subprocess.Popen(

@@ -141,7 +141,13 @@ def refusal(model: type[Arguments], error: ValidationError) -> Failure:
             path, said = _place(model, item["loc"]), _problem(model, item)
             fields.append((path, said.removeprefix(path).lstrip(": ")))
     reason = _REASONS.get(problems[0]["type"], "INVALID_PARAMETER")
-    return Failure(explain(model, error), "INVALID_ARGUMENT", reason, fields=fields)
+    valid = [model.shown_name(name) for name in model.model_fields]
+    details: dict[str, Any] = {"valid_params": valid}
+    if fields:
+        details["parameter"] = fields[0][0]
+    return Failure(
+        explain(model, error), "INVALID_ARGUMENT", reason, fields=fields, details=details
+    )
 
 
 def explain(model: type[Arguments], error: ValidationError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from mneme import ConfigurationError, MnemeError
 from mneme.errors import (
@@ -75,7 +76,16 @@ def failure_of(error: Exception, place: Place) -> Failure:
         retry_after=error.retry_after,
         fields=[(place.spelled(v.field), _problem(v)) for v in error.violations if v.field],
         error_id=error.error_id,
+        details=_details(error, place),
+        request_id=error.metadata.get("request_id", ""),
     )
+
+
+def _details(error: MnemeError, place: Place) -> dict[str, Any]:
+    """What a program can go by: the argument at fault, and the server's own facts."""
+    told = {name: value for name, value in error.metadata.items() if name != "request_id"}
+    at_fault = [place.spelled(one.field) for one in error.violations if one.field]
+    return {**told, "parameter": at_fault[0]} if at_fault else told
 
 
 def _problem(violation: FieldViolation) -> str:

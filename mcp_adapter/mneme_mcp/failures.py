@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent
@@ -23,6 +25,8 @@ class Failure:
         retry_after: seconds after which it may; None when nobody said.
         fields: the arguments at fault, each with what is wrong with it.
         error_id: under which the server's log holds a bug.
+        details: further facts for a program.
+        request_id: under which the server's log holds the call; empty when it did not get there.
     """
 
     message: str
@@ -32,6 +36,8 @@ class Failure:
     retry_after: float | None = None
     fields: Sequence[tuple[str, str]] = ()
     error_id: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    request_id: str = ""
 
     def result(self, tool: str, *, camel: bool = True) -> CallToolResult:
         """The answer to a call of a tool, whose names are in camelCase or in snake_case."""
@@ -41,7 +47,12 @@ class Failure:
             "reason": self.reason,
             "message": text,
             "retryable": self.retryable,
+            "tool": tool,
+            "timestamp": int(time.time()),
+            "request_id": self.request_id or f"req-{secrets.token_hex(8)}",
         }
+        if self.details:
+            facts["details"] = dict(self.details)
         if self.retry_after is not None:
             facts["retry_after_seconds"] = self.retry_after
         if self.fields:

@@ -43,12 +43,17 @@ TOOLSETS: Mapping[str, Toolset] = {
     "sessions": Toolset("hand over, pick up, search sessions", ("sessions",), default=True),
     "reflections": Toolset("what was concluded from attempts", ("reflections",), default=True),
     "knowledge": Toolset("one-line experience, by repository", ("knowledge",), default=True),
-    "memories": Toolset("remember facts, search and delete them", ("memories",)),
+    "memories": Toolset(
+        "remember facts, search and delete them; patterns; what there is",
+        ("remembering", "memories", "patterns", "database"),
+    ),
     "skills": Toolset("attempts at tasks, and skills made of them", ("reflexion", "skills")),
+    "causal": Toolset("what changes what, and experiments", ("causal", "experiments")),
     "learning": Toolset(
         "choose by what worked, learn from rewards",
         ("learning", "learning_metrics", "experience", "shaping", "transfer"),
     ),
+    "proof": Toolset("recall with a signed certificate", ("certificates",)),
     "events": Toolset("record sessions and events, list events", ("events",)),
 }
 

@@ -21,19 +21,23 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
 from mneme_server.common.open_files import allow_many_files
+from mneme_server.http.options import HttpOptions
+from mneme_server.http.serving import HttpServer
 from mneme_server.local.folder import only_process_in
 from mneme_server.local.serving import LocalServing
+from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
 from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.runtime import Runtime
-from mneme_server.runtime.settings import ServerSettings
+from mneme_server.runtime.settings import ServerSettings, split_origins
 from mneme_server.stopping import Stopping
 from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
 from mneme_server.transport.open_stream import Sending
 from mneme_server.transport.room import Room
 from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Tls
+from mneme_server.transport.service import joined
 
 _FLUSH_S = 60.0
 _SWEEP_S = 3600.0
@@ -118,10 +122,11 @@ class Application:
             self._opened.close()
             raise
         self._closing = [part.close for part in parts if part.close is not None]
+        self._resuming = [part.resume for part in parts if part.resume is not None]
         self._sweeper = Repeating(self._operations.forget_expired, _SWEEP_S, "expiry")
         self._server = GrpcServer(
             _server_options(settings, local),
-            [service for part in parts for service in part.services],
+            joined(service for part in parts for service in (*part.services, *part.calls)),
             self._authenticator,
             self._metrics,
             diagnose=files.damage,
@@ -130,9 +135,12 @@ class Application:
             sending=Sending(runtime.steps, runtime.watchdog),
             wait_until_as_fresh=runtime.wait_until_as_fresh,
         )
+        self._http = _http_server(settings, self._server)
         for gauge in (*_gauges(runtime), *(gauge for part in parts for gauge in part.gauges)):
             self._metrics.gauge(gauge.name, gauge.meaning, gauge.value)
         self._endpoint: MetricsEndpoint | None = None
+        self.http_address = ""
+        """Where HTTP is served, as a URL; empty where it is not."""
 
     @property
     def metrics_address(self) -> str:
@@ -149,11 +157,17 @@ class Application:
         self._operations.recover()
         self.runtime.start()
         self._operations.resume()
+        for resume in self._resuming:
+            resume()
         self._flusher.start()
         self._sweeper.start()
         if self._settings.metrics_listen:
             self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
+        if self._http is not None:
+            self.http_address = self._http.bind()
         address = self._server.start()
+        if self._http is not None:
+            self._http.start()  # After gRPC, which should not wait for what HTTP imports.
         if self._local is not None:
             self._local.serving(address, self._server.health)
         return address, made
@@ -174,6 +188,8 @@ class Application:
             last.callback(self._sweeper.stop)
             if self._endpoint is not None:
                 last.callback(self._endpoint.close)
+            if self._http is not None:
+                last.callback(self._http.stop)
             self._server.drain(self._settings.drain_seconds)
 
     def stop(self) -> None:
@@ -187,6 +203,8 @@ class Application:
         """Close what was opened when the start failed."""
         self._flusher.stop()
         self._sweeper.stop()
+        if self._http is not None:
+            self._http.stop()
         if self._endpoint is not None:
             self._endpoint.close()
         for close in self._closing:
@@ -200,6 +218,7 @@ class Application:
             embedding_model=self.runtime.model.model_id,
             embedding_dimensions=self.runtime.model.dimensions,
             started_at_us=now_us(),
+            http_address=lambda: self.http_address,
         )
         database = self._opened.catalog.database
         folders = (self._settings.data_dir / "tenants", self._settings.data_dir / "backups")
@@ -215,13 +234,19 @@ class Application:
         built: list[Parts] = []
         for capability in capabilities():
             parts = capability.start(host)
-            host.offer(parts.offers)
+            host.dependents += parts.dependents
+            host.figures += parts.figures
+            host.services += [s.descriptor.name for s in parts.services if s.needs is None]
+            host.take(parts)
             for name, job in parts.jobs.items():
                 self.runtime.add_job(name, job)
             for follower in parts.followers:
                 self.runtime.follow(follower)
             built.append(parts)
         self._operations = host.get(Operations)
+        host.get(OperationKinds).require_all(
+            service.descriptor for parts in built for service in parts.services
+        )
         return built
 
 
@@ -281,6 +306,9 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
         raise
     if admin_key is not None:
         print(f"admin key, shown only this once: {admin_key}", flush=True)
+    if application.http_address:
+        print(f"dashboard: {application.http_address}/", flush=True)
+        print(f"serving HTTP on {application.http_address}", flush=True)
     print(f"serving on {address}", flush=True)
     stopping.wait()
     application.drain()
@@ -330,6 +358,22 @@ def _all_tenants(catalog: Catalog) -> list[str]:
     while page := catalog.tenants.list(found[-1] if found else "", 1000):
         found += [tenant.id for tenant in page]
     return found
+
+
+def _http_server(settings: ServerSettings, server: GrpcServer) -> HttpServer | None:
+    if not settings.http_listen:
+        return None
+    options = HttpOptions(
+        listen=settings.http_listen,
+        by_default="http_listen" not in settings.model_fields_set,
+        max_message_bytes=server.max_message_bytes,
+        auth_required=settings.auth == "required",
+        origins=split_origins(settings.http_origins),
+        certificate=settings.tls_cert,
+        key=settings.tls_key,
+        client_ca=settings.tls_client_ca,
+    )
+    return HttpServer(options, server.entrance, lambda: server.health.is_serving)
 
 
 def _server_options(settings: ServerSettings, local: LocalServing | None) -> ServerOptions:

@@ -11,15 +11,22 @@ from mneme_server.storage.unit import TenantSchema
 
 NAMES = (
     "events",
+    "otlp",
     "recall",
     "learn",
     "memory",
+    "patterns",
     "context",
     "skills",
+    "operations",
+    "causal",
+    "proof",
+    "upkeep",
     "reflect",
     "learning",
-    "operations",
+    "alerts",
     "admin",
+    "forgetting",
 )
 """The folders, each after those that it builds on."""
 
@@ -41,6 +48,8 @@ def tenant_schema() -> TenantSchema:
         [capability.repositories for capability in capabilities()],
         [one.migrations for one in capabilities() if one.migrations is not None],
         [capability.kinds for capability in capabilities()],
+        [one.seals for one in capabilities() if one.seals is not None],
+        [one.forgets for one in capabilities() if one.forgets is not None],
     )
 
 

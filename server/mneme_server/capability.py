@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mneme_server.corpus.dependents import Dependents
+from mneme_server.corpus.forgetting import WhileForgetting
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.runtime.following import DurableFollower
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.turns import TenantWorker
+from mneme_server.storage.forgetting import Forgets
 from mneme_server.storage.kinds import MemoryKinds, Shown
-from mneme_server.storage.unit import Repository
+from mneme_server.storage.unit import Repository, Seal
 from mneme_server.transport.methods import kinds_brought_by
 from mneme_server.transport.service import Service
 
@@ -34,20 +37,38 @@ class Gauge:
     value: Callable[[], float]
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a tenant, read in a transaction of it: a count, like "episodes", or an average,
+    like "average_episode_reward", which is None of nothing."""
+
+    name: str
+    value: Callable[[Any], float | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a capability consists of while the server runs.
 
-    `offers` are the use cases that later capabilities may ask for, by their class. `jobs` are done
-    beside the calls. `followers` see every change of every tenant, once. `close` is called when the
-    server ends, after the last call.
+    `calls` serve some of the calls of a service that another capability brings. `offers` are the
+    use cases that later capabilities may ask for, by their class. `jobs` are done beside the calls.
+    `followers` see every change of every tenant, once. `dependents` rest on what other capabilities
+    keep; `figures` are shown among a tenant's statistics. `forgetting` is held while something of a
+    tenant is forgotten, for what is kept in memory or in files. `resume` is called when the server
+    starts, once operations are: it goes on with what an earlier run left. `close` is called when
+    the server ends, after the last call.
     """
 
     services: Sequence[Service] = ()
+    calls: Sequence[Service] = ()
     offers: Sequence[object] = ()
     jobs: Mapping[str, TenantWorker] = field(default_factory=dict)
     followers: Sequence[DurableFollower] = ()
+    forgetting: WhileForgetting | None = None
     gauges: Sequence[Gauge] = ()
+    dependents: Sequence[Dependents] = ()
+    figures: Sequence[Figure] = ()
+    resume: Callable[[], object] | None = None
     close: Callable[[], object] | None = None
 
 
@@ -66,7 +87,15 @@ class Host:
         self._settings = settings
         self.runtime = runtime
         self._offers: dict[type, object] = {}
+        self.forgetting: list[WhileForgetting] = []
+        """What each capability does while something is forgotten; complete once all are built."""
         self.offer(offers)
+        self.dependents: list[Dependents] = []
+        """What rests on something else, of all capabilities, in their order, once all are made."""
+        self.services: list[str] = []
+        """The names of Mneme's services, once all are made."""
+        self.figures: list[Figure] = []
+        """The figures of tenants that capabilities show, once all are made."""
 
     def settings(self, kind: type[T]) -> T:
         """Return the settings that a capability declares.
@@ -87,6 +116,12 @@ class Host:
     def kinds(self) -> MemoryKinds:
         """The kinds of memory that all capabilities together bring."""
         return self.runtime.schema.kinds
+
+    def take(self, parts: Parts) -> None:
+        """Take note of what a capability consists of."""
+        self.offer(parts.offers)
+        if parts.forgetting is not None:
+            self.forgetting.append(parts.forgetting)
 
     def offer(self, offers: Sequence[object]) -> None:
         """Let later capabilities have these."""
@@ -115,6 +150,8 @@ class Capability:
         kinds: the kinds of memory that recall finds, filters by and shows, with how it reads what
             it shows beside a memory's text; None: nothing. The option `brings_kinds` of one of the
             capability's services names the same kinds.
+        seals: adds to each transaction that changes what is searched, before it is committed.
+        forgets: how it forgets what its tables hold; None: it has none.
         migrations: a folder of Alembic revisions of its own, a branch; None for those whose tables
             the trunk makes.
         catalog_migrations: the same for tables in the catalog, of what belongs to the server and
@@ -125,6 +162,8 @@ class Capability:
     build: Callable[[Host], Parts]
     repositories: Mapping[str, Repository] = field(default_factory=dict)
     kinds: Mapping[MemoryKind, Shown] = field(default_factory=dict)
+    seals: Seal | None = None
+    forgets: Forgets | None = None
     migrations: Path | None = None
     catalog_migrations: Path | None = None
 

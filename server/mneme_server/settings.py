@@ -18,9 +18,12 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from pydantic_settings.sources import InitSettingsSource
 
+from mneme_server.alerts.settings import AlertSettings
 from mneme_server.events.settings import SessionSettings
 from mneme_server.learn.settings import ReflectionSettings
 from mneme_server.learning.settings import LearningSettings
+from mneme_server.otlp.settings import TelemetrySettings
+from mneme_server.proof.settings import ProofSettings
 from mneme_server.recall.settings import RecallSettings
 from mneme_server.reflect.settings import AnalysisSettings
 from mneme_server.runtime.settings import ENV_PREFIX, ServerSettings
@@ -31,11 +34,14 @@ class SettingsError(Exception):
 
 
 class Settings(
+    AlertSettings,
     AnalysisSettings,
     LearningSettings,
+    ProofSettings,
     RecallSettings,
     ReflectionSettings,
     SessionSettings,
+    TelemetrySettings,
     ServerSettings,
 ):
     """The server's settings and those of its capabilities.

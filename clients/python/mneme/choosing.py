@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mneme._generated.services import AsyncServices, SyncServices
 from mneme.errors import ArgumentError
+from mneme.spaces import plain_value
 
 if TYPE_CHECKING:
     from mneme.types import Prediction
@@ -47,8 +48,7 @@ class _Pending(Generic[ClientT]):
         self._reward = amount
 
     def _chosen(self, prediction: Prediction) -> None:
-        action = prediction.action
-        self.action = action.label if action.label is not None else dict(action.json or {})
+        self.action = plain_value(prediction.action)
         self.confidence = prediction.confidence
         self.explored = prediction.explored
         self.prediction = prediction
@@ -80,7 +80,8 @@ class Choice(_Pending[SyncServices], AbstractContextManager["Choice"]):
     def __enter__(self) -> Choice:
         client = self._chooser.client
         if not self._chooser.started:
-            self._chooser.started = bool(client.start_learning_session(**self._chooser.definition))
+            client.start_learning_session(**self._chooser.definition)
+            self._chooser.started = True
         self._chosen(client.predict(**self._question).prediction)
         return self
 
@@ -106,8 +107,8 @@ class AsyncChoice(_Pending[AsyncServices], AbstractAsyncContextManager["AsyncCho
     async def __aenter__(self) -> AsyncChoice:
         client = self._chooser.client
         if not self._chooser.started:
-            started = await client.start_learning_session(**self._chooser.definition)
-            self._chooser.started = bool(started)
+            await client.start_learning_session(**self._chooser.definition)
+            self._chooser.started = True
         self._chosen((await client.predict(**self._question)).prediction)
         return self
 

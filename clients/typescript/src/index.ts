@@ -14,7 +14,16 @@ export { ConfigurationError, type FieldViolation, MnemeError, type StatusCode } 
 export type { Fields } from "./fields.js";
 export * from "./gen/index.js";
 export { toJson } from "./json.js";
+export { ProofInvalid, verifyConsistency, verifyInclusion } from "./merkle.js";
+export { type Checkpoint, openCheckpoint, parseVerifierKey, type VerifierKey } from "./notes.js";
 export type { ResultOptions } from "./operations.js";
+export {
+  CertificateInvalid,
+  type CertifiedItem,
+  type Problem,
+  type VerifiedCertificate,
+  verifyCertificate,
+} from "./proof.js";
 export type { RecordAllOptions, Recorded } from "./recording.js";
 export { Attempt, type AttemptOptions, tagsOf } from "./reflecting.js";
 export { Stream } from "./stream.js";

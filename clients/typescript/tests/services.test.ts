@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import type { Mneme } from "@mneme/client";
 import * as api from "@mneme/client";
 import { Server } from "./support/server.js";
@@ -292,6 +293,28 @@ test("memories are kept once, replaced, found and deleted", async () => {
   assert.equal(deleted.deletedCount, 1n);
 });
 
+test("patterns are found in memories, and what there is is told", async () => {
+  const { memory } = await client.insertMemory({ text: "Ticket T-481 is open" });
+  const memoryId = memory?.id ?? "";
+  const regex = { expression: "T-(\\d+)" };
+  const { pattern } = await client.storePattern({ name: "tickets", regex });
+  assert.equal((await client.getPattern({ name: "tickets" })).pattern?.id, pattern?.id);
+  const found = await client.searchPattern({ name: "tickets" });
+  assert.equal(found.results[0]?.matches[0]?.text, "T-481");
+  const verdicts = [{ memoryId, right: true }];
+  await client.reportPatternMatches({ name: "tickets", verdicts });
+  const told = await client.getPatternStats({ name: "tickets" });
+  assert.equal(told.stats[0]?.successRate, 1);
+  assert.equal((await client.listPatterns()).totalSize, 1n);
+  assert.equal((await all(client.iterPatterns())).length, 1);
+  assert.equal((await all(client.iterGetPatternStats())).length, 1);
+  assert.equal((await client.deletePattern({ name: "tickets" })).pattern?.name, "tickets");
+  const stats = await client.getMemoryStats({ includeQuality: true });
+  assert.ok((stats.counts?.memories ?? 0n) > 0n);
+  assert.equal((await client.initMemory()).database?.path, stats.database?.path);
+  assert.equal((await client.clearCache({ caches: ["patterns"] })).cleared.length, 1);
+});
+
 test("attempts are kept and found, and skills made of them", async () => {
   const task = "Cancel a reservation bought with a certificate";
   const critique = "Certificates are not refundable.";
@@ -329,6 +352,89 @@ test("attempts are kept and found, and skills made of them", async () => {
   await client.deleteSkill({ skillId });
 });
 
+test("rules that watch what is recorded are kept", async () => {
+  const ruleId = "a-fortune";
+  await client.createAlertRule({
+    ruleId,
+    name: "It costs a fortune",
+    condition: "cost_exceeds",
+    threshold: 1_000_000,
+  });
+  const { rule } = await client.getAlertRule({ ruleId });
+  assert.deepEqual([rule?.enabled, rule?.windowMinutes], [true, 60]);
+  const changed = await client.updateAlertRule({ rule: { id: ruleId, threshold: 2_000_000 } });
+  assert.equal(changed.rule?.threshold, 2_000_000);
+  assert.equal((await client.listAlertRules()).rules.length, 1);
+  assert.equal((await all(client.iterAlertRules())).length, 1);
+  await client.recordEvents({
+    events: [{ sessionId: "watched", eventType: "message", text: "!" }],
+  });
+  await client.createAlertRule({ ruleId: "busy", name: "Busy", condition: "event_count_exceeds" });
+  while ((await client.listAlertHistory({ ruleId: "busy" })).entries.length === 0) {
+    await setTimeout(50);
+  }
+  assert.equal((await all(client.iterAlertHistory())).length, 1);
+  const tried = await client.tryAlertRule({ ruleId });
+  assert.equal(tried.summary, "would not have triggered in 1 week");
+  await client.updateAlertRule({
+    rule: { id: ruleId, notifyChannels: ["https://nobody.invalid/"] },
+  });
+  const { deliveries } = await client.testAlertRule({ ruleId });
+  assert.equal(deliveries[0]?.error, "the name nobody.invalid cannot be resolved");
+  const { secret } = await client.getWebhookSecret();
+  assert.notEqual((await client.rotateWebhookSecret()).secret, secret);
+  await client.deleteAlertRule({ ruleId });
+});
+
+test("what brings about what is kept, followed, tried out and looked for", async () => {
+  const stated = { cause: "tag:shared-fixtures", effect: "tests_pass" };
+  const { edge } = await client.addEdge({ ...stated, uplift: 0.25 });
+  const edgeId = edge?.id ?? "";
+  assert.equal((await client.getEdge({ edgeId })).edge?.uplift, 0.25);
+  assert.equal((await client.updateEdge({ edge: { id: edgeId, uplift: 0.5 } })).edge?.uplift, 0.5);
+  assert.equal((await client.listEdges()).edges.length, 1);
+  assert.equal((await all(client.iterEdges())).length, 1);
+  const { chains } = await client.queryEffects({ cause: stated.cause });
+  assert.equal(chains[0]?.uplift, 0.5);
+  await client.deleteEdge({ edgeId });
+
+  const experimentId = "review-first";
+  await client.createExperiment({ ...stated, experimentId, name: "Review first", seed: "s" });
+  const subject = "pull-request-7";
+  const assigned = await client.assignTreatment({ experimentId, subject });
+  assert.equal(assigned.alreadyAssigned, false);
+  await client.recordObservation({ experimentId, subject, outcome: 1 });
+  assert.ok((await client.analyzeExperiment({ experimentId })).result);
+  await client.concludeExperiment({ experimentId, withoutEdge: true });
+  assert.equal((await client.getExperiment({ experimentId })).experiment?.id, experimentId);
+  assert.equal((await client.listExperiments()).experiments.length, 1);
+  assert.equal((await all(client.iterExperiments())).length, 1);
+  await client.deleteExperiment({ experimentId });
+
+  assert.ok(await client.discover({ dryRun: true }));
+  await admin.startDiscover({ question: { dryRun: true }, operationId: "discover" });
+  await admin.resultOf("discover", api.DiscoverResponseSchema);
+  await admin.setDiscoverySchedule({ enabled: true, time: "02:30", question: { fdr: 0.1 } });
+  const { schedule } = await admin.getDiscoverySchedule();
+  assert.deepEqual([schedule?.time, schedule?.question?.fdr], ["02:30", 0.1]);
+});
+
+test("what was recalled is certified, and the log that proves it can be audited", async () => {
+  const { certificate } = await client.recallWithCertificate({ query: "invoices", limit: 3 });
+  const certificateId = certificate?.id ?? "";
+  const kept = await client.getCertificate({ certificateId });
+  assert.equal(kept.certificate?.json, certificate?.json);
+  assert.ok((await client.verifyCertificate({ json: certificate?.json ?? "" })).valid);
+  assert.ok(await client.getCheckpoint());
+  assert.ok(await client.getConsistencyProof({ oldSize: 1n, newSize: 1n }));
+  const { memory } = await client.remember({ text: "Every leaf has its place." });
+  const sourceId = memory?.id ?? "";
+  assert.ok(await client.getInclusionProof({ sourceType: "memory", sourceId }));
+  const { keys } = await client.getLogKeys();
+  await admin.rotateLogKey();
+  assert.ok((await admin.getLogKeys()).keys.length >= keys.length);
+});
+
 test("a session learns which action works, explains it, and hands it on", async () => {
   const learner = watched(server.client({ apiKey: await server.newKey({ scopes: ["learn"] }) }));
   const state = (value: { [key: string]: string }) => ({ value: { case: "json" as const, value } });
@@ -343,6 +449,14 @@ test("a session learns which action works, explains it, and hands it on", async 
     reward: one === "good" ? 1 : 0,
   }));
   await learner.recordExperience({ sessionId, steps });
+  const trajectory = { sessionId, trajectoryId: "on-monday", steps };
+  const acknowledged = await all(learner.recordTrajectories([trajectory]));
+  assert.equal(acknowledged.length, 1);
+  const { trajectories } = await learner.listTrajectories({ sessionId });
+  assert.equal((await all(learner.iterTrajectories({ sessionId }))).length, trajectories.length);
+  const stateFields = [{ path: "project" }];
+  const imported = { sessionId, stateFields, dryRun: true };
+  assert.ok((await all(learner.importExperience(imported))).length);
   const told = await all(learner.train({ sessionId, numSteps: 5 }));
   assert.equal(told.at(-1)?.stepsCompleted, 5n);
   const { prediction } = await learner.predict({ sessionId, state: state({ task: "auth" }) });
@@ -352,7 +466,7 @@ test("a session learns which action works, explains it, and hands it on", async 
     learner.act([{ sessionId, states: [{ state: state({ task: "auth" }) }] }]),
   );
   assert.equal(acted[0]?.predictions.length, 1);
-  assert.equal((await learner.getMetrics({ sessionId })).metrics?.transitions, 3n);
+  assert.equal((await learner.getMetrics({ sessionId })).metrics?.transitions, 5n);
   assert.ok(await learner.explain({ sessionId, state: state({ task: "auth" }) }));
   const shaped = await learner.shapeReward({ sessionId, extrinsicReward: 1, state: state({}) });
   assert.ok(Number.isFinite(shaped.shapedReward));
@@ -363,7 +477,7 @@ test("a session learns which action works, explains it, and hands it on", async 
     similarityThreshold: 0,
   });
   const { session } = await learner.getLearningSession({ sessionId });
-  assert.equal(session?.transitions, 3n);
+  assert.equal(session?.transitions, 5n);
   assert.equal((await learner.listLearningSessions()).sessions.length, 2);
   assert.equal((await all(learner.iterLearningSessions({ pageSize: 1 }))).length, 2);
   assert.match((await learner.endLearningSession({ sessionId })).modelPath, /models/);
@@ -396,6 +510,11 @@ test("operations are started, listed, waited for and cancelled", async () => {
   const name = backup.path.slice(backup.path.lastIndexOf("/") + 1);
   await admin.startRestore({ tenantId: "moved", backup: name, operationId: "back" });
   await admin.resultOf("back", api.RestoreResponseSchema);
+  const told = await admin.forget({ tenantId: "moved", userId: "ann", dryRun: true });
+  assert.deepEqual(told.receipt?.counts, []);
+  await admin.startForget({ tenantId: "moved", userId: "ann", operationId: "nobody" });
+  const forgotten = await admin.resultOf("nobody", api.ForgetResponseSchema);
+  assert.equal(forgotten.receipt?.signature.length, 64);
   await admin.startReindex({ tenantId: "moved", operationId: "again" });
   await admin.waitOperation({ operationId: "again", maxWait: 1_000 });
   await admin.resultOf("again", api.ReindexResponseSchema);

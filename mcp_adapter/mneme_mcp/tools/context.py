@@ -36,6 +36,7 @@ class ContextArguments(CamelArguments):
     ] = None
     to: Annotated[Time | None, Field(description="Active before.")] = None
     limit: Annotated[int, Field(ge=1, le=50, description="Sessions at most, 1 to 50.")] = 5
+    without_experience: Annotated[bool, Field(description="Leave out episodes and skills.")] = False
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
@@ -60,12 +61,39 @@ class ContextSession(CamelOutput):
     key_events: list[KeyEvent] = []
 
 
+class ContextEpisode(CamelOutput):
+    """An earlier attempt."""
+
+    episode_id: str
+    task: str
+    success: bool
+    reward: float
+    critique: str = ""
+    occurred_at: str = ""
+    score: float
+
+
+class ContextSkill(CamelOutput):
+    """A skill that was used."""
+
+    skill_id: str
+    name: str
+    description: str = ""
+    use_count: int
+    success_count: int
+    success_low: float
+    success_high: float
+    score: float
+
+
 class ContextOutput(CamelOutput):
-    """Sessions, lessons and reflections, the best first."""
+    """Sessions, lessons, reflections, episodes and skills, the best first."""
 
     sessions: list[ContextSession]
     lessons: list[LessonOutput]
     reflections: list[ReflectionOutput] = []
+    episodes: list[ContextEpisode] = []
+    skills: list[ContextSkill] = []
     topic: str
     total_sessions: int
     message: str = ""
@@ -82,16 +110,20 @@ async def context(call: Call, given: ContextArguments) -> Reply:
             start_time=given.from_,
             end_time=given.to,
             limit=given.limit,
+            without_experience=given.without_experience,
         )
     )
     found = ContextOutput(
         sessions=[ContextSession.model_validate(one) for one in answer["sessions"]],
         lessons=[found_lesson(one) for one in answer["lessons"]],
         reflections=[found_reflection(one) for one in answer["reflections"]],
+        episodes=[ContextEpisode.model_validate(one) for one in answer["episodes"]],
+        skills=[ContextSkill.model_validate(one) for one in answer["skills"]],
         topic=given.query,
         total_sessions=int(answer["total_sessions"]),
     )
-    if not (found.sessions or found.lessons or found.reflections):
+    kinds = (found.sessions, found.lessons, found.reflections, found.episodes, found.skills)
+    if not any(kinds):
         found.message = NOTHING
         filtered = given.user_id or given.agent_id or given.project or given.from_ or given.to
         hint = " that passes the filters; try fewer of them." if filtered else "."
@@ -105,8 +137,8 @@ TOOLS = (
         name="agentlens_context",
         title="Get context from past sessions",
         description=(
-            "Gathers what past sessions, lessons and reflections say about a topic: each session "
-            "with its summary and a few key events, not its whole timeline.\n"
+            "Gathers what past sessions, lessons, reflections, attempts and skills say about a "
+            "topic: each session with its summary and a few key events, not its whole timeline.\n"
             "Use it at the start of a task, or when a user refers to earlier work "
             '("as we did last time"). For single facts, agentlens_recall works better.\n'
             "Returns markdown that you can work from, within tokenBudget, and the same in "

@@ -48,7 +48,7 @@ class Step(BaseModel):
 class RecordArguments(SnakeArguments):
     """What was done."""
 
-    holders = {"steps": "trajectory"}
+    holders = {"steps": "trajectory", "metadata": "metadata"}
 
     session_id: LearningSessionId
     trajectory: Annotated[
@@ -63,6 +63,13 @@ class RecordArguments(SnakeArguments):
     trajectory_id: Annotated[
         str, Field(description="Its id: the same again changes nothing. Made if left out.")
     ] = ""
+    metadata: Annotated[
+        dict[str, Any],
+        Field(
+            description='What to note of it, e.g. {"task": "login", "success": true}; nothing is '
+            "learned from it."
+        ),
+    ] = {}
 
 
 class RecordOutput(SnakeOutput):
@@ -82,6 +89,7 @@ async def record(call: Call, given: RecordArguments) -> Reply:
         given.session_id,
         [step.request() for step in given.trajectory],
         trajectory_id=given.trajectory_id or None,
+        metadata=given.metadata or None,
     )
     output = RecordOutput(
         session_id=given.session_id,
@@ -106,9 +114,18 @@ class TrainArguments(SnakeArguments):
         Field(
             ge=1,
             le=1_000_000,
-            description="Steps to take; each learns from as many as the session's batch_size.",
+            description="Steps to take.",
         ),
     ] = 1
+    batch_size: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=4_096,
+            description="From how many transitions each step learns; 0: as the session's config "
+            "says.",
+        ),
+    ] = 0
 
 
 class TrainMetrics(SnakeOutput):
@@ -152,7 +169,9 @@ async def train(call: Call, given: TrainArguments) -> Reply:
     """Answer `learning_train`."""
     last = None
     losses, values, norms = _Mean(), _Mean(), _Mean()
-    async for message in call.client.train(given.session_id, num_steps=given.num_steps):
+    async for message in call.client.train(
+        given.session_id, num_steps=given.num_steps, batch_size=given.batch_size
+    ):
         # Its figures are means since the message before.
         fresh = message.updates - (last.updates if last is not None else 0)
         losses.add(message.loss, fresh)

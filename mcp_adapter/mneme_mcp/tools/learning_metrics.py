@@ -103,6 +103,9 @@ class EndArguments(SnakeArguments):
     save_model: Annotated[
         bool, Field(description="Export a file; what was learned is kept all the same.")
     ] = True
+    create_skill: Annotated[
+        bool, Field(description="Make a skill of it if it did well enough.")
+    ] = True
     min_performance: Annotated[
         float, Field(description="Mean reward from which on it is worth keeping as a skill.")
     ] = 0.7
@@ -125,6 +128,8 @@ class EndOutput(SnakeOutput):
     model_saved: bool
     model_path: str = ""
     meets_skill_bar: bool
+    skill_created: bool
+    skill_id: str = ""
     session_duration_ms: float
 
 
@@ -134,6 +139,7 @@ async def end(call: Call, given: EndArguments) -> Reply:
         given.session_id,
         skip_export=not given.save_model,
         min_performance=given.min_performance,
+        skip_skill=not given.create_skill,
     )
     found = answer.metrics
     output = EndOutput(
@@ -147,10 +153,14 @@ async def end(call: Call, given: EndArguments) -> Reply:
         model_saved=bool(answer.model_path),
         model_path=answer.model_path,
         meets_skill_bar=answer.meets_skill_bar,
+        skill_created=answer.skill_created,
+        skill_id=answer.skill_id,
         session_duration_ms=_ms(answer.session_duration),
     )
     saved = f" Exported to {answer.model_path}." if answer.model_path else ""
     bar = " It did well enough for a skill." if answer.meets_skill_bar else ""
+    if answer.skill_id:
+        bar = f" It did well enough: the skill {answer.skill_id} tells what it learned."
     return Reply(f"Ended {answer.session.id}: {_standing(found)}{saved}{bar}", output)
 
 
@@ -183,7 +193,7 @@ TOOLS: Sequence[ToolSpec] = (
         description=(
             "Ends a session and exports what it learned as a file on the server.\n"
             "Use it when it need not learn any more; learning_start_session resumes it.\n"
-            "Returns how it did, the file, and whether it did well enough for a skill.\n"
+            "Returns how it did, the file, and the skill that it became if it did well enough.\n"
             'Example: {"session_id": "reply-style", "min_performance": 0.7}.'
         ),
         arguments=EndArguments,

@@ -1,4 +1,4 @@
-"""`agentdb_*`: memories of users and projects, apart from any session."""
+"""`agentdb_search` and `agentdb_delete`: memories of users and projects, apart from any session."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time
 from mneme_mcp.outputs import Free, SnakeOutput
-from mneme_mcp.text import Item, cut, day, listing, one_line
+from mneme_mcp.text import Item, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
-_PREVIEW = 50
-_TEXT_TOKENS = 800
+TEXT_TOKENS = 800
 _MS = 1_000
 
 
@@ -69,172 +68,12 @@ class Found(SnakeOutput):
     vector_id: str
     text: str
     similarity: float
+    causal_uplift: float | None = None
     tags: list[str] = []
     metadata: Free = {}
     user_id: str = ""
     project: str = ""
     since: str = ""
-
-
-class InsertArguments(SnakeArguments):
-    """What to remember."""
-
-    text: Annotated[str, Field(min_length=1, description="What to remember, in a sentence.")]
-    tags: Annotated[Labels, Field(description='Labels, e.g. ["auth", "security"].')] = []
-    metadata: Annotated[
-        dict[str, Any], Field(description='Free JSON, e.g. {"priority": "high"}.')
-    ] = {}
-    user_id: Annotated[str, Field(description="The user it is about.")] = ""
-    agent_id: Annotated[str, Field(description="Only for this agent; empty: for all.")] = ""
-    project: Annotated[str, Field(description="The project it is about.")] = ""
-    supersedes: Annotated[
-        Labels, Field(description="Ids of memories of the same user that it replaces.")
-    ] = []
-
-
-class InsertOutput(SnakeOutput):
-    """The memory that holds the text."""
-
-    vector_id: str
-    text_preview: str
-    embedding_dimension: int
-    tags: list[str] = []
-    metadata: Free = {}
-    cache_hit: bool
-    latency_ms: float
-    already_known: bool
-    similar: list[Found] = []
-    superseded: list[str] = []
-
-
-async def insert(call: Call, given: InsertArguments) -> Reply:
-    """Answer `agentdb_insert`."""
-    began = time.perf_counter()
-    answer = to_dict(
-        await call.client.insert_memory(
-            given.text,
-            tags=given.tags,
-            metadata=given.metadata or None,
-            user_id=given.user_id,
-            agent_id=given.agent_id,
-            project=given.project,
-            supersedes=given.supersedes,
-        )
-    )
-    memory, figures = answer["memory"], answer["figures"]
-    stored = InsertOutput(
-        vector_id=memory["id"],
-        text_preview=_preview(memory["text"]),
-        embedding_dimension=figures["embedding_dimension"],
-        tags=memory["tags"],
-        metadata=memory.get("metadata", {}),
-        cache_hit=bool(figures["cache_hits"]),
-        latency_ms=_ms_since(began),
-        already_known=answer["already_known"],
-        similar=[_found(one) for one in answer["similar"]],
-        superseded=[old["id"] for old in answer["superseded"]],
-    )
-    return Reply("\n".join(_told(stored)), stored)
-
-
-def _told(stored: InsertOutput) -> list[str]:
-    what = "Known already" if stored.already_known else "Stored"
-    lines = [f"{what}: {stored.text_preview} (id {stored.vector_id})"]
-    if stored.superseded:
-        lines.append(f"It supersedes {', '.join(stored.superseded)}.")
-    if stored.similar:
-        lines.append("Close to it, and older; if it replaces one, send it again with supersedes:")
-    for one in stored.similar:
-        text = one_line(cut(one.text, _TEXT_TOKENS // 10))
-        lines.append(f"- {one.vector_id}, since {day(one.since)}: {text}")
-    return lines
-
-
-class BatchItem(BaseModel):
-    """One of many."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    text: Annotated[str, Field(min_length=1)]
-    tags: Labels = []
-    metadata: dict[str, Any] = {}
-    user_id: str = ""
-    project: str = ""
-
-
-class BatchArguments(SnakeArguments):
-    """What to remember, many at once."""
-
-    items: Annotated[
-        list[BatchItem],
-        Field(min_length=1, max_length=10_000, description="What to remember, one by one."),
-    ]
-    batch_size: Annotated[
-        int, Field(ge=1, le=500, description="So many are stored together, all or none.")
-    ] = 100
-
-
-class BatchStats(SnakeOutput):
-    """What it took."""
-
-    embedding_time_ms: float
-    insertion_time_ms: float
-    total_time_ms: float
-    vectors_per_second: float
-    cache_hits: int
-    cache_misses: int
-
-
-class BatchOutput(SnakeOutput):
-    """The memories that hold the texts, in the order of the items."""
-
-    total_inserted: int
-    already_known: int
-    vector_ids: list[str]
-    stats: BatchStats
-
-
-async def insert_batch(call: Call, given: BatchArguments) -> Reply:
-    """Answer `agentdb_insert_batch`."""
-    began = time.perf_counter()
-    ids: list[str] = []
-    totals: dict[str, float] = {}
-    for start in range(0, len(given.items), given.batch_size):
-        part = [_new(item) for item in given.items[start : start + given.batch_size]]
-        async for message in call.client.insert_memories(part):
-            answer = to_dict(message)
-            ids += [receipt["memory_id"] for receipt in answer["receipts"]]
-        counts = {name: answer[name] for name in ("inserted_count", "known_count")}
-        for name, value in (counts | answer["figures"]).items():
-            totals[name] = totals.get(name, 0) + value
-        await call.progress(len(ids), len(given.items), f"{len(ids)} stored")
-    total_ms = _ms_since(began)
-    embedded = totals["cache_hits"] + totals["cache_misses"] - totals["queued_count"]
-    stored = BatchOutput(
-        total_inserted=int(totals["inserted_count"]),
-        already_known=int(totals["known_count"]),
-        vector_ids=ids,
-        stats=BatchStats(
-            embedding_time_ms=totals["embedding_ms"],
-            insertion_time_ms=totals["writing_ms"],
-            total_time_ms=total_ms,
-            vectors_per_second=embedded / total_ms * _MS,
-            cache_hits=int(totals["cache_hits"]),
-            cache_misses=int(totals["cache_misses"]),
-        ),
-    )
-    text = f"{stored.total_inserted} stored, {stored.already_known} known already."
-    return Reply(text, stored)
-
-
-def _new(item: BatchItem) -> Any:
-    return {
-        "text": item.text,
-        "tags": item.tags,
-        "metadata": item.metadata or None,
-        "user_id": item.user_id,
-        "project": item.project,
-    }
 
 
 class SearchArguments(SnakeArguments):
@@ -253,6 +92,9 @@ class SearchArguments(SnakeArguments):
     ] = Filters()
     user_id: Annotated[str, Field(description="About this user.")] = ""
     project: Annotated[str, Field(description="About this project.")] = ""
+    rerank: Annotated[
+        bool, Field(description="Rank what causal edges call helpful higher, too.")
+    ] = False
 
 
 class SearchStats(SnakeOutput):
@@ -262,6 +104,7 @@ class SearchStats(SnakeOutput):
     returned: int
     searched: int
     search_time_ms: float
+    rerank_time_ms: float
     hnsw_used: bool
 
 
@@ -280,12 +123,13 @@ async def search(call: Call, given: SearchArguments) -> Reply:
             given.query,
             limit=given.limit,
             min_similarity=given.min_score,
+            rerank=given.rerank,
             filter={
                 **given.filters.request(), "user_id": given.user_id, "project": given.project,
             },  # type: ignore[arg-type]
         )
     )  # fmt: skip
-    results = [_found(one) for one in answer["results"]]
+    results = [found_memory(one) for one in answer["results"]]
     found = SearchOutput(
         query=given.query,
         results=results,
@@ -294,6 +138,7 @@ async def search(call: Call, given: SearchArguments) -> Reply:
             returned=len(results),
             searched=answer["searched_count"],
             search_time_ms=answer["embedding_ms"] + answer["search_ms"],
+            rerank_time_ms=answer["rerank_ms"],
             hnsw_used=answer["index_kind"] == "hnsw",
         ),
     )
@@ -305,7 +150,8 @@ async def search(call: Call, given: SearchArguments) -> Reply:
         )
         for place, one in enumerate(results, 1)
     ]
-    return Reply(listing("Memories, closest first:", items, _TEXT_TOKENS).text, found, _TEXT_TOKENS)
+    order = "best first" if given.rerank else "closest first"
+    return Reply(listing(f"Memories, {order}:", items, TEXT_TOKENS).text, found, TEXT_TOKENS)
 
 
 class DeleteArguments(SnakeArguments):
@@ -315,6 +161,9 @@ class DeleteArguments(SnakeArguments):
     filters: Annotated[
         DeleteFilters, Field(description='All of these, e.g. {"tags": ["temp"]}.')
     ] = DeleteFilters()
+    cascade: Annotated[
+        bool, Field(description="Also episodes, skills and causal edges that rest on them.")
+    ] = False
     dry_run: Annotated[bool, Field(description="Only tell what would be deleted.")] = False
 
     @model_validator(mode="after")
@@ -328,6 +177,9 @@ class DeletedCounts(SnakeOutput):
     """How many of each were deleted."""
 
     vectors: int
+    episodes: int
+    skills: int
+    causal_edges: int
 
 
 class DeleteOutput(SnakeOutput):
@@ -348,62 +200,37 @@ async def delete(call: Call, given: DeleteArguments) -> Reply:
             memory_ids=given.vector_ids,
             filter=given.filters.request(),  # type: ignore[arg-type]
             dry_run=given.dry_run,
+            cascade=given.cascade,
         )
     )
     done = DeleteOutput(
-        deleted=DeletedCounts(vectors=answer["deleted_count"]),
+        deleted=DeletedCounts(
+            vectors=answer["deleted_count"],
+            episodes=answer["episode_count"],
+            skills=answer["skill_count"],
+            causal_edges=answer["causal_edge_count"],
+        ),
         vector_ids_deleted=answer["memory_ids"],
         restored_ids=answer["restored_ids"],
         dry_run=given.dry_run,
-        latency_ms=_ms_since(began),
+        latency_ms=ms_since(began),
     )
     what = "would be deleted" if given.dry_run else "deleted"
     return Reply(f"{answer['deleted_count']} memories {what}.", done)
 
 
-def _found(found: Mapping[str, Any]) -> Found:
-    return Found.model_validate({**found["memory"], "similarity": found["similarity"]})
+def found_memory(found: Mapping[str, Any]) -> Found:
+    """Return a memory that was found, as an answer holds it."""
+    measured = {name: found.get(name) for name in ("similarity", "causal_uplift")}
+    return Found.model_validate({**found["memory"], **measured})
 
 
-def _preview(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _PREVIEW else f"{line[:_PREVIEW]}..."
-
-
-def _ms_since(began: float) -> float:
+def ms_since(began: float) -> float:
+    """Milliseconds since a moment of `time.perf_counter`."""
     return (time.perf_counter() - began) * _MS
 
 
 TOOLS: Sequence[ToolSpec] = (
-    ToolSpec(
-        name="agentdb_insert",
-        title="Remember",
-        description=(
-            "Stores something to remember, with its embedding: a fact, a preference, a decision; "
-            "of a user, a project, or of nobody.\n"
-            "Use it when you learn what will matter beyond this session.\n"
-            "Returns its id. What is known already is not stored twice. Close older memories come "
-            "with it: if the new one replaces one, send it again with supersedes.\n"
-            'Example: {"text": "Ann wants her invoices by email", "user_id": "ann", "tags": '
-            '["billing"]}.'
-        ),
-        arguments=InsertArguments,
-        output=InsertOutput,
-        handler=insert,
-    ),
-    ToolSpec(
-        name="agentdb_insert_batch",
-        title="Remember many",
-        description=(
-            "Stores many memories at once, embedded together.\n"
-            "Use it to bring in what was known before.\n"
-            "Returns their ids in the order of the items, and measured times.\n"
-            'Example: {"items": [{"text": "Deploys run on Fridays", "tags": ["ops"]}]}.'
-        ),
-        arguments=BatchArguments,
-        output=BatchOutput,
-        handler=insert_batch,
-    ),
     ToolSpec(
         name="agentdb_search",
         title="Search memories",

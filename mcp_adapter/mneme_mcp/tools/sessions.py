@@ -204,6 +204,9 @@ class WakeUpArguments(SnakeArguments):
     ] = ""
     agent_id: Annotated[str, Field(description="Only of this agent; empty: of all.")] = ""
     limit: Annotated[int, Field(ge=1, le=50, description="Related sessions at most.")] = 5
+    without_experience: Annotated[
+        bool, Field(description="Leave out what episodes and skills suggest.")
+    ] = False
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
@@ -227,6 +230,8 @@ class Evidence(SnakeOutput):
     event_ids: list[str] = []
     lesson_ids: list[str] = []
     reflection_ids: list[str] = []
+    episode_ids: list[str] = []
+    skill_ids: list[str] = []
 
 
 class WakeUpOutput(SnakeOutput):
@@ -243,7 +248,12 @@ class WakeUpOutput(SnakeOutput):
 async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
     """Answer `wake_up`."""
     answer = to_dict(
-        await call.client.wake_up(project=given.project, agent_id=given.agent_id, limit=given.limit)
+        await call.client.wake_up(
+            project=given.project,
+            agent_id=given.agent_id,
+            limit=given.limit,
+            without_experience=given.without_experience,
+        )
     )
     summary = answer.get("last_summary") or {}
     woken = WakeUpOutput.model_validate(

@@ -27,9 +27,9 @@ class TransferArguments(SnakeArguments):
         Literal["full", "freeze_encoder", "fine_tune"],
         Word,
         Field(
-            description="full: nothing else than what the source knows. freeze_encoder: what "
-            "encodes states (networks only). fine_tune: as a beginning, on which its own steps are "
-            "learned again."
+            description="full: nothing else than what the source knows. fine_tune: "
+            "as a beginning, on which its own steps are learned again. freeze_encoder: the same, "
+            "but what encodes states no longer changes (networks only)."
         ),
     ] = "fine_tune"
     similarity_threshold: Annotated[

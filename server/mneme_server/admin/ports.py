@@ -223,9 +223,14 @@ class TenantBackups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """How the server is set up. `started_at_us` is in microseconds since 1970."""
+    """How the server is set up.
+
+    `started_at_us` is in microseconds since 1970. `http_address` tells where HTTP is served, as a
+    URL, "" where it is not: it is known once the server has its port.
+    """
 
     version: str
     embedding_model: str
     embedding_dimensions: int
     started_at_us: int
+    http_address: Callable[[], str] = str

@@ -1,4 +1,4 @@
-"""AdminService."""
+"""AdminService, but for forgetting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mneme_server.admin.model import ApiKey, Tenant
 from mneme_server.admin.ports import KeyFilter, ServerInfo, TenantBackups, TenantStatistics
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.errors import PermissionDenied
 from mneme_server.common.identity import KeyScope
 from mneme_server.common.ids import new_id
 from mneme_server.transport.call import Call
@@ -38,7 +37,7 @@ class StartsOperations(Protocol):
 
 
 class AdminServicer:
-    """Serves `mneme.v1.AdminService`."""
+    """Serves `mneme.v1.AdminService`, but for forgetting."""
 
     def __init__(
         self,
@@ -106,7 +105,7 @@ class AdminServicer:
 
     def GetStats(self, request: pb.GetStatsRequest, call: Call) -> pb.GetStatsResponse:
         """Count what a tenant holds."""
-        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         found = self._statistics.stats(tenant_id)
         return pb.GetStatsResponse(
             tenant=pb.TenantStats(
@@ -127,19 +126,20 @@ class AdminServicer:
                 embedding_model=self._server.embedding_model,
                 embedding_dimensions=self._server.embedding_dimensions,
                 started_at=to_timestamp(self._server.started_at_us),
+                http_address=self._server.http_address(),
             ),
         )
 
     def Backup(self, request: pb.BackupRequest, call: Call) -> pb.BackupResponse:
         """Copy a tenant's database."""
-        backup = self._backups.backup(self._tenant_asked_for(call, request.tenant_id))
+        backup = self._backups.backup(self._tenants.asked_for(call.caller, request.tenant_id))
         return pb.BackupResponse(
             path=backup.path, size_bytes=backup.size_bytes, sha256=backup.sha256
         )
 
     def Restore(self, request: pb.RestoreRequest, call: Call) -> pb.RestoreResponse:
         """Put a backup in the place of what a tenant holds."""
-        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         staged = new_id()
         self._backups.stage(tenant_id, request.backup, staged)
         replaced = self._backups.replace(tenant_id, staged, lambda _before: None)
@@ -151,13 +151,13 @@ class AdminServicer:
 
     def StartBackup(self, request: pb.StartBackupRequest, call: Call) -> pb.StartBackupResponse:
         """Start a backup."""
-        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         started = self._operations.start("backup", tenant_id, request.operation_id, {})
         return pb.StartBackupResponse(operation=started)
 
     def StartRestore(self, request: pb.StartRestoreRequest, call: Call) -> pb.StartRestoreResponse:
         """Start a restore."""
-        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         started = self._operations.start(
             "restore",
             tenant_id,
@@ -182,25 +182,9 @@ class AdminServicer:
 
     def StartReindex(self, request: pb.StartReindexRequest, call: Call) -> pb.StartReindexResponse:
         """Start embedding a tenant again."""
-        tenant_id = self._tenant_asked_for(call, request.tenant_id)
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         started = self._operations.start("reindex", tenant_id, request.operation_id, {})
         return pb.StartReindexResponse(operation=started)
-
-    def _tenant_asked_for(self, call: Call, tenant_id: str) -> str:
-        """Return the tenant that the request names, or the caller's.
-
-        Whoever may not ask for another tenant does not learn whether it exists.
-        """
-        caller = call.caller
-        if not tenant_id or tenant_id == caller.tenant_id:
-            return caller.tenant_id
-        if KeyScope.ADMIN not in caller.scopes:
-            raise PermissionDenied(
-                "what concerns another tenant requires scope admin",
-                field="tenant_id",
-                metadata={"required_scope": "admin"},
-            )
-        return self._tenants.get(tenant_id).id
 
 
 def _tenant(tenant: Tenant) -> pb.Tenant:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.model import Tenant
 from mneme_server.admin.ports import TenantCatalog, TenantFolders
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists, FailedPrecondition
-from mneme_server.common.identity import DEFAULT_TENANT, check_tenant_id
+from mneme_server.common.errors import AlreadyExists, FailedPrecondition, PermissionDenied
+from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
 
 
 class Tenants:
@@ -27,6 +28,12 @@ class Tenants:
         self._folders = folders
         self._authenticator = authenticator
         self._belongings: list[Callable[[str], None]] = []
+        self._made_with: list[Callable[[str], object]] = []
+
+    def also_make(self, belonging: Callable[[str], object]) -> None:
+        """Have this called with each tenant that is made, once its row is there. A crash in between
+        leaves the tenant without it."""
+        self._made_with.append(belonging)
 
     def also_delete(self, belonging: Callable[[str], None]) -> None:
         """Have this called with each tenant that is deleted, before its rows go."""
@@ -34,10 +41,8 @@ class Tenants:
 
     def ensure_default(self) -> None:
         """Make the tenant that always exists, if it does not."""
-        try:
-            self._catalog.add(Tenant(DEFAULT_TENANT, "", now_us()))
-        except AlreadyExists:
-            return
+        with suppress(AlreadyExists):
+            self._make(Tenant(DEFAULT_TENANT, "", now_us()))
 
     def create(self, tenant_id: str, display_name: str) -> Tenant:
         """Create a tenant.
@@ -45,9 +50,18 @@ class Tenants:
         Raises:
             InvalidArgument: the id is none.
             AlreadyExists: the id is taken.
+            What belongings raise (`also_make`); there is no tenant then.
         """
-        tenant = Tenant(check_tenant_id(tenant_id), display_name, now_us())
+        return self._make(Tenant(check_tenant_id(tenant_id), display_name, now_us()))
+
+    def _make(self, tenant: Tenant) -> Tenant:
         self._catalog.add(tenant)
+        try:
+            for belonging in self._made_with:
+                belonging(tenant.id)
+        except BaseException:
+            self._catalog.remove(tenant.id)
+            raise
         return tenant
 
     def get(self, tenant_id: str) -> Tenant:
@@ -57,6 +71,25 @@ class Tenants:
             NotFound: there is none.
         """
         return self._catalog.get(tenant_id)
+
+    def asked_for(self, caller: Caller, tenant_id: str) -> str:
+        """Return the tenant that a request names, or the caller's where it names none.
+
+        Whoever may not ask for another tenant does not learn whether it exists.
+
+        Raises:
+            NotFound: there is none.
+            PermissionDenied: it is another tenant, and the caller no administrator.
+        """
+        if not tenant_id or tenant_id == caller.tenant_id:
+            return caller.tenant_id
+        if KeyScope.ADMIN not in caller.scopes:
+            raise PermissionDenied(
+                "what concerns another tenant requires scope admin",
+                field="tenant_id",
+                metadata={"required_scope": "admin"},
+            )
+        return self.get(tenant_id).id
 
     def list(self, after_id: str, limit: int) -> Sequence[Tenant]:
         """Return up to `limit` tenants whose ids are greater than `after_id`, by id."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, interpreter
 from mneme_server.common.fairness import on_behalf_of
 from mneme_server.common.panics import is_failure
 from mneme_server.embedding.errors import EmbeddingError
@@ -198,6 +198,7 @@ class MicroBatcher:
 
     def _wait(self, call: EmbedCall, pieces: Sequence[Piece]) -> None:
         """Wait until the call is done; withdraw it when it may wait no longer."""
+        interpreter.turns.leave()
         patient_until = time.monotonic() + self._patience_s
         may_wait = call.line is Line.BACKGROUND  # Nobody's thread: it may wait as it likes.
         counted = False

@@ -2,23 +2,25 @@
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common import fairness
 from mneme_server.embedding.port import Embedder
 
 _Begin: TypeAlias = Callable[[Sequence[str]], Callable[[], NDArray[np.float32]]]
 
 DEFAULT_MAX_BYTES = 50_000_000
-# What an entry costs beside its vector: the 32-byte key as an object, the slot number and the
-# dictionary's links.
-_OVERHEAD_BYTES = 250
+# What an entry costs beside its vector: the 32-byte key as an object, where it lies, whose it is,
+# and the links of the dictionary.
+_OVERHEAD_BYTES = 400
 
 
 @dataclass(frozen=True)
@@ -34,38 +36,69 @@ class CacheStats:
     max_entries: int
 
 
+class Owner(NamedTuple):
+    """Whose a vector is: a tenant's, empty for the server's own; of a question or of a text."""
+
+    tenant_id: str = ""
+    asked: bool = False
+
+
+_NOBODY = Owner()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Where a vector lies, whose it is, and when it came there, in seconds since 1970."""
+
+    slot: int
+    owner: Owner
+    since_s: float
+
+
 class VectorCache:
     """The least recently used vectors, within a budget of bytes. Safe to share between threads and
-    embedders.
+    embedders. Tenants share the room, and nothing else: a key is its owner's.
 
     The vectors lie in one array that is allocated for the whole budget, but takes memory only as it
     fills.
     """
 
-    def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(
+        self, max_bytes: int = DEFAULT_MAX_BYTES, clock: Callable[[], float] = time.time
+    ) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._slots: OrderedDict[bytes, int] = OrderedDict()
+        self._clock = clock
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._free: list[int] = []  # Slots below the number of those ever used.
+        self._used = 0
+        self._of_tenants: dict[str, tuple[int, int]] = {}  # Hits and misses.
         self._vectors = np.empty((0, 0), np.float32)
         self._hits = self._misses = self._evictions = 0
 
-    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+    def get_many(
+        self, keys: Sequence[bytes], owner: Owner = _NOBODY
+    ) -> dict[bytes, NDArray[np.float32]]:
         """Copies of the vectors that are there, by key; marks them as just used. Every key counts
         as hit or miss.
         """
         with self._lock:
             found = {}
             for key in keys:
-                slot = self._slots.get(key)
-                if slot is None:
-                    self._misses += 1
-                else:
-                    self._slots.move_to_end(key)
-                    self._hits += 1
-                    found[key] = self._vectors[slot].copy()
+                entry = self._entries.get(key)
+                if entry is not None:
+                    self._entries.move_to_end(key)
+                    found[key] = self._vectors[entry.slot].copy()
+            hits, misses = len(found), len(keys) - len(found)
+            self._hits += hits
+            self._misses += misses
+            before = self._of_tenants.get(owner.tenant_id, (0, 0))
+            self._of_tenants[owner.tenant_id] = (before[0] + hits, before[1] + misses)
             return found
 
-    def put_many(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
+    def put_many(
+        self, keys: Sequence[bytes], vectors: NDArray[np.float32], owner: Owner = _NOBODY
+    ) -> None:
         """Store row i of `vectors` under keys[i], dropping the least recently used beyond the
         budget.
         """
@@ -74,43 +107,67 @@ class VectorCache:
             if not len(self._vectors):
                 return
             for key, vector in zip(keys, vectors, strict=True):
-                slot = self._slots.pop(key, None)
-                if slot is None:
-                    slot = self._free_slot()
-                self._slots[key] = slot
+                known = self._entries.pop(key, None)
+                slot = self._free_slot() if known is None else known.slot
+                self._entries[key] = _Entry(slot, owner, self._clock())
                 self._vectors[slot] = vector
 
     def holding(self, keys: Sequence[bytes]) -> list[bool]:
         """Return for each key whether its vector is there; no key counts as hit or miss."""
         with self._lock:
-            return [key in self._slots for key in keys]
+            return [key in self._entries for key in keys]
+
+    def clear_of(self, owner: Owner, older_s: float = 0.0) -> int:
+        """Forget the owner's vectors that came at least so many seconds ago; return how many."""
+        latest = self._clock() - older_s
+        with self._lock:
+            gone = [
+                key
+                for key, entry in self._entries.items()
+                if entry.owner == owner and entry.since_s <= latest
+            ]
+            self._free += [self._entries.pop(key).slot for key in gone]
+        return len(gone)
+
+    def stats_of(self, tenant_id: str) -> CacheStats:
+        """What happened so far for a tenant; evictions are not told apart by tenants."""
+        with self._lock:
+            hits, misses = self._of_tenants.get(tenant_id, (0, 0))
+            mine = sum(one.owner.tenant_id == tenant_id for one in self._entries.values())
+            return CacheStats(hits, misses, 0, mine, len(self._vectors))
 
     def clear(self) -> None:
         """Forget every vector and give the memory back. The counts go on."""
         with self._lock:
-            self._slots.clear()
+            self._forget_all()
             self._vectors = np.empty((0, 0), np.float32)
 
     def stats(self) -> CacheStats:
         """What happened so far."""
         with self._lock:
             return CacheStats(
-                self._hits, self._misses, self._evictions, len(self._slots), len(self._vectors)
+                self._hits, self._misses, self._evictions, len(self._entries), len(self._vectors)
             )
 
     def _allocate(self, dimensions: int) -> None:
         if self._vectors.shape[1] != dimensions:
-            self._slots.clear()
+            self._forget_all()
             entries = self._max_bytes // (dimensions * 4 + _OVERHEAD_BYTES)
             self._vectors = np.empty((entries, dimensions), np.float32)
 
     def _free_slot(self) -> int:
-        # Slots are handed out in order and freed only by eviction, so the first `len` of them are
-        # in use.
-        if len(self._slots) < len(self._vectors):
-            return len(self._slots)
+        if self._free:
+            return self._free.pop()
+        if self._used < len(self._vectors):
+            self._used += 1
+            return self._used - 1
         self._evictions += 1
-        return self._slots.popitem(last=False)[1]
+        return self._entries.popitem(last=False)[1].slot
+
+    def _forget_all(self) -> None:
+        self._entries.clear()
+        self._free.clear()
+        self._used = 0
 
 
 class CachedEmbedder:
@@ -125,6 +182,7 @@ class CachedEmbedder:
         self, embedder: Embedder, cache: VectorCache | None = None, *, asked: bool = False
     ) -> None:
         self._embedder = embedder
+        self._asked = asked
         self._purpose = b"\0question\0" if asked else b"\0"
         self._cache = VectorCache() if cache is None else cache
         # Some embedders can start and be waited for later; the others do all when they are asked.
@@ -157,14 +215,15 @@ class CachedEmbedder:
             return self._begin(texts)
         keys = [self._key(text) for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
-        found = self._cache.get_many(list(distinct))
+        owner = self._owner()
+        found = self._cache.get_many(list(distinct), owner)
         missing = [key for key in distinct if key not in found]
         pending = self._begin([distinct[key] for key in missing]) if missing else None
 
         def result() -> NDArray[np.float32]:
             if pending is not None:
                 vectors = pending()
-                self._cache.put_many(missing, vectors)
+                self._cache.put_many(missing, vectors, owner)
                 found.update(zip(missing, vectors, strict=True))
             return np.stack([found[key] for key in keys])
 
@@ -177,7 +236,7 @@ class CachedEmbedder:
     def cached(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Return the vectors when the cache holds all of them."""
         keys = [self._key(text) for text in texts]
-        found = self._cache.get_many(list(dict.fromkeys(keys)))
+        found = self._cache.get_many(list(dict.fromkeys(keys)), self._owner())
         return np.stack([found[key] for key in keys]) if all(key in found for key in keys) else None
 
     def close(self) -> None:
@@ -189,4 +248,10 @@ class CachedEmbedder:
         # surrogatepass: a text the embedder will refuse must reach it, to be refused with its
         # message.
         content = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        return hashlib.sha256(self._embedder.model_id.encode() + self._purpose + content).digest()
+        # A tenant's own: whether a text is at hand must not tell what another tenant stored.
+        tenant = fairness.on_behalf_of().encode() + b"\0"
+        model = self._embedder.model_id.encode()
+        return hashlib.sha256(tenant + model + self._purpose + content).digest()
+
+    def _owner(self) -> Owner:
+        return Owner(fairness.on_behalf_of(), self._asked)

@@ -87,6 +87,7 @@ class LocalServing:
 def _own(settings: ServerSettings, folder: Path, key: str) -> ServerSettings:
     own = {
         "listen": f"{HOST}:0",
+        "http_listen": "",
         "metrics_listen": "",
         "data_dir": folder,
         "auth": "required",

@@ -31,21 +31,36 @@ class OperationKinds:
         self._kinds: dict[str, StartedKind] = {}
 
     def bring(self, service: ServiceDescriptor, works: Mapping[str, LongWork]) -> None:
-        """Take the works behind a service's RPCs that start operations, by their kinds.
+        """Take the works behind RPCs of a service that start operations, by their kinds. Several
+        capabilities may bring some each.
 
         Raises:
-            LookupError: the option `starts` of its RPCs names other kinds.
-            ValueError: another service has one of these kinds.
+            LookupError: the option `starts` of none of its RPCs names one of these kinds.
+            ValueError: one of these kinds was brought before.
         """
         said = {kind.name: kind for kind in kinds_started_by(service)}
-        if said.keys() != works.keys():
+        if not works.keys() <= said.keys():
             raise LookupError(
                 f"{service.name} starts operations {_listed(said)} (option mneme.v1.starts), and"
-                f" its capability brings the work of {_listed(works)}"
+                f" a capability brings the work of {_listed(works)}"
             )
         for name, work in works.items():
             self._operations.bring(name, work)
-        self._kinds |= said
+            self._kinds[name] = said[name]
+
+    def require_all(self, services: Iterable[ServiceDescriptor]) -> None:
+        """Check, once all capabilities are made, that what these services start has its work.
+
+        Raises:
+            LookupError: a kind has none.
+        """
+        for service in services:
+            missing = {kind.name for kind in kinds_started_by(service)} - self._kinds.keys()
+            if missing:
+                raise LookupError(
+                    f"{service.name} starts operations {_listed(missing)} (option mneme.v1.starts),"
+                    " and no capability brings their work"
+                )
 
     def start(
         self,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, interpreter
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import (
@@ -197,6 +197,7 @@ class Operations:
         with self._lock:
             run, _ = self._runs.get(found.key, (None, None))
         if run is not None and self._places.acquire(blocking=False):
+            interpreter.turns.leave()
             try:
                 with deadline.within(seconds):
                     while not run.ended.wait(deadline.pause(deadline.LOOK_EVERY_S)):
@@ -241,6 +242,10 @@ class Operations:
         for job in jobs:
             job.wait(_FORGET_S)
         self._store.remove_of(tenant_id)
+
+    def forget_results(self, tenant_id: str) -> None:
+        """Forget the operations of a tenant that have ended: what they came to may quote it."""
+        self._store.remove_ended_of(tenant_id)
 
     def recover(self) -> None:
         """Bring what was interrupted to one state or the other, before anything is served."""

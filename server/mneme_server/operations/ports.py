@@ -60,6 +60,10 @@ class OperationStore(Protocol):
         """Note how it ended, unless it was removed meanwhile."""
         ...
 
+    def remove_ended_of(self, owner: str) -> None:
+        """Remove the operations of an owner that have ended."""
+        ...
+
     def remove_of(self, owner: str) -> None:
         """Remove all operations of an owner."""
         ...

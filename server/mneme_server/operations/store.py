@@ -180,6 +180,11 @@ class SqlOperations:
         with self._database.write() as connection:
             connection.execute(statement)
 
+    def remove_ended_of(self, owner: str) -> None:
+        ended = (_c.owner == owner, _c.state.not_in(UNFINISHED))
+        with self._database.write() as connection:
+            connection.execute(delete(operations).where(*ended))
+
     def remove_of(self, owner: str) -> None:
         with self._database.write() as connection:
             connection.execute(delete(operations).where(_c.owner == owner))

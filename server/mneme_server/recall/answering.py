@@ -47,13 +47,16 @@ def answer_of(
     selection: Selection,
     candidates: Ranked,
     *,
+    pending: int,
     copies: Keys | None,
     rerank: Rerank | None,
     confidence: float | None,
 ) -> Answer:
     """Read the best candidates and return them, with what is to be said of them.
 
-    `copies` are the candidates' keys, of which the repeated ones have copies; None: all are shown.
+    `pending` is how many waited to be embedded before the search: those that were embedded during
+    it may have been missed. `copies` are the candidates' keys, of which the repeated ones have
+    copies; None: all are shown.
     """
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
     wanted = query.limit if rerank is None else max(query.limit, RERANKED)
@@ -61,8 +64,8 @@ def answer_of(
     row_of = _rows_by_id(index, candidates.rows[places])
     doc_ids = list(row_of)
     with memory.read() as unit:
-        memories = unit.memories.get_many(doc_ids)
-        pending, lost = memory.pending, unit.memories.lost
+        memories = unit.memories.get_many(doc_ids, bare=query.bare)
+        lost = unit.memories.lost
     results = [
         Recalled(
             document=memories[doc_id].document,
@@ -89,8 +92,14 @@ def answer_of(
         row_of[document.doc_id] = row
         return 0 <= row < len(selection.mask) and bool(selection.mask[row])
 
-    own_scores = reranking is Reranking.DONE
-    shown = successors_first(shown, results, _reading(memory), passes, own_scores=own_scores)
+    shown = successors_first(
+        shown,
+        results,
+        _reading(memory),
+        passes,
+        limit=query.limit,
+        own_scores=reranking is Reranking.DONE,
+    )
     rows = [row_of[result.document.doc_id] for result in shown]
     for result, row in zip(shown, rows, strict=True):
         if row in copied:
@@ -101,7 +110,7 @@ def answer_of(
         results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
         searched_count=selection.count,
-        total=enough,
+        total=max(enough, len(shown)),
         pending_count=pending,
         capped=candidates.capped,
         words_only=query.mode == Mode.HYBRID and candidates.words_only,

@@ -37,7 +37,8 @@ class RecallQuery:
 
     With `every_copy` near-copies are results of their own. `turns` asks for so many documents from
     just before and after each result in its session. `rerank` has a reranker, where there is one,
-    order the first results.
+    order the first results. `bare` results are without details: for who reads the things
+    themselves, of kinds that nothing supersedes.
     """
 
     text: str
@@ -50,6 +51,7 @@ class RecallQuery:
     every_copy: bool = True
     turns: int = 0
     rerank: bool = False
+    bare: bool = False
     min_confidence: float = 0.0
 
 

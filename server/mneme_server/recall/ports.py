@@ -19,8 +19,9 @@ class MemoryReader(Protocol):
         """How many memories were left out so far because they are damaged."""
         ...
 
-    def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
-        """Return these memories by id of their documents, without contexts.
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
+        """Return these memories by id of their documents, without contexts; `bare` ones without
+        details.
 
         Those that are gone are left out.
         """

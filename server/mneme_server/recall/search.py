@@ -72,6 +72,7 @@ class Recall:
         with self.tenants.open(tenant_id) as memory:
             embedding = self._begin_embedding(query, size)  # Before it stands in line.
             with self.foreground.computing(size):
+                waiting = memory.pending  # Before the search: what comes meanwhile may be missed.
                 # The same throughout: another may take its place meanwhile, with other rows.
                 index = memory.index
                 selection = index.select(query.filter)
@@ -85,11 +86,9 @@ class Recall:
                 )  # fmt: skip
                 if sure is not None and sure < query.min_confidence:
                     why = RecallOutcome.NOTHING_CONFIDENT
-                    return Answer(
-                        (), why, selection.count, pending_count=memory.pending, confidence=sure
-                    )
+                    return Answer((), why, selection.count, pending_count=waiting, confidence=sure)
                 return answer_of(
-                    memory, index, query, selection, found,
+                    memory, index, query, selection, found, pending=waiting,
                     copies=copies, rerank=self._rerank(query, size), confidence=sure,
                 )  # fmt: skip
 

@@ -40,6 +40,7 @@ def successors_first(
     read: ReadSources,
     passes: Callable[[Document], bool],
     *,
+    limit: int,
     own_scores: bool,
 ) -> list[Recalled]:
     """Return the results with what replaced one of them in front of it, and both naming the other.
@@ -49,6 +50,7 @@ def successors_first(
         found: all that were found, in their order, those shown among them.
         read: reads memories that were not found.
         passes: whether the query's filters let a document through.
+        limit: how many results there may be; what is brought in takes a place among them.
         own_scores: leave those that move up their own scores.
     """
     if not any(_successor(result.document, result.details) for result in shown):
@@ -69,7 +71,7 @@ def successors_first(
         else:
             continue
         ordered.insert(old, moved if own_scores else in_place_of(replaced, moved))
-    return _naming(ordered[: len(shown)], read)
+    return _naming(ordered[:limit], read)
 
 
 def _naming(results: Sequence[Recalled], read: ReadSources) -> list[Recalled]:

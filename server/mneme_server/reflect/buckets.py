@@ -7,11 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.reflect.compared import SIGNIFICANT, Interval
+from mneme_server.reflect.compared import SIGNIFICANT
 from mneme_server.reflect.history import Ints
 from mneme_server.reflect.model import Trend, TrendTest
 from mneme_server.reflect.params import Bucket
-from mneme_server.reflect.stats import NO_INTERVAL, Floats, benjamini_hochberg, mann_kendall, sum_by
+from mneme_server.statistics.distributions import Interval
+from mneme_server.statistics.inference import (
+    NO_INTERVAL,
+    Floats,
+    benjamini_hochberg,
+    mann_kendall,
+    sum_by,
+)
 
 HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US

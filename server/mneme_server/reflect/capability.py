@@ -21,7 +21,8 @@ def _build(host: Host) -> Parts:
                 reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
                 ReflectServicer(reflect),
             )
-        ]
+        ],
+        offers=[reflect],
     )
 
 

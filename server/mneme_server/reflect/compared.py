@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from mneme_server.statistics.distributions import Interval
 
 SIGNIFICANT = 0.05
 """A finding counts from this q-value down: of such findings, at most this share is expected to be
@@ -13,13 +14,6 @@ chance (the false discovery rate)."""
 MIN_RATIO = 1.1
 """A rate that is less than this many times the other, or more than its inverse, is no finding,
 however sure: with enough events every difference is."""
-
-
-class Interval(NamedTuple):
-    """A 95 % confidence interval."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)

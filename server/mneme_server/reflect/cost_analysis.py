@@ -24,8 +24,8 @@ from mneme_server.reflect.model import (
 )
 from mneme_server.reflect.params import CostAnalysisParams
 from mneme_server.reflect.prices import PriceTable
-from mneme_server.reflect.stats import NO_INTERVAL, Floats, sum_by
 from mneme_server.reflect.wording import dollars, moves, percent, plural, sure
+from mneme_server.statistics.inference import NO_INTERVAL, Floats, sum_by
 
 NEEDED = (
     Column.AGENT, Column.NAME, Column.MODEL, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS,

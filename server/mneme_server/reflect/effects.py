@@ -16,9 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.reflect.calls import Calls, Grams
-from mneme_server.reflect.compared import Interval, SequenceEffect
+from mneme_server.reflect.compared import SequenceEffect
 from mneme_server.reflect.history import NONE, Ints, Sessions
-from mneme_server.reflect.stats import Floats, benjamini_hochberg, fisher_exact, rate_ratio, sum_by
+from mneme_server.statistics.distributions import Interval
+from mneme_server.statistics.inference import (
+    Floats,
+    benjamini_hochberg,
+    fisher_exact,
+    rate_ratio,
+    sum_by,
+)
 
 MIN_SESSIONS = 3
 """Sessions that a sequence must be seen in to be tested."""

@@ -22,8 +22,8 @@ from mneme_server.reflect.model import (
 from mneme_server.reflect.outcomes import adjusted_splits, split
 from mneme_server.reflect.params import Baseline, ErrorPatternsParams
 from mneme_server.reflect.recoveries import Recoveries
-from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.wording import plural
+from mneme_server.statistics.inference import Floats
 
 NEEDED = (*tool_calls.NEEDED, Column.MESSAGE)
 _MAX_PRECEDING = 5

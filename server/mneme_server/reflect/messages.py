@@ -21,6 +21,7 @@ from mneme_server.reflect.params import (
     SessionComparisonParams,
     ToolSequencesParams,
 )
+from mneme_server.statistics.distributions import Interval
 from mneme_server.transport.convert.json import struct_of_object
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
@@ -98,7 +99,7 @@ def _insight(insight: model.Insight) -> pb.Insight:
     )
 
 
-def _interval(interval: compared.Interval) -> pb.Interval | None:
+def _interval(interval: Interval) -> pb.Interval | None:
     """Return an interval; None where there is none."""
     if not math.isfinite(interval.low + interval.high):
         return None

@@ -8,7 +8,8 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.reflect.compared import Interval, OutcomeBy, OutcomeSplit, SequenceEffect
+from mneme_server.reflect.compared import OutcomeBy, OutcomeSplit, SequenceEffect
+from mneme_server.statistics.distributions import Interval
 
 EVIDENCE = 10
 """Most sessions or events that are named for a finding."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.events.outcome import Outcome
-from mneme_server.reflect.compared import Interval, OutcomeBy, OutcomeGroup, OutcomeSplit
+from mneme_server.reflect.compared import OutcomeBy, OutcomeGroup, OutcomeSplit
 from mneme_server.reflect.history import History, Ints, Sessions
-from mneme_server.reflect.stats import benjamini_hochberg, fisher_exact, wilson
+from mneme_server.statistics.distributions import Interval
+from mneme_server.statistics.inference import benjamini_hochberg, fisher_exact, wilson
 
 MIN_GROUP = 3
 """Sessions with a known outcome that a group needs to be shown and tested."""

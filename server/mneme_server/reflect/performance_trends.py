@@ -29,8 +29,8 @@ from mneme_server.reflect.model import (
     TrendTest,
 )
 from mneme_server.reflect.params import PerformanceTrendsParams
-from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.wording import figure, milliseconds, moves, plural, points, sure
+from mneme_server.statistics.inference import Floats
 
 NEEDED = (Column.DURATION,)
 _MIN_COVERED = 0.5

@@ -7,8 +7,8 @@ import numpy as np
 from mneme_server.reflect.compared import SequenceEffect
 from mneme_server.reflect.error_insights import effect_data
 from mneme_server.reflect.model import Insight, SequenceCount, ToolLoop, ToolSequences
-from mneme_server.reflect.stats import wilson
 from mneme_server.reflect.wording import against, percent, plural, sequence, sure
+from mneme_server.statistics.inference import wilson
 
 _COMMON = 3
 

@@ -25,7 +25,7 @@ from mneme_server.reflect.model import (
 )
 from mneme_server.reflect.outcomes import outcomes_by
 from mneme_server.reflect.params import SessionComparisonParams
-from mneme_server.reflect.stats import (
+from mneme_server.statistics.inference import (
     NO_INTERVAL,
     Floats,
     benjamini_hochberg,

@@ -21,9 +21,9 @@ from mneme_server.reflect.history import NONE, History
 from mneme_server.reflect.model import Findings, SequenceCount, ToolSequences, ToolUse
 from mneme_server.reflect.params import ToolSequencesParams
 from mneme_server.reflect.sequence_insights import sequence_insights
-from mneme_server.reflect.stats import Floats
 from mneme_server.reflect.tool_loops import tool_loops
 from mneme_server.reflect.wording import plural
+from mneme_server.statistics.inference import Floats
 
 NEEDED = tool_calls.NEEDED
 

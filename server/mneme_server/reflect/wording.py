@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from mneme_server.reflect.compared import Interval, OutcomeSplit, SequenceEffect
+from mneme_server.reflect.compared import OutcomeSplit, SequenceEffect
 from mneme_server.reflect.model import TrendTest
+from mneme_server.statistics.distributions import Interval
 
 
 def times(lift: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from mneme._core.connection import Connection
 from mneme._core.freshness import Freshness
 from mneme._core.rpc import Rpc
+from mneme._core.tracing import trace_context
 from mneme.errors import ClosedError
 
 
@@ -38,7 +39,7 @@ class Caller:
     def _options(self, timeout: float | None) -> dict[str, Any]:
         return {
             "timeout": timeout,
-            "metadata": (*self._connection.metadata, *self._freshness.metadata),
+            "metadata": (*self._connection.metadata, *self._freshness.metadata, *trace_context()),
             "wait_for_ready": self._connection.wait_for_ready or None,
         }
 

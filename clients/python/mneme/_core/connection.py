@@ -134,14 +134,7 @@ class _Endpoint:
     @property
     def is_local(self) -> bool:
         """Whether what is sent stays on this machine."""
-        if self.target.startswith(("unix:", "unix-abstract:")):
-            return True
-        if self.host == "localhost" or self.host.endswith(".localhost"):
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return self.target.startswith(("unix:", "unix-abstract:")) or is_this_machine(self.host)
 
     @classmethod
     def parse(cls, address: str) -> _Endpoint:
@@ -159,6 +152,21 @@ class _Endpoint:
         if not host or "/" in address or any(c.isspace() for c in address):
             raise ConfigurationError(f"{address!r} is not an address: give HOST or HOST:PORT")
         return cls(_with_port(address, host, _DEFAULT_PORTS[bool(tls)]), host, tls)
+
+
+def is_this_machine(host: str) -> bool:
+    """Tell whether a host's name or address leads nowhere but here."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(address: str) -> str:
+    """Return the host of an address as `MnemeClient` takes it."""
+    return _Endpoint.parse(address).host
 
 
 def _host_of(address: str) -> str:

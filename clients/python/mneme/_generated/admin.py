@@ -15,6 +15,7 @@ from mneme._generated.answers import (
     CreateApiKeyResponse,
     CreateTenantResponse,
     DeleteTenantResponse,
+    ForgetResponse,
     GetStatsResponse,
     ListApiKeysResponse,
     ListTenantsResponse,
@@ -24,12 +25,14 @@ from mneme._generated.answers import (
     RevokeApiKeyResponse,
     StartBackupResponse,
     StartDeleteTenantResponse,
+    StartForgetResponse,
     StartReindexResponse,
     StartRestoreResponse,
     Tenant,
 )
 from mneme._generated.choices import KeyScopeChoice
-from mneme.v1 import admin_service_pb2
+from mneme._generated.fields import ForgetFilterFields, ForgetItemFields
+from mneme.v1 import admin_service_pb2, forgetting_pb2
 
 _CREATE_TENANT = Rpc(
     service="mneme.v1.AdminService",
@@ -126,6 +129,22 @@ _START_REINDEX = Rpc(
     repeatable=True,
     made_ids=("operation_id",),
 )
+_FORGET = Rpc(
+    service="mneme.v1.AdminService",
+    method="Forget",
+    request=admin_service_pb2.ForgetRequest,
+    answer=ForgetResponse,
+    repeatable=True,
+    made_ids=("operation_id",),
+)
+_START_FORGET = Rpc(
+    service="mneme.v1.AdminService",
+    method="StartForget",
+    request=admin_service_pb2.StartForgetRequest,
+    answer=StartForgetResponse,
+    repeatable=True,
+    made_ids=("operation_id",),
+)
 
 RPCS = (
     _CREATE_TENANT,
@@ -141,6 +160,8 @@ RPCS = (
     _START_RESTORE,
     _START_DELETE_TENANT,
     _START_REINDEX,
+    _FORGET,
+    _START_FORGET,
 )
 
 
@@ -655,6 +676,132 @@ class AdminMethods(SyncCaller):
             timeout,
         )
 
+    def forget(
+        self,
+        *,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        items: Iterable[ForgetItemFields | forgetting_pb2.ForgetItem] | None = None,
+        filter: ForgetFilterFields | forgetting_pb2.ForgetFilter | None = None,
+        operation_id: str | None = None,
+        dry_run: bool | None = None,
+        timeout: float | None = None,
+    ) -> ForgetResponse:
+        """Forgets for good what is named, and what follows from it: of a session its
+        events, summary, handover, lessons, reflections and episodes; of episodes the
+        skills consolidated from them; steps that sessions learned from, and what was
+        learned of them; and of all of these vectors, tags, queues and caches. What is
+        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+
+        It is hidden in one transaction: from then on nobody finds it. Then the
+        tenant's files are rewritten without it, while the tenant is in use; writes
+        wait for a part of that. The call waits for it and answers with the receipt.
+        If the caller does not wait, or the server stops, the work goes on by itself,
+        as the operation `operation_id`.
+
+        Hash chains and the tenant's log still verify; they show the places as
+        forgotten. What is sent again under the same event id stays forgotten. A
+        backup that is restored later forgets it again.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have been started and not ended (100
+        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
+        of the tenant go on for too long to rewrite its files; what was hidden stays
+        hidden.
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            user_id: This user: sessions, memories and episodes of the user, and events that
+                name the user in their metadata. Up to 200 characters, on one line.
+            agent_id: This agent: its sessions, its events in others, what it learned, and
+                itself. Up to 200 characters, on one line.
+            session_id: This session. Up to 200 characters, on one line.
+            items: These things. Those that there are not, or not any more, are left out. Up to
+                1,000 entries.
+            filter: What this lets through.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            dry_run: Only tell what would be forgotten: exactly what the same request without it
+                then forgets, if nothing is written in between.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was forgotten.
+        """
+        return self._unary(
+            _FORGET,
+            {
+                "tenant_id": tenant_id,
+                "user_id": user_id,
+                "agent_id": agent_id,
+                "session_id": session_id,
+                "items": items,
+                "filter": filter,
+                "operation_id": operation_id,
+                "dry_run": dry_run,
+            },
+            timeout,
+        )
+
+    def start_forget(
+        self,
+        *,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        items: Iterable[ForgetItemFields | forgetting_pb2.ForgetItem] | None = None,
+        filter: ForgetFilterFields | forgetting_pb2.ForgetFilter | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LongRunning[Operation, ForgetResponse]:
+        """Starts what Forget does, as an operation. When it answers, what is forgotten
+        is hidden already. It cannot be cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            user_id: This user: sessions, memories and episodes of the user, and events that
+                name the user in their metadata. Up to 200 characters, on one line.
+            agent_id: This agent: its sessions, its events in others, what it learned, and
+                itself. Up to 200 characters, on one line.
+            session_id: This session. Up to 200 characters, on one line.
+            items: These things. Those that there are not, or not any more, are left out. Up to
+                1,000 entries.
+            filter: What this lets through.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return self._start(
+            _START_FORGET,
+            {
+                "tenant_id": tenant_id,
+                "user_id": user_id,
+                "agent_id": agent_id,
+                "session_id": session_id,
+                "items": items,
+                "filter": filter,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
 
 class AsyncAdminMethods(AsyncCaller):
     """AdminService is for the operator of a server. A key with scope admin manages
@@ -1162,6 +1309,132 @@ class AsyncAdminMethods(AsyncCaller):
             _START_REINDEX,
             {
                 "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    async def forget(
+        self,
+        *,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        items: Iterable[ForgetItemFields | forgetting_pb2.ForgetItem] | None = None,
+        filter: ForgetFilterFields | forgetting_pb2.ForgetFilter | None = None,
+        operation_id: str | None = None,
+        dry_run: bool | None = None,
+        timeout: float | None = None,
+    ) -> ForgetResponse:
+        """Forgets for good what is named, and what follows from it: of a session its
+        events, summary, handover, lessons, reflections and episodes; of episodes the
+        skills consolidated from them; steps that sessions learned from, and what was
+        learned of them; and of all of these vectors, tags, queues and caches. What is
+        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+
+        It is hidden in one transaction: from then on nobody finds it. Then the
+        tenant's files are rewritten without it, while the tenant is in use; writes
+        wait for a part of that. The call waits for it and answers with the receipt.
+        If the caller does not wait, or the server stops, the work goes on by itself,
+        as the operation `operation_id`.
+
+        Hash chains and the tenant's log still verify; they show the places as
+        forgotten. What is sent again under the same event id stays forgotten. A
+        backup that is restored later forgets it again.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have been started and not ended (100
+        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
+        of the tenant go on for too long to rewrite its files; what was hidden stays
+        hidden.
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            user_id: This user: sessions, memories and episodes of the user, and events that
+                name the user in their metadata. Up to 200 characters, on one line.
+            agent_id: This agent: its sessions, its events in others, what it learned, and
+                itself. Up to 200 characters, on one line.
+            session_id: This session. Up to 200 characters, on one line.
+            items: These things. Those that there are not, or not any more, are left out. Up to
+                1,000 entries.
+            filter: What this lets through.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            dry_run: Only tell what would be forgotten: exactly what the same request without it
+                then forgets, if nothing is written in between.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was forgotten.
+        """
+        return await self._unary(
+            _FORGET,
+            {
+                "tenant_id": tenant_id,
+                "user_id": user_id,
+                "agent_id": agent_id,
+                "session_id": session_id,
+                "items": items,
+                "filter": filter,
+                "operation_id": operation_id,
+                "dry_run": dry_run,
+            },
+            timeout,
+        )
+
+    async def start_forget(
+        self,
+        *,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        items: Iterable[ForgetItemFields | forgetting_pb2.ForgetItem] | None = None,
+        filter: ForgetFilterFields | forgetting_pb2.ForgetFilter | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncLongRunning[Operation, ForgetResponse]:
+        """Starts what Forget does, as an operation. When it answers, what is forgotten
+        is hidden already. It cannot be cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            user_id: This user: sessions, memories and episodes of the user, and events that
+                name the user in their metadata. Up to 200 characters, on one line.
+            agent_id: This agent: its sessions, its events in others, what it learned, and
+                itself. Up to 200 characters, on one line.
+            session_id: This session. Up to 200 characters, on one line.
+            items: These things. Those that there are not, or not any more, are left out. Up to
+                1,000 entries.
+            filter: What this lets through.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return await self._start(
+            _START_FORGET,
+            {
+                "tenant_id": tenant_id,
+                "user_id": user_id,
+                "agent_id": agent_id,
+                "session_id": session_id,
+                "items": items,
+                "filter": filter,
                 "operation_id": operation_id,
             },
             timeout,

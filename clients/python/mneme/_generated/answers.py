@@ -8,10 +8,22 @@ from typing import Any
 
 from mneme._core.answers import Answer
 from mneme._generated.choices import (
+    AlertConditionChoice,
+    AlertResolutionChoice,
+    AlertStateChoice,
+    AlertTrendChoice,
     AnalysisChoice,
     AttributionMethodChoice,
+    CacheKindChoice,
+    CertifiedStateKindChoice,
     ConvergenceStatusChoice,
+    DeliveryStateChoice,
+    DiscoveryChangeChoice,
+    DiscoveryRefusalChoice,
+    EdgeOriginChoice,
     EventTypeName,
+    ExperimentStatusChoice,
+    FdrMethodChoice,
     HandoverListChoice,
     ImportanceChoice,
     KeyScopeChoice,
@@ -24,29 +36,42 @@ from mneme._generated.choices import (
     OutcomeChoice,
     PropensitiesChoice,
     RecallOutcomeChoice,
+    RecallReasonChoice,
     RerankingChoice,
     SessionStatusChoice,
     SeverityChoice,
     SkillChangeChoice,
     SkillRelationshipChoice,
     SkillTraitChoice,
+    StructureOfChoice,
     TrendChoice,
     VectorIndexKindChoice,
 )
 from mneme.errors import MnemeError
 from mneme.v1 import (
     admin_service_pb2,
+    alert_service_pb2,
+    causal_pb2,
+    causal_service_pb2,
+    certificate_pb2,
     context_service_pb2,
+    discovery_pb2,
     episode_pb2,
     event_service_pb2,
+    experiment_pb2,
+    forgetting_pb2,
     knowledge_pb2,
     learn_service_pb2,
+    learning_import_pb2,
     learning_pb2,
     learning_service_pb2,
     learning_trust_pb2,
     memory_service_pb2,
+    memory_stats_pb2,
     operation_pb2,
     operation_service_pb2,
+    pattern_pb2,
+    proof_service_pb2,
     recall_service_pb2,
     reflect_service_pb2,
     reflection_pb2,
@@ -74,6 +99,9 @@ class ActResponse(Answer[learning_service_pb2.ActResponse], of=learning_service_
     loss: float | None
     """The mean loss of that; unset without any."""
 
+    gate: GateVerdict
+    """Whose answers the predictions are, and why; unset without only_if_better."""
+
 
 class Action(Answer[learning_pb2.Action], of=learning_pb2.Action):
     """Action is what was or is to be done: a value of the session's action space."""
@@ -99,6 +127,19 @@ class Action(Answer[learning_pb2.Action], of=learning_pb2.Action):
     """
 
 
+class ActionCount(Answer[learning_import_pb2.ActionCount], of=learning_import_pb2.ActionCount):
+    """ActionCount is how often an action was done."""
+
+    action: Action
+    """The action."""
+
+    count: int
+    """How often."""
+
+    mean_reward: float
+    """The mean reward of the records in which it was done."""
+
+
 class ActionScore(Answer[learning_pb2.ActionScore], of=learning_pb2.ActionScore):
     """ActionScore is what a session thinks of an action in a state."""
 
@@ -113,6 +154,13 @@ class ActionScore(Answer[learning_pb2.ActionScore], of=learning_pb2.ActionScore)
 
     probability: float
     """The probability with which it is chosen in this call's mode."""
+
+
+class AddEdgeResponse(Answer[causal_pb2.AddEdgeResponse], of=causal_pb2.AddEdgeResponse):
+    """The added edge."""
+
+    edge: CausalEdge
+    """The edge."""
 
 
 class Agent(Answer[event_service_pb2.Agent], of=event_service_pb2.Agent):
@@ -144,6 +192,179 @@ class Agent(Answer[event_service_pb2.Agent], of=event_service_pb2.Agent):
 
     total_cost_usd: float
     """Their cost, in US dollars."""
+
+
+class AlertDelivery(Answer[alert_service_pb2.AlertDelivery], of=alert_service_pb2.AlertDelivery):
+    """AlertDelivery is a message to one of a rule's channels."""
+
+    id: str
+    """Its id, which a webhook has in its header `webhook-id`."""
+
+    channel: str
+    """Where it goes."""
+
+    type: str
+    """What it says: "alert.triggered", "alert.resolved" or "alert.test"."""
+
+    state: DeliveryStateChoice | None
+    """What became of it."""
+
+    attempts: int
+    """How often it was tried."""
+
+    error: str
+    """Why the last attempt failed; empty if it did not."""
+
+    next_attempt_at: datetime | None
+    """When it is tried next; unset if it is not."""
+
+    delivered_at: datetime | None
+    """When the receiver took it; unset if it did not."""
+
+
+class AlertHistoryEntry(
+    Answer[alert_service_pb2.AlertHistoryEntry], of=alert_service_pb2.AlertHistoryEntry
+):
+    """AlertHistoryEntry is one time that a rule triggered."""
+
+    id: str
+    """Its id, a ULID."""
+
+    rule_id: str
+    """The rule."""
+
+    rule_name: str
+    """What the rule was called then."""
+
+    condition: AlertConditionChoice | None
+    """What it watched."""
+
+    triggered_at: datetime | None
+    """When it triggered."""
+
+    resolved_at: datetime | None
+    """When it was resolved; unset while it is not."""
+
+    current_value: float
+    """The value that made it trigger."""
+
+    resolved_value: float | None
+    """The value that resolved it; unset while it is not, and where the rule went."""
+
+    threshold: float
+    """The threshold that was exceeded; for ALERT_CONDITION_NO_EVENTS_FOR the
+    window, in minutes.
+    """
+
+    message: str
+    """What happened, in a sentence."""
+
+    resolution: AlertResolutionChoice | None
+    """Why it is no longer triggered."""
+
+    deliveries: list[AlertDelivery]
+    """The messages about it, in the order of the rule's channels. Those about its
+    end come last.
+    """
+
+
+class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertRule):
+    """AlertRule is what to watch, and whom to tell."""
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+
+    name: str
+    """What it is called.
+    Required; up to 200 characters, on one line.
+    """
+
+    enabled: bool
+    """Whether it is watched."""
+
+    condition: AlertConditionChoice | None
+    """What it watches.
+    Required.
+    """
+
+    threshold: float
+    """It triggers when the value is more.
+    0 to 10^12.
+    """
+
+    resolve_threshold: float | None
+    """It resolves when the value is at most this, which must not be more than the
+    threshold: a lower one keeps a value that wavers from triggering again and
+    again. Unset: the threshold.
+    0 to 10^12.
+    """
+
+    min_events: int
+    """It triggers only while the window holds as many events at least: one failure
+    of one event is no rate. For session failures it counts sessions that ended,
+    for latencies events that say how long they took.
+    1 to 10^9. Default: 1.
+    """
+
+    window_minutes: int
+    """How far back it looks, in minutes.
+    1 to 43,200. Default: 60.
+    """
+
+    scope: AlertScope
+    """What it looks at."""
+
+    notify_channels: list[str]
+    r"""Whom it tells: webhooks as `https://…` or `http://…`, addresses as
+    `mailto:ops@example.com`. None: the history alone has it.
+    Up to 10 entries, each up to 2,000 characters; of the form
+    `^[^\x00-\x20\x7f]*$`; none twice.
+    """
+
+    pattern: str
+    """For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
+    regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
+    placeholders stand for anything.
+    Up to 300 characters.
+    """
+
+    trend: AlertTrendChoice | None
+    """For ALERT_CONDITION_TREND_EXCEEDS: the measure."""
+
+    state: AlertStateChoice | None
+    """Where it stands; in a request it is ignored, and so are the fields below."""
+
+    last_triggered_at: datetime | None
+    """When it triggered last; unset if it never did."""
+
+    created_at: datetime | None
+    """When it was created."""
+
+    updated_at: datetime | None
+    """When it was changed last."""
+
+
+class AlertScope(Answer[alert_service_pb2.AlertScope], of=alert_service_pb2.AlertScope):
+    """AlertScope is what a rule looks at. Empty fields do not narrow it; given ones
+    must all match.
+    """
+
+    agent_id: str
+    """Events of this agent, and its sessions.
+    Up to 200 characters, on one line.
+    """
+
+    project: str
+    """Those of sessions of this project.
+    Up to 200 characters, on one line.
+    """
+
+    tags: list[str]
+    """Those of sessions that have all of these tags.
+    Up to 20 entries, each up to 200 characters, on one line.
+    """
 
 
 class AlgorithmDescription(
@@ -214,6 +435,18 @@ class AlgorithmKey(Answer[learning_service_pb2.AlgorithmKey], of=learning_servic
     """The valid texts; empty for a number."""
 
 
+class AnalyzeExperimentResponse(
+    Answer[experiment_pb2.AnalyzeExperimentResponse], of=experiment_pb2.AnalyzeExperimentResponse
+):
+    """What they say."""
+
+    experiment: Experiment
+    """The experiment."""
+
+    result: ExperimentResult
+    """What its observations say; of a completed one, what it was concluded with."""
+
+
 class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
     """ApiKey opens a tenant."""
 
@@ -243,6 +476,21 @@ class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
 
     revoked_at: datetime | None
     """When it was revoked; unset if it is not."""
+
+
+class AssignTreatmentResponse(
+    Answer[experiment_pb2.AssignTreatmentResponse], of=experiment_pb2.AssignTreatmentResponse
+):
+    """The subject's arm."""
+
+    treatment: bool
+    """Whether it gets the cause."""
+
+    already_assigned: bool
+    """Whether it had been assigned before: a subject's arm never changes."""
+
+    assigned_at: datetime | None
+    """When it was assigned."""
 
 
 class BackupResponse(Answer[admin_service_pb2.BackupResponse], of=admin_service_pb2.BackupResponse):
@@ -299,6 +547,247 @@ class CancelOperationResponse(
 
     operation: Operation
     """The operation; it may still be running."""
+
+
+class CausalChain(Answer[causal_pb2.CausalChain], of=causal_pb2.CausalChain):
+    """CausalChain is a way from a cause to an effect."""
+
+    cause: str
+    """Where it begins."""
+
+    effect: str
+    """Where it ends."""
+
+    uplift: float
+    """The product of its edges' uplifts."""
+
+    confidence: float
+    """The product of their confidences."""
+
+    path: list[CausalEdge]
+    """Its edges, from the cause to the effect."""
+
+
+class CausalEdge(Answer[causal_pb2.CausalEdge], of=causal_pb2.CausalEdge):
+    """CausalEdge says that a cause changes an effect, and by how much.
+
+    Causes and effects are names. Most are labels, which mean what their authors
+    mean. Some begin with what they name: `memory:ID`, `episode:ID` and `skill:ID`
+    are memories, episodes and skills, which must exist when the edge is added;
+    `tag:NAME` and `tool:NAME` are labels and tools of episodes. Discover calls
+    its outcomes `reward` and `success`. Case counts.
+    """
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+
+    cause: str
+    """What brings it about.
+    Up to 300 characters, on one line.
+    """
+
+    effect: str
+    """What is brought about. No two edges have the same cause and effect.
+    Up to 300 characters, on one line.
+    """
+
+    uplift: float
+    """How much more of the effect there is with the cause than without it, in the
+    effect's own unit: 0.25 of a success rate is 25 percentage points. Below 0:
+    less.
+    -1,000,000,000 to 10^9.
+    """
+
+    confidence: float
+    """How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less the
+    p-value of Welch's test. Discovered: 1 less the q-value.
+    0 to 1.
+    """
+
+    sample_size: int
+    """How many observations it rests on; 0 if nobody counted.
+    0 to 2^53 - 1.
+    """
+
+    evidence_ids: list[str]
+    """What speaks for it: ids of episodes, events or anything else. They need not
+    be stored here.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+
+    experiment_ids: list[str]
+    """Experiments that it rests on.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+
+    confounder_score: float | None
+    """How far other things mix into the plain comparison, from 0 (not at all) to 1
+    (they turn it round). Discovered: the distance between the plain difference
+    and the uplift, as a share of the sum of their sizes.
+    0 to 1.
+    """
+
+    mechanism: str
+    """How it works, in words.
+    Up to 8,192 characters.
+    """
+
+    metadata: dict[str, Any]
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+
+    origin: EdgeOriginChoice | None
+    """Where it comes from. An edge whose figures a caller changed is STATED."""
+
+    low: float | None
+    """The lower end of the uplift's 95 % interval; unset if nobody estimated it."""
+
+    high: float | None
+    """The upper end."""
+
+    created_at: datetime | None
+    """When it was added."""
+
+    updated_at: datetime | None
+    """When it last changed."""
+
+
+class Certificate(Answer[certificate_pb2.Certificate], of=certificate_pb2.Certificate):
+    """A certificate: what was asked, what came back, why, and the proof that each
+    result was in the tenant's log, signed by the tenant's key.
+
+    It proves what was stored and returned, and not that nothing better or newer
+    was left out.
+    """
+
+    id: str
+    """SHA-256 of `json`, in hex."""
+
+    json: str
+    """The certificate itself: canonical JSON (RFC 8785). `mneme verify` and both
+    clients check it offline. Keep it as it is: another spelling is refused.
+    """
+
+    created_at: datetime | None
+    """When it was made."""
+
+
+class CertificateProblem(
+    Answer[certificate_pb2.CertificateProblem], of=certificate_pb2.CertificateProblem
+):
+    """Something that is wrong with a certificate."""
+
+    part: str
+    """Which part: "format", "key", "checkpoint", "results[N].content",
+    "results[N].proof", "signature", "log" (the tiles of the tenant's log) or
+    "rows" (what is stored of a result that did not change since).
+    """
+
+    message: str
+    """What is wrong."""
+
+
+class CertifiedResult(Answer[certificate_pb2.CertifiedResult], of=certificate_pb2.CertifiedResult):
+    """A result that is part of a certificate."""
+
+    source_type: str
+    """Its kind of memory."""
+
+    source_id: str
+    """Its id."""
+
+    text: str
+    """What it says."""
+
+    score: float
+    """alpha * similarity + beta * uplift - gamma * latency."""
+
+    similarity: float | None
+    """The cosine to the query, 0 to 1; unset when it is not known, which counts as
+    0.
+    """
+
+    uplift: float
+    """How much better things go with it, by what is known of causes and effects."""
+
+    latency: float
+    """What it takes, 0 to 1: milliseconds / (milliseconds + 1000) of an episode's
+    latency, or of a skill's average; 0 where it is not known.
+    """
+
+    reason: RecallReasonChoice | None
+    """Why it is among the results."""
+
+    necessity: float
+    """Share of the query's words that it alone holds, of those that any result
+    holds, 0 to 1.
+    """
+
+    path: list[str]
+    """What led to it: the words that it shares with the query, or the ids of the
+    edges or skills.
+    """
+
+    minimal: bool
+    """Whether it is in the smallest set of results that holds every word of the
+    query that any of them holds.
+    """
+
+    leaf_index: int
+    """Its place in the tenant's log, from 0."""
+
+
+class CertifiedState(Answer[certificate_pb2.CertifiedState], of=certificate_pb2.CertifiedState):
+    """What became of a result since its certificate was made."""
+
+    source_type: str
+    """Its kind of memory."""
+
+    source_id: str
+    """Its id."""
+
+    state: CertifiedStateKindChoice | None
+    """What became of it."""
+
+    leaf_index: int
+    """Its place in the log, from 0."""
+
+    newest_leaf_index: int | None
+    """The place of the newest version; unset where there is none."""
+
+    forgotten_at: datetime | None
+    """When it was forgotten; unset when it was not."""
+
+
+class ClearCacheResponse(
+    Answer[memory_stats_pb2.ClearCacheResponse], of=memory_stats_pb2.ClearCacheResponse
+):
+    """What was cleared."""
+
+    cleared: list[ClearedCache]
+    """For each cache that was asked for."""
+
+    vacuumed: bool
+    """Whether the database was rewritten."""
+
+    reclaimed_bytes: int
+    """Bytes by which its files are smaller now; 0 if it was not."""
+
+    took_ms: float
+    """Milliseconds that it took."""
+
+
+class ClearedCache(Answer[memory_stats_pb2.ClearedCache], of=memory_stats_pb2.ClearedCache):
+    """ClearedCache is how much of a cache was cleared."""
+
+    cache: CacheKindChoice | None
+    """Which."""
+
+    count: int
+    """Entries of the tenant."""
 
 
 class CollectedEntry(
@@ -365,6 +854,18 @@ class Comparison(Answer[reflect_service_pb2.Comparison], of=reflect_service_pb2.
     """
 
 
+class ConcludeExperimentResponse(
+    Answer[experiment_pb2.ConcludeExperimentResponse], of=experiment_pb2.ConcludeExperimentResponse
+):
+    """The concluded experiment."""
+
+    experiment: Experiment
+    """The experiment with its result."""
+
+    edge: CausalEdge
+    """The edge that it made; unset if none."""
+
+
 class ConsolidateSkillsResponse(
     Answer[skill_service_pb2.ConsolidateSkillsResponse],
     of=skill_service_pb2.ConsolidateSkillsResponse,
@@ -412,6 +913,38 @@ class ConsolidatedSkill(
     """What became of it."""
 
 
+class ContextEpisode(
+    Answer[context_service_pb2.ContextEpisode], of=context_service_pb2.ContextEpisode
+):
+    """ContextEpisode is an earlier attempt at something like the topic."""
+
+    episode_id: str
+    """The episode."""
+
+    task: str
+    """What was attempted, at most 600 characters."""
+
+    success: bool
+    """Whether it succeeded."""
+
+    reward: float
+    """Its reward."""
+
+    critique: str
+    """What was thought of it, at most 600 characters; may be empty."""
+
+    occurred_at: datetime | None
+    """When it happened."""
+
+    score: float
+    """What it is ranked by, 0 to 1, as RetrieveEpisodes does."""
+
+    similarity: float | None
+    """Cosine of the topic's and the episode's embeddings, -1 to 1; unset if one of
+    them has none yet.
+    """
+
+
 class ContextSession(
     Answer[context_service_pb2.ContextSession], of=context_service_pb2.ContextSession
 ):
@@ -445,6 +978,41 @@ class ContextSession(
 
     outcome: OutcomeChoice | None
     """How it ended."""
+
+
+class ContextSkill(Answer[context_service_pb2.ContextSkill], of=context_service_pb2.ContextSkill):
+    """ContextSkill is a skill that fits the topic and has been seen to work."""
+
+    skill_id: str
+    """The skill."""
+
+    name: str
+    """Its name."""
+
+    description: str
+    """What it does, at most 600 characters."""
+
+    use_count: int
+    """How often it was used, or seen in the episodes it was made of."""
+
+    success_count: int
+    """How often it worked."""
+
+    success_low: float
+    """The lower end of the 95 % interval of its success rate (Wilson's)."""
+
+    success_high: float
+    """The upper end."""
+
+    score: float
+    """What it is ranked by, 0 to 1, as SearchSkills does: relevance times the mean
+    of 1 and `success_low`.
+    """
+
+    similarity: float | None
+    """Cosine of the topic's and the skill's embeddings, -1 to 1; unset if one of
+    them has none yet.
+    """
 
 
 class CostAnalysis(Answer[reflect_service_pb2.CostAnalysis], of=reflect_service_pb2.CostAnalysis):
@@ -584,6 +1152,15 @@ class Counterfactual(
     """
 
 
+class CreateAlertRuleResponse(
+    Answer[alert_service_pb2.CreateAlertRuleResponse], of=alert_service_pb2.CreateAlertRuleResponse
+):
+    """The created rule."""
+
+    rule: AlertRule
+    """The rule."""
+
+
 class CreateApiKeyResponse(
     Answer[admin_service_pb2.CreateApiKeyResponse], of=admin_service_pb2.CreateApiKeyResponse
 ):
@@ -596,6 +1173,15 @@ class CreateApiKeyResponse(
     """The secret, "mn_…". Send it as `authorization: Bearer mn_…`. Shown only
     here.
     """
+
+
+class CreateExperimentResponse(
+    Answer[experiment_pb2.CreateExperimentResponse], of=experiment_pb2.CreateExperimentResponse
+):
+    """The created experiment."""
+
+    experiment: Experiment
+    """The experiment."""
 
 
 class CreateLessonResponse(
@@ -667,6 +1253,32 @@ class CritiqueSummary(Answer[episode_pb2.CritiqueSummary], of=episode_pb2.Critiq
     """The same as text for a prompt; empty without any critique."""
 
 
+class DatabaseInfo(Answer[memory_stats_pb2.DatabaseInfo], of=memory_stats_pb2.DatabaseInfo):
+    """DatabaseInfo says where a tenant's memory is."""
+
+    tenant_id: str
+    """The tenant."""
+
+    path: str
+    """Its database, below the server's data folder."""
+
+    size_bytes: int
+    """Size of the database with its log, in bytes."""
+
+    folder_bytes: int
+    """Size of the tenant's folder, indexes included, in bytes."""
+
+    wal_mode: bool
+    """Whether writes go to a log first (SQLite's WAL), so that nobody who reads
+    waits for them. Always true.
+    """
+
+    schema_version: str
+    """The version of the schema: a revision for each capability that has tables,
+    sorted, with "," between them.
+    """
+
+
 class Decision(Answer[context_service_pb2.Decision], of=context_service_pb2.Decision):
     """Decision is something that was decided, and why."""
 
@@ -681,6 +1293,22 @@ class Decision(Answer[context_service_pb2.Decision], of=context_service_pb2.Deci
     """
 
 
+class DeleteAlertRuleResponse(
+    Answer[alert_service_pb2.DeleteAlertRuleResponse], of=alert_service_pb2.DeleteAlertRuleResponse
+):
+    """The deleted rule."""
+
+    rule: AlertRule
+    """The rule as it was."""
+
+
+class DeleteEdgeResponse(Answer[causal_pb2.DeleteEdgeResponse], of=causal_pb2.DeleteEdgeResponse):
+    """The deleted edge."""
+
+    edge: CausalEdge
+    """The edge as it was."""
+
+
 class DeleteEpisodeResponse(
     Answer[episode_pb2.DeleteEpisodeResponse], of=episode_pb2.DeleteEpisodeResponse
 ):
@@ -688,6 +1316,15 @@ class DeleteEpisodeResponse(
 
     episode: Episode
     """The episode as it was."""
+
+
+class DeleteExperimentResponse(
+    Answer[experiment_pb2.DeleteExperimentResponse], of=experiment_pb2.DeleteExperimentResponse
+):
+    """The deleted experiment."""
+
+    experiment: Experiment
+    """The experiment as it was."""
 
 
 class DeleteLearningSessionResponse(
@@ -731,6 +1368,33 @@ class DeleteMemoriesResponse(
     dry_run: bool
     """Whether it was a dry run."""
 
+    episode_count: int
+    """With `cascade`: episodes."""
+
+    episode_ids: list[str]
+    """Their ids, sorted, the first 10,000 of them."""
+
+    skill_count: int
+    """With `cascade`: skills."""
+
+    skill_ids: list[str]
+    """Their ids, likewise."""
+
+    causal_edge_count: int
+    """With `cascade`: edges from causes to effects."""
+
+    causal_edge_ids: list[str]
+    """Their ids, likewise."""
+
+
+class DeletePatternResponse(
+    Answer[pattern_pb2.DeletePatternResponse], of=pattern_pb2.DeletePatternResponse
+):
+    """The pattern was deleted."""
+
+    pattern: Pattern
+    """The pattern as it was."""
+
 
 class DeleteSkillResponse(
     Answer[skill_service_pb2.DeleteSkillResponse], of=skill_service_pb2.DeleteSkillResponse
@@ -766,6 +1430,192 @@ class DictSpace(Answer[learning_pb2.DictSpace], of=learning_pb2.DictSpace):
     """
 
 
+class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.DiscoverRequest):
+    """A request to discover what changes how episodes end."""
+
+    filter: EpisodeFilter
+    """Which episodes."""
+
+    adjust_for: list[str]
+    """What else was known before each attempt: names of metadata (numbers, texts
+    or truth values), or labels as `tag:NAME`, which are then no causes. What an
+    attempt brought about must not be named: to adjust for it hides the effect.
+    Up to 20 entries, each up to 200 characters, on one line.
+    Up to 20 entries, each up to 200 characters, on one line.
+    """
+
+    min_attempts: int
+    """Causes that fewer episodes had are not looked at.
+    1 to 1,000,000. Default: 3.
+    1 to 1,000,000. Default: 3.
+    """
+
+    min_success_rate: float | None
+    """The share that must succeed with the cause, or without it if it does harm,
+    for the effect to be kept.
+    0 to 1. Default: 0.6.
+    0 to 1. Default: 0.6.
+    """
+
+    min_confidence: float | None
+    """The confidence, 1 less the q-value, from which an effect is kept.
+    0 to 1. Default: 0.7.
+    0 to 1. Default: 0.7.
+    """
+
+    min_sample_size: int
+    """How many episodes must have had a cause, and how many must not, for its
+    effects to be estimated.
+    At most 1,000,000. Default: 30.
+    At most 1,000,000. Default: 30.
+    """
+
+    fdr: float | None
+    """Of the effects that are kept, the share that may be chance.
+    More than 0 and at most 0.5. Default: 0.05.
+    More than 0 and at most 0.5. Default: 0.05.
+    """
+
+    fdr_method: FdrMethodChoice | None
+    """How that is controlled.
+    Default: BENJAMINI_HOCHBERG.
+    Default: BENJAMINI_HOCHBERG.
+    """
+
+    dry_run: bool
+    """Change nothing, and return what would be."""
+
+
+class DiscoverResponse(Answer[discovery_pb2.DiscoverResponse], of=discovery_pb2.DiscoverResponse):
+    """What was discovered."""
+
+    findings: list[DiscoveredEffect]
+    """Every effect that was tested, the surest first; up to 2,000."""
+
+    refused: list[RefusedCause]
+    """What was not estimated, those that the most episodes had first; up to 2,000."""
+
+    tested_count: int
+    """Effects that were tested, over all causes and outcomes."""
+
+    refused_count: int
+    """Causes and outcomes that were not estimated."""
+
+    removed_count: int
+    """Edges that the same question found before and that no longer hold. They were
+    removed; in a dry run they would be.
+    """
+
+    episode_count: int
+    """Episodes that were looked at: of those that match, the latest 200,000."""
+
+    not_embedded_count: int
+    """Those among them whose tasks have no vector yet: they are taken for alike."""
+
+    adjusted_for: list[str]
+    """What was adjusted for, where it differs between episodes: "task", "agent",
+    "user", "project", "time", and what `adjust_for` names.
+    """
+
+    truncated: bool
+    """True when more than 200,000 episodes match, or there are more than 1,000
+    causes, of which the most frequent were estimated.
+    """
+
+
+class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.DiscoveredEffect):
+    """DiscoveredEffect is what a cause changes of an outcome, as estimated."""
+
+    cause: str
+    """The cause: `tag:NAME`, `tool:NAME` or `skill:ID`."""
+
+    outcome: str
+    """The outcome: `reward` or `success`."""
+
+    uplift: float
+    """How much more of the outcome there is with the cause than without it, among
+    episodes that are alike beforehand.
+    """
+
+    low: float
+    """The lower end of its 95 % interval."""
+
+    high: float
+    """The upper end."""
+
+    p_value: float
+    """How probable an estimate of at least this size is if there is no effect."""
+
+    q_value: float
+    """The p-value adjusted for all effects that were tested: of the effects with
+    at most this one, the share that is expected to be chance.
+    """
+
+    confidence: float
+    """1 less the q-value."""
+
+    mean_with: float
+    """What the outcome would be on average if all had the cause."""
+
+    mean_without: float
+    """What it would be if none had."""
+
+    plain_difference: float
+    """The plain difference of the means, which other things are mixed into."""
+
+    confounder_score: float
+    """How much: the distance between the plain difference and the uplift, as a
+    share of the sum of their sizes, 0 to 1.
+    """
+
+    treated_count: int
+    """Episodes with the cause that the estimate rests on."""
+
+    control_count: int
+    """Episodes without it."""
+
+    overlap: float
+    """The share of episodes that have counterparts: with the cause and without,
+    alike beforehand. The others are left out.
+    """
+
+    change: DiscoveryChangeChoice | None
+    """What became of it."""
+
+    edge_id: str
+    """The edge that says so; empty if none."""
+
+
+class DiscoverySchedule(
+    Answer[discovery_pb2.DiscoverySchedule], of=discovery_pb2.DiscoverySchedule
+):
+    """DiscoverySchedule says whether a tenant's server discovers by itself every
+    night. It is off until it is set.
+    """
+
+    enabled: bool
+    """Whether it does."""
+
+    time: str
+    """When, as HH:MM of UTC."""
+
+    question: DiscoverRequest
+    """What it discovers."""
+
+    next_run_at: datetime | None
+    """When it starts next; unset while it is off. What the server slept through it
+    starts once, when it runs again.
+    """
+
+    last_run_at: datetime | None
+    """When it started last; unset if it never did."""
+
+    last_operation_id: str
+    """The operation that it started last: WaitOperation tells what it came to, for
+    seven days.
+    """
+
+
 class DiscreteSpace(Answer[learning_pb2.DiscreteSpace], of=learning_pb2.DiscreteSpace):
     """DiscreteSpace has a number of values."""
 
@@ -779,6 +1629,30 @@ class DiscreteSpace(Answer[learning_pb2.DiscreteSpace], of=learning_pb2.Discrete
     from 0 to n - 1.
     Up to 1,000 entries, each up to 200 characters.
     """
+
+
+class EmbeddingStats(Answer[memory_stats_pb2.EmbeddingStats], of=memory_stats_pb2.EmbeddingStats):
+    """EmbeddingStats says how texts become vectors, and how often that was saved."""
+
+    model: str
+    """The model."""
+
+    dimension: int
+    """Its dimension."""
+
+    cache_size: int
+    """Vectors that the cache holds for the tenant, of texts and of questions."""
+
+    cache_hits: int
+    """Texts and questions of the tenant that the cache held, since the server
+    started.
+    """
+
+    cache_misses: int
+    """Those that it did not hold."""
+
+    cache_hit_rate: float | None
+    """The share that it held; unset before the first."""
 
 
 class EndSessionResponse(
@@ -887,6 +1761,61 @@ class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
     stored, because the request left them out, e.g. "task".
     Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
     """
+
+    memory_ids: list[str]
+    """The memories that it rests on, sorted: those that the caller named and that
+    still exist. DeleteMemories with `cascade` deletes the episode with any of
+    them.
+    Up to 100 entries, each up to 200 characters, on one line.
+    """
+
+
+class EpisodeFilter(Answer[episode_pb2.EpisodeFilter], of=episode_pb2.EpisodeFilter):
+    """EpisodeFilter picks episodes. Empty fields do not filter; given ones must all
+    match.
+    """
+
+    session_id: str
+    """Of this session.
+    Up to 200 characters, on one line.
+    """
+
+    agent_id: str
+    """Of this agent.
+    Up to 200 characters, on one line.
+    """
+
+    user_id: str
+    """For this user.
+    Up to 200 characters, on one line.
+    """
+
+    project: str
+    """On this project.
+    Up to 200 characters, on one line.
+    """
+
+    tags: list[str]
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+
+    only_failures: bool
+    """Only those that failed."""
+
+    only_successes: bool
+    """Only those that succeeded."""
+
+    min_reward: float | None
+    """Only those whose reward is at least this; unset: any.
+    -1,000,000,000 to 10^9.
+    """
+
+    start_time: datetime | None
+    """Ended at or after."""
+
+    end_time: datetime | None
+    """Ended before."""
 
 
 class ErrorChange(Answer[reflect_service_pb2.ErrorChange], of=reflect_service_pb2.ErrorChange):
@@ -1103,6 +2032,172 @@ class EventReceipt(Answer[event_service_pb2.EventReceipt], of=event_service_pb2.
     """True when it had been recorded before."""
 
 
+class Experience(Answer[learning_pb2.Experience], of=learning_pb2.Experience):
+    """Experience is a step: an action in a state, and what came of it."""
+
+    prediction_id: str
+    """The prediction that was followed; state, action, actor and probability are
+    then known and must be left out.
+    Up to 120,000 characters; of the form `^[A-Za-z0-9_-]*$`.
+    """
+
+    state: State
+    """Where it was done."""
+
+    action: Action
+    """What was done."""
+
+    reward: float
+    """What it brought, of any size, neither NaN nor infinite."""
+
+    next_state: State
+    """Where it led. Left out, nothing follows: the step is the last of its
+    episode, whose only step it is in a task of one step. In a trajectory it is
+    the state of the step after it.
+    """
+
+    terminated: bool
+    """Whether the episode ended here, so that nothing follows."""
+
+    truncated: bool
+    """Whether the episode was broken off here, e.g. by a limit of steps: what
+    would have followed is still worth something. Needs next_state.
+    """
+
+    actor_id: str
+    """Whose episode it belongs to, where several are under way at once.
+    Up to 200 characters, on one line.
+    """
+
+    probability: float | None
+    """The probability (for a box the density) with which whoever acted chose the
+    action. Algorithms that learn only from their own behaviour need it.
+    More than 0.
+    """
+
+    next_allowed_actions: list[Action]
+    """The actions that are allowed in next_state; empty: all.
+    Up to 1,000 entries.
+    """
+
+    allowed_actions: list[Action]
+    """The actions that it was chosen from, itself among them; empty: all. Not with
+    a prediction, which knows them.
+    Up to 1,000 entries.
+    """
+
+
+class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment):
+    """Experiment compares subjects that get a cause with others that do not, as
+    chance decides.
+    """
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server."""
+
+    name: str
+    """What it is called."""
+
+    cause: str
+    """What the treated subjects get; named as the cause of an edge."""
+
+    effect: str
+    """What is measured of all of them; named as the effect of an edge."""
+
+    description: str
+    """What is expected and why, in words."""
+
+    block_size: int
+    """How many subjects of one stratum are assigned as one block."""
+
+    treated_per_block: int
+    """How many of each block are treated."""
+
+    seed: str
+    """What the order within blocks is drawn from."""
+
+    metadata: dict[str, Any]
+    """Free JSON."""
+
+    status: ExperimentStatusChoice | None
+    """How far it has come."""
+
+    assigned_count: int
+    """Subjects that were assigned."""
+
+    observation_count: int
+    """Observations that were recorded."""
+
+    result: ExperimentResult
+    """What it came to; set once it was concluded."""
+
+    edge_id: str
+    """The edge that it ended with; empty if none."""
+
+    created_at: datetime | None
+    """When it was created."""
+
+    completed_at: datetime | None
+    """When it was concluded; unset while it runs."""
+
+
+class ExperimentArm(Answer[experiment_pb2.ExperimentArm], of=experiment_pb2.ExperimentArm):
+    """ExperimentArm is what was observed of the treated subjects, or of the others."""
+
+    count: int
+    """Subjects that were observed. One that was observed several times counts
+    once, with the mean of its outcomes.
+    """
+
+    mean: float | None
+    """The mean of their outcomes; unset without any."""
+
+    deviation: float | None
+    """Their standard deviation; unset for fewer than two."""
+
+
+class ExperimentResult(Answer[experiment_pb2.ExperimentResult], of=experiment_pb2.ExperimentResult):
+    """ExperimentResult is what the observations say."""
+
+    treatment: ExperimentArm
+    """The treated subjects."""
+
+    control: ExperimentArm
+    """The others."""
+
+    uplift: float | None
+    """How much higher the mean of the treated is; unset if an arm is empty."""
+
+    p_value: float | None
+    """Welch's test: how probable a difference of at least this size is if there is
+    none. Valid if it is looked at once, at an end that was decided before. Unset
+    if an arm has fewer than two subjects, or no outcome differs from another.
+    """
+
+    low: float | None
+    """The lower end of Welch's 95 % interval of the uplift; unset if `p_value` is."""
+
+    high: float | None
+    """Its upper end."""
+
+    sequential_low: float | None
+    """The lower end of the 95 % confidence sequence: intervals that all hold the
+    uplift, at every look, in 95 % of experiments. Whoever looks every day, or
+    stops when it looks good, reads these. Unset if `p_value` is.
+    """
+
+    sequential_high: float | None
+    """Its upper end."""
+
+    not_assigned_count: int
+    """Subjects whose arm a caller said, not the server by chance: what they differ
+    in otherwise is in the uplift.
+    """
+
+    notes: list[str]
+    """What to know before believing it, in sentences."""
+
+
 class ExplainResponse(
     Answer[learning_service_pb2.ExplainResponse], of=learning_service_pb2.ExplainResponse
 ):
@@ -1226,6 +2321,76 @@ class FeedbackResponse(
     """Episodes of the session that ended."""
 
 
+class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.ForgetReceipt):
+    """ForgetReceipt says what was forgotten, without saying what it was."""
+
+    id: str
+    """Its id, which is also the operation's."""
+
+    tenant_id: str
+    """The tenant."""
+
+    counts: list[ForgottenCount]
+    """How many things of each kind, by kind."""
+
+    policies: list[str]
+    """The learning sessions whose policies had learned of it. They know nothing
+    more than before the first step: they learn again from the steps that are
+    left.
+    """
+
+    leaves: list[LeafRange]
+    """The leaves of the tenant's log that are shown as forgotten from now on:
+    every version of what was forgotten and could be recalled. Their hashes
+    stay, so that the log still verifies.
+    """
+
+    backups: list[str]
+    """Backups made before, by file name: they still hold it. Delete them, or have
+    it erased when one is restored, which happens by itself.
+    """
+
+    hidden_at: datetime | None
+    """Since when nobody finds it."""
+
+    erased_at: datetime | None
+    """Since when neither the tenant's files nor the server's memory hold it; unset
+    before.
+    """
+
+    statement: str
+    """The same as canonical JSON (RFC 8785), which is what is signed; empty before
+    it is erased.
+    """
+
+    signature: bytes
+    """The Ed25519 signature of `statement` in UTF-8, by the tenant's key; empty
+    before.
+    """
+
+    public_key: bytes
+    """That key's public half: one of those that GetLogKeys tells."""
+
+
+class ForgetResponse(Answer[admin_service_pb2.ForgetResponse], of=admin_service_pb2.ForgetResponse):
+    """What was forgotten."""
+
+    receipt: ForgetReceipt
+    """The receipt; of a dry run, one without times, leaves and backups. While the
+    files are still being rewritten it has no `erased_at`.
+    """
+
+
+class ForgottenCount(Answer[forgetting_pb2.ForgottenCount], of=forgetting_pb2.ForgottenCount):
+    """ForgottenCount counts things of a kind."""
+
+    kind: str
+    """The kind."""
+
+    count: int
+    """How many."""
+
+
 class FoundEpisode(Answer[episode_pb2.FoundEpisode], of=episode_pb2.FoundEpisode):
     """FoundEpisode is an episode and how well it fits."""
 
@@ -1280,6 +2445,14 @@ class FoundMemory(Answer[memory_service_pb2.FoundMemory], of=memory_service_pb2.
 
     similarity: float
     """Cosine of the two embeddings, -1 to 1."""
+
+    causal_uplift: float | None
+    """What a causal edge says that it changes; set if a search was asked to rerank
+    and there is one.
+    """
+
+    score: float | None
+    """What it was ranked by; set if a search was asked to rerank."""
 
 
 class FoundReflection(Answer[reflection_pb2.FoundReflection], of=reflection_pb2.FoundReflection):
@@ -1356,6 +2529,75 @@ class GateVerdict(Answer[learning_trust_pb2.GateVerdict], of=learning_trust_pb2.
     """The same in a sentence."""
 
 
+class GetAlertRuleResponse(
+    Answer[alert_service_pb2.GetAlertRuleResponse], of=alert_service_pb2.GetAlertRuleResponse
+):
+    """The rule."""
+
+    rule: AlertRule
+    """The rule."""
+
+
+class GetCertificateResponse(
+    Answer[certificate_pb2.GetCertificateResponse], of=certificate_pb2.GetCertificateResponse
+):
+    """The certificate."""
+
+    certificate: Certificate
+    """The certificate."""
+
+
+class GetCheckpointResponse(
+    Answer[proof_service_pb2.GetCheckpointResponse], of=proof_service_pb2.GetCheckpointResponse
+):
+    """The head of the log."""
+
+    note: str
+    """The head as a signed note: origin, size and root hash, a line each, and the
+    signature. Keep it to compare later heads with.
+    """
+
+    origin: str
+    """What names the log. A restored or reset tenant starts a new log, with a new
+    origin: never two histories under one name.
+    """
+
+    size: int
+    """How many leaves it has."""
+
+    root_hash: bytes
+    """The hash of the tree."""
+
+    verifier_key: str
+    """What the note's signature is checked with: name, id and public key, as C2SP
+    spells them ("name+id+key").
+    """
+
+    previous_note: str
+    """The last signed head of the log that was under this tenant's name before;
+    empty when this is the first.
+    """
+
+
+class GetConsistencyProofResponse(
+    Answer[proof_service_pb2.GetConsistencyProofResponse],
+    of=proof_service_pb2.GetConsistencyProofResponse,
+):
+    """A consistency proof."""
+
+    old_size: int
+    """The size of the older head."""
+
+    new_size: int
+    """The size of the newer one."""
+
+    hashes: list[bytes]
+    """The hashes, as RFC 9162 orders them (section 2.1.4)."""
+
+    origin: str
+    """The log's origin."""
+
+
 class GetContextResponse(
     Answer[context_service_pb2.GetContextResponse], of=context_service_pb2.GetContextResponse
 ):
@@ -1383,12 +2625,79 @@ class GetContextResponse(
     words counted.
     """
 
+    episodes: list[ContextEpisode]
+    """Earlier attempts that bear on the topic, best first; at most `limit`. The
+    filters hold for them, too.
+    """
+
+    skills: list[ContextSkill]
+    """Skills that bear on the topic, best first; at most `limit`: those of the
+    project, or of none, that were used, and do not fail more often than not.
+    """
+
+
+class GetDiscoveryScheduleResponse(
+    Answer[discovery_pb2.GetDiscoveryScheduleResponse],
+    of=discovery_pb2.GetDiscoveryScheduleResponse,
+):
+    """The schedule."""
+
+    schedule: DiscoverySchedule
+    """The schedule, also when it was never set."""
+
+
+class GetEdgeResponse(Answer[causal_pb2.GetEdgeResponse], of=causal_pb2.GetEdgeResponse):
+    """The edge."""
+
+    edge: CausalEdge
+    """The edge."""
+
 
 class GetEpisodeResponse(Answer[episode_pb2.GetEpisodeResponse], of=episode_pb2.GetEpisodeResponse):
     """The episode."""
 
     episode: Episode
     """The episode."""
+
+
+class GetExperimentResponse(
+    Answer[experiment_pb2.GetExperimentResponse], of=experiment_pb2.GetExperimentResponse
+):
+    """The experiment."""
+
+    experiment: Experiment
+    """The experiment."""
+
+
+class GetInclusionProofResponse(
+    Answer[proof_service_pb2.GetInclusionProofResponse],
+    of=proof_service_pb2.GetInclusionProofResponse,
+):
+    """An inclusion proof."""
+
+    leaf_index: int
+    """The leaf's place in the log, from 0."""
+
+    size: int
+    """The size of the head that it leads to."""
+
+    leaf_hash: bytes
+    """The leaf's hash: SHA-256(0x00 || commitment)."""
+
+    hashes: list[bytes]
+    """The hashes, from the leaf up (RFC 9162, section 2.1.3)."""
+
+    origin: str
+    """The log's origin."""
+
+    source_type: str
+    """The item's kind of memory; empty when it was forgotten or is gone."""
+
+    source_id: str
+    """The item's id; empty when it was forgotten or is gone."""
+
+    forgotten_at: datetime | None
+    """When the item was forgotten; unset when it was not."""
 
 
 class GetLearningSessionResponse(
@@ -1408,6 +2717,15 @@ class GetLessonResponse(
 
     lesson: Lesson
     """The lesson, including this access."""
+
+
+class GetLogKeysResponse(
+    Answer[proof_service_pb2.GetLogKeysResponse], of=proof_service_pb2.GetLogKeysResponse
+):
+    """The keys."""
+
+    keys: list[LogKey]
+    """The keys, the first one first; the last one signs."""
 
 
 class GetMemoryResponse(
@@ -1439,6 +2757,25 @@ class GetOperationResponse(
 
     operation: Operation
     """The operation."""
+
+
+class GetPatternResponse(Answer[pattern_pb2.GetPatternResponse], of=pattern_pb2.GetPatternResponse):
+    """A pattern."""
+
+    pattern: Pattern
+    """The pattern."""
+
+
+class GetPatternStatsResponse(
+    Answer[pattern_pb2.GetPatternStatsResponse], of=pattern_pb2.GetPatternStatsResponse
+):
+    """Statistics of patterns."""
+
+    stats: list[PatternStats]
+    """By name."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
 
 
 class GetSessionResponse(
@@ -1484,6 +2821,19 @@ class GetTimelineResponse(
 
     next_page_token: str
     """The next page's token; empty on the last page."""
+
+
+class GetWebhookSecretResponse(
+    Answer[alert_service_pb2.GetWebhookSecretResponse],
+    of=alert_service_pb2.GetWebhookSecretResponse,
+):
+    """The secret."""
+
+    secret: str
+    """`whsec_` and base64, as libraries for Standard Webhooks take it."""
+
+    created_at: datetime | None
+    """When it was made."""
 
 
 class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Handover):
@@ -1562,6 +2912,47 @@ class ImportEpisodesResponse(
     """The id of each episode in the request, in the same order."""
 
 
+class ImportExperienceResponse(
+    Answer[learning_import_pb2.ImportExperienceResponse],
+    of=learning_import_pb2.ImportExperienceResponse,
+):
+    """How far it is: each count is of the whole call so far, so the last message tells
+    what became of it.
+    """
+
+    records_read: int
+    """Records that were read."""
+
+    records: int
+    """Records to read."""
+
+    imported: int
+    """Records that were imported or, in a dry run, would be."""
+
+    known: int
+    """Records that had been imported before."""
+
+    steps: int
+    """Steps that were recorded or, in a dry run, would be."""
+
+    skipped: list[SkippedRecords]
+    """Records that were left out, by reason, the most frequent first."""
+
+    examples: list[ImportedTrajectory]
+    """The first trajectories; only in the last message."""
+
+    actions: list[ActionCount]
+    """The actions that they name, and how often, the most frequent first, 100 at
+    most; only in the last message.
+    """
+
+    transitions: int
+    """Steps that the session has recorded in all."""
+
+    dry_run: bool
+    """Whether nothing was recorded."""
+
+
 class ImportLessonsResponse(
     Answer[learn_service_pb2.ImportLessonsResponse], of=learn_service_pb2.ImportLessonsResponse
 ):
@@ -1581,6 +2972,77 @@ class ImportLessonsResponse(
 
     lesson_ids: list[str]
     """The id of each lesson in the request, in the same order."""
+
+
+class ImportedTrajectory(
+    Answer[learning_import_pb2.ImportedTrajectory], of=learning_import_pb2.ImportedTrajectory
+):
+    """ImportedTrajectory is a record as a trajectory."""
+
+    record_id: str
+    """The id of the recorded session or episode."""
+
+    steps: list[Experience]
+    """Its first steps, 10 at most."""
+
+    step_count: int
+    """How many it has."""
+
+    total_reward: float
+    """The sum of its rewards."""
+
+
+class IndexStats(Answer[memory_service_pb2.IndexStats], of=memory_service_pb2.IndexStats):
+    """IndexStats says how vectors are searched."""
+
+    kind: VectorIndexKindChoice | None
+    """How."""
+
+    memory_bytes: int
+    """Bytes of memory that the tenant's index takes, vectors, words and attributes
+    together.
+    """
+
+    disk_bytes: int
+    """Bytes that its copy takes on the disk."""
+
+    average_search_ms: float | None
+    """How long searches of memories took on average since the server started, in
+    milliseconds, without embedding the query; unset before the first.
+    """
+
+    search_count: int
+    """How many searches that were."""
+
+    vector_bytes: int
+    """Of `memory_bytes` what vectors take, with the graphs that lead through them."""
+
+
+class InitMemoryResponse(
+    Answer[memory_service_pb2.InitMemoryResponse], of=memory_service_pb2.InitMemoryResponse
+):
+    """What is there."""
+
+    database: DatabaseInfo
+    """Where it is."""
+
+    counts: MemoryCounts
+    """What there is."""
+
+    embeddings: EmbeddingStats
+    """How texts become vectors."""
+
+    index: IndexStats
+    """How vectors are searched."""
+
+    capabilities: list[str]
+    """What the server offers: the names of its services."""
+
+    backup: str
+    """With `reset`, the file name of the backup of what was there before."""
+
+    took_ms: float
+    """Milliseconds until it was ready."""
 
 
 class InsertMemoriesResponse(
@@ -1766,6 +3228,16 @@ class KnowledgeEntry(Answer[knowledge_pb2.KnowledgeEntry], of=knowledge_pb2.Know
     """When it was learned."""
 
 
+class LeafRange(Answer[forgetting_pb2.LeafRange], of=forgetting_pb2.LeafRange):
+    """LeafRange is a run of leaves of the tenant's log."""
+
+    first: int
+    """The first one's index, from 0."""
+
+    last: int
+    """The last one's."""
+
+
 class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.LearningMetrics):
     """LearningMetrics is how a session does."""
 
@@ -1837,6 +3309,14 @@ class LearningServiceEndSessionResponse(
 
     session_duration: timedelta | None
     """From its first start to its end."""
+
+    skill_id: str
+    """The skill that tells what was learned, for SkillService and recall; empty
+    unless the bar is met. Ending the session again keeps it up to date.
+    """
+
+    skill_created: bool
+    """Whether it was made by this call."""
 
 
 class LearningServiceStartSessionResponse(
@@ -2026,6 +3506,39 @@ class ListAgentsResponse(
     """The next page's token; empty on the last page."""
 
 
+class ListAlertHistoryResponse(
+    Answer[alert_service_pb2.ListAlertHistoryResponse],
+    of=alert_service_pb2.ListAlertHistoryResponse,
+):
+    """A page of what was triggered."""
+
+    entries: list[AlertHistoryEntry]
+    """Latest first; of a tenant the latest 10,000 are kept. Fewer than `page_size`
+    if more would not fit in 3 MiB.
+    """
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Entries that match, over all pages, as of this page."""
+
+
+class ListAlertRulesResponse(
+    Answer[alert_service_pb2.ListAlertRulesResponse], of=alert_service_pb2.ListAlertRulesResponse
+):
+    """A page of rules."""
+
+    rules: list[AlertRule]
+    """Latest first. Fewer than `page_size` if more would not fit in 3 MiB."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Rules that match, over all pages, as of this page."""
+
+
 class ListApiKeysResponse(
     Answer[admin_service_pb2.ListApiKeysResponse], of=admin_service_pb2.ListApiKeysResponse
 ):
@@ -2036,6 +3549,21 @@ class ListApiKeysResponse(
 
     next_page_token: str
     """The next page's token; empty on the last page."""
+
+
+class ListEdgesResponse(Answer[causal_pb2.ListEdgesResponse], of=causal_pb2.ListEdgesResponse):
+    """A page of edges."""
+
+    edges: list[CausalEdge]
+    """Latest first, by when they were added. Fewer than `page_size` if more would
+    not fit in 3 MiB.
+    """
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Edges that match, over all pages, as of this page."""
 
 
 class ListEpisodesResponse(
@@ -2065,6 +3593,21 @@ class ListEventsResponse(
 
     next_page_token: str
     """The next page's token; empty on the last page."""
+
+
+class ListExperimentsResponse(
+    Answer[experiment_pb2.ListExperimentsResponse], of=experiment_pb2.ListExperimentsResponse
+):
+    """A page of experiments."""
+
+    experiments: list[Experiment]
+    """Latest first. Fewer than `page_size` if more would not fit in 3 MiB."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Experiments that match, over all pages, as of this page."""
 
 
 class ListLearningSessionsResponse(
@@ -2121,6 +3664,21 @@ class ListOperationsResponse(
 
     next_page_token: str
     """The next page's token; empty on the last page."""
+
+
+class ListPatternsResponse(
+    Answer[pattern_pb2.ListPatternsResponse], of=pattern_pb2.ListPatternsResponse
+):
+    """A page of patterns."""
+
+    patterns: list[Pattern]
+    """By name."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Patterns of the tenant."""
 
 
 class ListReflectionsResponse(
@@ -2183,6 +3741,19 @@ class ListTenantsResponse(
     """The next page's token; empty on the last page."""
 
 
+class ListTrajectoriesResponse(
+    Answer[learning_service_pb2.ListTrajectoriesResponse],
+    of=learning_service_pb2.ListTrajectoriesResponse,
+):
+    """A page of trajectories."""
+
+    trajectories: list[Trajectory]
+    """The trajectories."""
+
+    next_page_token: str
+    """Where the next page begins; empty on the last one."""
+
+
 class LockedContext(
     Answer[context_service_pb2.LockedContext], of=context_service_pb2.LockedContext
 ):
@@ -2199,6 +3770,31 @@ class LockedContext(
     """
 
 
+class LogKey(Answer[proof_service_pb2.LogKey], of=proof_service_pb2.LogKey):
+    """A key that signs a tenant's heads and certificates. Only its public half is
+    ever told.
+    """
+
+    number: int
+    """Its number, from 1."""
+
+    verifier_key: str
+    """Name, id and public key, as C2SP spells them: what `mneme verify --key`
+    takes.
+    """
+
+    created_at: datetime | None
+    """When it was made."""
+
+    retired_at: datetime | None
+    """When the next one took its place; unset for the one that signs."""
+
+    introduction: str
+    """A signed note in which the key before this one names it; empty for the
+    first. Who trusts the older key can trust this one by it.
+    """
+
+
 class LogKnowledgeResponse(
     Answer[knowledge_pb2.LogKnowledgeResponse], of=knowledge_pb2.LogKnowledgeResponse
 ):
@@ -2209,6 +3805,22 @@ class LogKnowledgeResponse(
 
     duplicate: bool
     """True when it had been logged before."""
+
+
+class MatchedMemory(Answer[memory_service_pb2.MatchedMemory], of=memory_service_pb2.MatchedMemory):
+    """MatchedMemory is a memory that a pattern matches."""
+
+    memory: Memory
+    """The memory."""
+
+    matches: list[PatternMatch]
+    """Where: each match of a regular expression, in order, the first 100; for a
+    semantic pattern and a structural one of texts the whole text; empty for one
+    of metadata.
+    """
+
+    similarity: float | None
+    """The cosine, for a semantic pattern."""
 
 
 class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
@@ -2291,6 +3903,83 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
     """
 
 
+class MemoryCounts(Answer[memory_stats_pb2.MemoryCounts], of=memory_stats_pb2.MemoryCounts):
+    """MemoryCounts counts what a tenant holds."""
+
+    vectors: int
+    """Vectors, of all kinds of memory."""
+
+    pending: int
+    """Texts that wait for theirs."""
+
+    memories: int
+    """Memories, superseded ones too."""
+
+    patterns: int
+    """Patterns."""
+
+    episodes: int
+    """Episodes."""
+
+    skills: int
+    """Skills."""
+
+    causal_edges: int
+    """Edges from causes to effects."""
+
+    certificates: int
+    """Certificates that are kept."""
+
+    learning_sessions: int
+    """Learning sessions."""
+
+    experiences: int
+    """Transitions that learning sessions keep."""
+
+    events: int
+    """Events."""
+
+    sessions: int
+    """Sessions."""
+
+    lessons: int
+    """Lessons, without archived ones."""
+
+    reflections: int
+    """Reflections."""
+
+
+class MemoryDistribution(
+    Answer[memory_stats_pb2.MemoryDistribution], of=memory_stats_pb2.MemoryDistribution
+):
+    """MemoryDistribution is what memories carry."""
+
+    tags: list[NamedCount]
+    """The most frequent labels, 100 of them at most, the most frequent first."""
+
+    tag_count: int
+    """How many different labels there are."""
+
+    metadata_keys: list[NamedCount]
+    """The most frequent keys of metadata, likewise; dots lead into nested objects."""
+
+    metadata_key_count: int
+    """How many different keys there are."""
+
+
+class MemoryQuality(Answer[memory_stats_pb2.MemoryQuality], of=memory_stats_pb2.MemoryQuality):
+    """MemoryQuality is how well things went, on average."""
+
+    average_episode_reward: float | None
+    """The episodes' reward; unset without episodes."""
+
+    average_skill_success_rate: float | None
+    """The skills' success rate, of those that were used; unset without any."""
+
+    average_causal_confidence: float | None
+    """The confidence of edges from causes to effects; unset without any."""
+
+
 class MemoryReceipt(Answer[memory_service_pb2.MemoryReceipt], of=memory_service_pb2.MemoryReceipt):
     """MemoryReceipt says what became of one memory of a stream."""
 
@@ -2299,6 +3988,34 @@ class MemoryReceipt(Answer[memory_service_pb2.MemoryReceipt], of=memory_service_
 
     already_known: bool
     """True when it had been stored before."""
+
+
+class MemoryServiceGetStatsResponse(
+    Answer[memory_service_pb2.MemoryServiceGetStatsResponse],
+    of=memory_service_pb2.MemoryServiceGetStatsResponse,
+):
+    """Statistics."""
+
+    database: DatabaseInfo
+    """Where it is."""
+
+    counts: MemoryCounts
+    """What there is."""
+
+    embeddings: EmbeddingStats
+    """How texts become vectors."""
+
+    index: IndexStats
+    """How vectors are searched."""
+
+    distribution: MemoryDistribution
+    """What memories carry; unset unless asked for."""
+
+    quality: MemoryQuality
+    """How well things went; unset unless asked for."""
+
+    took_ms: float
+    """Milliseconds that it took to find out."""
 
 
 class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoint):
@@ -2344,6 +4061,16 @@ class MultiDiscreteSpace(
     combination is an action.
     Up to 256 entries, each 1 to 1,000,000.
     """
+
+
+class NamedCount(Answer[memory_stats_pb2.NamedCount], of=memory_stats_pb2.NamedCount):
+    """NamedCount is how often something occurs."""
+
+    name: str
+    """What."""
+
+    count: int
+    """How often."""
 
 
 class NamedSpace(Answer[learning_pb2.NamedSpace], of=learning_pb2.NamedSpace):
@@ -2604,6 +4331,85 @@ class OutcomeSplit(Answer[reflect_service_pb2.OutcomeSplit], of=reflect_service_
     """Whether the difference is a finding: unlikely to be chance."""
 
 
+class Pattern(Answer[pattern_pb2.Pattern], of=pattern_pb2.Pattern):
+    """Pattern is something to look for in memories. Exactly one of `regex`,
+    `semantic` and `structural` is set.
+    """
+
+    id: str
+    """Unique in the tenant: a ULID made by the server."""
+
+    name: str
+    """Its name, unique in the tenant."""
+
+    description: str
+    """What it is for."""
+
+    regex: RegexPattern
+    """A regular expression."""
+
+    semantic: SemanticPattern
+    """A meaning."""
+
+    structural: StructuralPattern
+    """A structure."""
+
+    created_at: datetime | None
+    """When it was stored."""
+
+
+class PatternMatch(Answer[pattern_pb2.PatternMatch], of=pattern_pb2.PatternMatch):
+    """PatternMatch is a place in a text that a pattern matches."""
+
+    text: str
+    """What is matched."""
+
+    start: int
+    """Where it begins: characters (code points) before it."""
+
+    end: int
+    """Where it ends: characters before its end."""
+
+    groups: list[str]
+    """What the expression's groups hold, in order; "" for those that hold nothing."""
+
+
+class PatternStats(Answer[pattern_pb2.PatternStats], of=pattern_pb2.PatternStats):
+    """PatternStats is how a pattern was used, and what was said of what it matched."""
+
+    pattern: Pattern
+    """The pattern."""
+
+    uses: int
+    """Searches with it."""
+
+    match_count: int
+    """Memories that these matched, together."""
+
+    average_ms: float | None
+    """How long these took on average, in milliseconds; unset before the first."""
+
+    last_used_at: datetime | None
+    """When the last of them was."""
+
+    right_count: int
+    """Matches that were reported to be right."""
+
+    wrong_count: int
+    """Matches that were reported to be wrong."""
+
+    success_rate: float | None
+    """The share of reported matches that were right; unset before the first
+    report.
+    """
+
+    lower_bound: float
+    """The lower end of its 95 % interval (Wilson); 0 before the first report."""
+
+    upper_bound: float
+    """The upper end of its 95 % interval (Wilson); 1 before the first report."""
+
+
 class PerformancePoint(
     Answer[reflect_service_pb2.PerformancePoint], of=reflect_service_pb2.PerformancePoint
 ):
@@ -2711,6 +4517,30 @@ class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
     actions: list[ActionScore]
     """Each allowed action, best first; empty if they are a box, and in Act unless
     it asks for them.
+    """
+
+
+class QueryEffectsResponse(
+    Answer[causal_pb2.QueryEffectsResponse], of=causal_pb2.QueryEffectsResponse
+):
+    """The chains found."""
+
+    chains: list[CausalChain]
+    """What is likely to change most comes first: by confidence times the size of
+    the uplift. Fewer than `limit` if more would not fit in 3 MiB.
+    """
+
+    total_chains: int
+    """Chains that match."""
+
+    assumption: str
+    """What the product of uplifts takes for granted; empty if each chain is a
+    single edge.
+    """
+
+    truncated: bool
+    """True when there are so many chains that only the 10,000 surest were
+    followed.
     """
 
 
@@ -2909,6 +4739,42 @@ class RecallVersion(Answer[recall_service_pb2.RecallVersion], of=recall_service_
     """When it happened or was last changed."""
 
 
+class RecallWithCertificateResponse(
+    Answer[certificate_pb2.RecallWithCertificateResponse],
+    of=certificate_pb2.RecallWithCertificateResponse,
+):
+    """What was recalled, with its certificate."""
+
+    results: list[CertifiedResult]
+    """The results, best first."""
+
+    certificate: Certificate
+    """The certificate."""
+
+    redundancy: float
+    """Share of the results that the minimal set does without, 0 to 1."""
+
+    completeness: float
+    """Share of the query's words that the results hold, 0 to 1. Stop words do not
+    count; forms of one word count as one.
+    """
+
+    uplift_known: bool
+    """False where nothing is known of causes and effects: every uplift is 0 then."""
+
+    searched_count: int
+    """Memories that passed the filters, all of which were searched."""
+
+    search_ms: float
+    """Time to search, in milliseconds."""
+
+    proof_ms: float
+    """Time to prove and sign, in milliseconds."""
+
+    partial: bool
+    """True when an index failed or a memory is damaged: something may be missing."""
+
+
 class RecordEventsResponse(
     Answer[event_service_pb2.RecordEventsResponse], of=event_service_pb2.RecordEventsResponse
 ):
@@ -2952,6 +4818,21 @@ class RecordExperienceResponse(
     """The same as a share of what they may take, from 0 to 1."""
 
 
+class RecordObservationResponse(
+    Answer[experiment_pb2.RecordObservationResponse], of=experiment_pb2.RecordObservationResponse
+):
+    """The observation as it counts."""
+
+    observation_id: str
+    """Its id."""
+
+    treatment: bool
+    """The arm that it counts for."""
+
+    observation_count: int
+    """Observations of the experiment so far."""
+
+
 class RecordSkillUseResponse(
     Answer[skill_service_pb2.RecordSkillUseResponse], of=skill_service_pb2.RecordSkillUseResponse
 ):
@@ -2959,6 +4840,43 @@ class RecordSkillUseResponse(
 
     skill: Skill
     """The skill with the use counted."""
+
+
+class RecordTrajectoriesResponse(
+    Answer[learning_service_pb2.RecordTrajectoriesResponse],
+    of=learning_service_pb2.RecordTrajectoriesResponse,
+):
+    """An acknowledgement. Its counts are of the whole stream so far, so the last one
+    tells what became of the stream. A stream without trajectories gets one, too.
+    """
+
+    acknowledged_count: int
+    """Trajectories that are durable, from the stream's beginning: resume after the
+    first so many messages.
+    """
+
+    known_count: int
+    """Of these, those that had been recorded before."""
+
+    steps_recorded: int
+    """Steps that were recorded."""
+
+    trajectory_ids: list[str]
+    """The ids of the trajectories that this message is the first to acknowledge, in
+    their order.
+    """
+
+    transitions: int
+    """Steps that the session has recorded in all."""
+
+    updates: int
+    """How often something was corrected; see FeedbackResponse."""
+
+    experience_bytes: int
+    """Bytes that the tenant's recorded steps take."""
+
+    utilization: float
+    """The same as a share of what they may take, from 0 to 1."""
 
 
 class Recovery(Answer[reflect_service_pb2.Recovery], of=reflect_service_pb2.Recovery):
@@ -3129,6 +5047,42 @@ class ReflectionMetrics(
     """Attempts that were shown a reflection from another session."""
 
 
+class RefusedCause(Answer[discovery_pb2.RefusedCause], of=discovery_pb2.RefusedCause):
+    """RefusedCause is a cause that was not estimated, or one outcome of it."""
+
+    cause: str
+    """The cause."""
+
+    outcome: str
+    """The outcome; empty: neither."""
+
+    why: DiscoveryRefusalChoice | None
+    """Why."""
+
+    treated_count: int
+    """Episodes that had it; if too few have counterparts, of those that have."""
+
+    control_count: int
+    """Episodes that had it not, in the same way."""
+
+    overlap: float | None
+    """The share of episodes that have counterparts; unset if nobody looked."""
+
+
+class RegexPattern(Answer[pattern_pb2.RegexPattern], of=pattern_pb2.RegexPattern):
+    """RegexPattern matches texts in which a regular expression is found."""
+
+    expression: str
+    r"""The expression, in RE2's syntax: that of Perl without what needs
+    backtracking (references back, looking around) and without `\C`. It takes time in
+    proportion
+    to the text, whatever the expression. `(?i)` at its beginning ignores case,
+    `(?s)` lets the dot match line breaks, `(?m)` lets `^` and `$` match at
+    those.
+    Up to 2,000 characters.
+    """
+
+
 class ReindexResponse(
     Answer[admin_service_pb2.ReindexResponse], of=admin_service_pb2.ReindexResponse
 ):
@@ -3177,6 +5131,15 @@ class RelatedSession(
     """Contexts that it pinned."""
 
 
+class ReportPatternMatchesResponse(
+    Answer[pattern_pb2.ReportPatternMatchesResponse], of=pattern_pb2.ReportPatternMatchesResponse
+):
+    """What is known of the pattern now."""
+
+    stats: PatternStats
+    """The pattern's statistics."""
+
+
 class RestoreResponse(
     Answer[admin_service_pb2.RestoreResponse], of=admin_service_pb2.RestoreResponse
 ):
@@ -3221,6 +5184,28 @@ class RevokeApiKeyResponse(
     """The key, with revoked_at."""
 
 
+class RotateLogKeyResponse(
+    Answer[proof_service_pb2.RotateLogKeyResponse], of=proof_service_pb2.RotateLogKeyResponse
+):
+    """The new key."""
+
+    key: LogKey
+    """The new key."""
+
+
+class RotateWebhookSecretResponse(
+    Answer[alert_service_pb2.RotateWebhookSecretResponse],
+    of=alert_service_pb2.RotateWebhookSecretResponse,
+):
+    """The new secret."""
+
+    secret: str
+    """`whsec_` and base64."""
+
+    old_until: datetime | None
+    """Until when webhooks are signed with the one before, too."""
+
+
 class ScoreTerm(Answer[recall_service_pb2.ScoreTerm], of=recall_service_pb2.ScoreTerm):
     """ScoreTerm is one term of a result's score."""
 
@@ -3262,8 +5247,8 @@ class SearchMemoriesResponse(
     """The memories found."""
 
     results: list[FoundMemory]
-    """Closest first; equally close ones, the newest first. Fewer than `limit` if
-    more would not fit in 3 MiB.
+    """Closest first, or those with the highest score if they were reranked; equal
+    ones, the newest first. Fewer than `limit` if more would not fit in 3 MiB.
     """
 
     total_matches: int
@@ -3294,6 +5279,41 @@ class SearchMemoriesResponse(
     partial: bool
     """True when something that fits may be missing: the index failed and is being
     rebuilt.
+    """
+
+    rerank_ms: float
+    """Milliseconds that reranking took, which `search_ms` does not count; 0 without
+    it.
+    """
+
+
+class SearchPatternResponse(
+    Answer[memory_service_pb2.SearchPatternResponse], of=memory_service_pb2.SearchPatternResponse
+):
+    """The memories that match."""
+
+    results: list[MatchedMemory]
+    """The memories that hold since the latest time first; for a semantic pattern
+    the closest first. Fewer than `limit` if more would not fit in 3 MiB.
+    """
+
+    total_matches: int
+    """Memories that match, before `limit` is applied; for a semantic pattern
+    among the closest 100.
+    """
+
+    matches_capped: bool
+    """True when there may be more that match."""
+
+    searched_count: int
+    """Memories that pass the filter, all of which were searched."""
+
+    search_ms: float
+    """Milliseconds that it took."""
+
+    partial: bool
+    """True when something that fits may be missing: the index, which a semantic
+    pattern needs, failed and is being rebuilt.
     """
 
 
@@ -3351,6 +5371,21 @@ class SearchSkillsResponse(
     words_only: bool
     """True when the embedding backend was too slow to answer: only the task's
     words counted.
+    """
+
+
+class SemanticPattern(Answer[pattern_pb2.SemanticPattern], of=pattern_pb2.SemanticPattern):
+    """SemanticPattern matches texts that mean something similar."""
+
+    text: str
+    """What they should mean; required.
+    Up to 8,192 characters.
+    """
+
+    threshold: float | None
+    """How similar they must be: the cosine that SearchMemories shows for this text
+    as its query.
+    0 to 1. Default: 0.5.
     """
 
 
@@ -3447,6 +5482,11 @@ class ServerInfo(Answer[admin_service_pb2.ServerInfo], of=admin_service_pb2.Serv
 
     started_at: datetime | None
     """When the server started."""
+
+    http_address: str
+    """Where it serves HTTP and the dashboard, as it was told to listen, e.g.
+    "http://127.0.0.1:8080"; empty where it does not.
+    """
 
 
 class Session(Answer[event_service_pb2.Session], of=event_service_pb2.Session):
@@ -3588,6 +5628,16 @@ class SessionSummary(
 
     updated_at: datetime | None
     """When the summary was made."""
+
+
+class SetDiscoveryScheduleResponse(
+    Answer[discovery_pb2.SetDiscoveryScheduleResponse],
+    of=discovery_pb2.SetDiscoveryScheduleResponse,
+):
+    """The schedule as it is now."""
+
+    schedule: DiscoverySchedule
+    """The schedule."""
 
 
 class ShapeRewardResponse(
@@ -3851,6 +5901,21 @@ class SkillWay(Answer[skill_service_pb2.SkillWay], of=skill_service_pb2.SkillWay
     """How many successes went so."""
 
 
+class SkippedRecords(
+    Answer[learning_import_pb2.SkippedRecords], of=learning_import_pb2.SkippedRecords
+):
+    """SkippedRecords are records of which nothing can be learned, for one reason."""
+
+    reason: str
+    """Why, a sentence."""
+
+    count: int
+    """How many they are."""
+
+    examples: list[str]
+    """Some of their ids."""
+
+
 class SleepResponse(
     Answer[context_service_pb2.SleepResponse], of=context_service_pb2.SleepResponse
 ):
@@ -3908,6 +5973,24 @@ class StartDeleteTenantResponse(
     """The operation."""
 
 
+class StartDiscoverResponse(
+    Answer[discovery_pb2.StartDiscoverResponse], of=discovery_pb2.StartDiscoverResponse
+):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation."""
+
+
+class StartForgetResponse(
+    Answer[admin_service_pb2.StartForgetResponse], of=admin_service_pb2.StartForgetResponse
+):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation."""
+
+
 class StartReindexResponse(
     Answer[admin_service_pb2.StartReindexResponse], of=admin_service_pb2.StartReindexResponse
 ):
@@ -3935,6 +6018,31 @@ class StartSessionResponse(
     """The session as it now is."""
 
 
+class State(Answer[learning_pb2.State], of=learning_pb2.State):
+    """State is the situation in which an action is chosen: a value of the session's
+    state space.
+    """
+
+    json: dict[str, Any]
+    """An object, for sessions without a state space, and for dict and
+    open_object spaces.
+    Up to 32 KiB encoded and 32 levels deep.
+    """
+
+    numbers: Numbers
+    """For box and multi_discrete spaces."""
+
+    number: int | None
+    """For discrete spaces: from 0 to n - 1.
+    0 to 999,999.
+    """
+
+    label: str | None
+    """For discrete spaces with labels, and for open_labels spaces.
+    Required; up to 200 characters.
+    """
+
+
 class StoreEpisodeResponse(
     Answer[episode_pb2.StoreEpisodeResponse], of=episode_pb2.StoreEpisodeResponse
 ):
@@ -3942,6 +6050,15 @@ class StoreEpisodeResponse(
 
     episode: Episode
     """The episode."""
+
+
+class StorePatternResponse(
+    Answer[pattern_pb2.StorePatternResponse], of=pattern_pb2.StorePatternResponse
+):
+    """The pattern as it is kept."""
+
+    pattern: Pattern
+    """The pattern."""
 
 
 class StoreReflectionResponse(
@@ -3977,6 +6094,24 @@ class StreamEventsResponse(
     """
 
 
+class StructuralPattern(Answer[pattern_pb2.StructuralPattern], of=pattern_pb2.StructuralPattern):
+    """StructuralPattern matches memories whose JSON is valid under a JSON Schema."""
+
+    schema: dict[str, Any]
+    """The schema; of draft 2020-12, unless its `$schema` names draft 4, 6, 7 or
+    2019-09. `$ref` must begin with "#", that is, lead to another place of the
+    schema, and must not lead back to where it stands; `$dynamicRef`,
+    `$recursiveRef` and an `$id` below the top are refused. Regular expressions
+    in it are linear, as those of RegexPattern are.
+    Up to 16 KiB encoded and 32 levels deep.
+    """
+
+    target: StructureOfChoice | None
+    """What it is held against.
+    Default: METADATA.
+    """
+
+
 class SuccessRate(Answer[knowledge_pb2.SuccessRate], of=knowledge_pb2.SuccessRate):
     """SuccessRate is how often something worked."""
 
@@ -3996,7 +6131,7 @@ class Suggestion(Answer[context_service_pb2.Suggestion], of=context_service_pb2.
 
     type: str
     """Its kind, e.g. "open_todo", "untested_change", "unresolved_error",
-    "repeated_failure".
+    "repeated_failure", "known_skill", "earlier_attempt".
     """
 
     description: str
@@ -4013,6 +6148,12 @@ class Suggestion(Answer[context_service_pb2.Suggestion], of=context_service_pb2.
 
     reflection_ids: list[str]
     """The reflections that it draws on; may be empty."""
+
+    episode_ids: list[str]
+    """The episodes that it draws on; may be empty."""
+
+    skill_ids: list[str]
+    """The skills that it draws on; may be empty."""
 
 
 class SummarizeReflectionsResponse(
@@ -4122,6 +6263,15 @@ class TenantStats(Answer[admin_service_pb2.TenantStats], of=admin_service_pb2.Te
 
     dense_index: str
     """How vectors are searched: "exact" or "hnsw"."""
+
+
+class TestAlertRuleResponse(
+    Answer[alert_service_pb2.TestAlertRuleResponse], of=alert_service_pb2.TestAlertRuleResponse
+):
+    """What became of the test."""
+
+    deliveries: list[AlertDelivery]
+    """One for each channel, in their order: delivered or failed."""
 
 
 class Theme(Answer[reflection_pb2.Theme], of=reflection_pb2.Theme):
@@ -4277,6 +6427,28 @@ class TrainResponse(
     """How long it has taken."""
 
 
+class Trajectory(Answer[learning_pb2.Trajectory], of=learning_pb2.Trajectory):
+    """Trajectory is an episode, or a part of one, that was recorded in one piece."""
+
+    id: str
+    """Unique in the session."""
+
+    metadata: dict[str, Any]
+    """What its recorder noted of it: the task, whether it succeeded."""
+
+    steps: int
+    """How many steps it has."""
+
+    total_reward: float
+    """The sum of its rewards."""
+
+    first_transition: int
+    """The number of its first step in the session, from 1."""
+
+    recorded_at: datetime | None
+    """When it was recorded."""
+
+
 class TransferResponse(
     Answer[learning_service_pb2.TransferResponse], of=learning_service_pb2.TransferResponse
 ):
@@ -4333,6 +6505,68 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
     """The range in days, from the first point to the last."""
 
 
+class TriedAlert(Answer[alert_service_pb2.TriedAlert], of=alert_service_pb2.TriedAlert):
+    """TriedAlert is one time that a rule would have triggered."""
+
+    triggered_at: datetime | None
+    """When it would have triggered."""
+
+    resolved_at: datetime | None
+    """When it would have resolved; unset if not within the range."""
+
+    current_value: float
+    """The value that would have made it trigger."""
+
+    highest_value: float
+    """The highest value until it would have resolved."""
+
+
+class TriedPoint(Answer[alert_service_pb2.TriedPoint], of=alert_service_pb2.TriedPoint):
+    """TriedPoint is the value at one time."""
+
+    time: datetime | None
+    """The time."""
+
+    value: float
+    """The highest value since the point before."""
+
+
+class TryAlertRuleResponse(
+    Answer[alert_service_pb2.TryAlertRuleResponse], of=alert_service_pb2.TryAlertRuleResponse
+):
+    """What would have been."""
+
+    alerts: list[TriedAlert]
+    """When it would have triggered, latest first; the latest 1,000."""
+
+    alert_count: int
+    """How often it would have triggered."""
+
+    summary: str
+    """The result in a sentence: "would have triggered 3 times in 7 days"."""
+
+    points: list[TriedPoint]
+    """The value over the range, for a chart: up to 240 points, the oldest first."""
+
+    current_value: float
+    """The value at the end of the range."""
+
+    highest_value: float
+    """The highest value in the range; a threshold to begin with."""
+
+    searched_count: int
+    """Events, or sessions that ended, that were looked at."""
+
+    truncated: bool
+    """True when there were more than a million, of which the latest were looked at."""
+
+    start_time: datetime | None
+    """From when."""
+
+    end_time: datetime | None
+    """Until when."""
+
+
 class UndeleteLessonResponse(
     Answer[learn_service_pb2.UndeleteLessonResponse], of=learn_service_pb2.UndeleteLessonResponse
 ):
@@ -4349,6 +6583,24 @@ class UnlinkSkillsResponse(
 
     removed_count: int
     """How many links were removed."""
+
+
+class UpdateAlertRuleResponse(
+    Answer[alert_service_pb2.UpdateAlertRuleResponse], of=alert_service_pb2.UpdateAlertRuleResponse
+):
+    """The changed rule."""
+
+    rule: AlertRule
+    """The rule as it is now."""
+
+
+class UpdateEdgeResponse(
+    Answer[causal_service_pb2.UpdateEdgeResponse], of=causal_service_pb2.UpdateEdgeResponse
+):
+    """The changed edge."""
+
+    edge: CausalEdge
+    """The edge as it is now."""
 
 
 class UpdateLessonResponse(
@@ -4378,6 +6630,29 @@ class UpdateSkillResponse(
     """The skill as it is now."""
 
 
+class VerifyCertificateResponse(
+    Answer[certificate_pb2.VerifyCertificateResponse], of=certificate_pb2.VerifyCertificateResponse
+):
+    """What was found about a certificate."""
+
+    valid: bool
+    """Whether it is whole, signed by one of the tenant's keys, and its history is
+    that of the tenant's log. What became of the results since does not matter
+    for that.
+    """
+
+    problems: list[CertificateProblem]
+    """What is wrong with it; empty when it is valid."""
+
+    results: list[CertifiedState]
+    """What became of each result since, in its order; empty when it cannot be
+    told.
+    """
+
+    created_at: datetime | None
+    """When it was made, by what it says."""
+
+
 class VerifyEventsResponse(
     Answer[event_service_pb2.VerifyEventsResponse], of=event_service_pb2.VerifyEventsResponse
 ):
@@ -4400,6 +6675,9 @@ class VerifyEventsResponse(
 
     head_hash: str
     """The head hash of the session asked for, hex; empty when all were walked."""
+
+    events_forgotten: int
+    """Events among those walked that were forgotten: only their places are left."""
 
 
 class WaitOperationResponse(
@@ -4486,43 +6764,75 @@ class WorkPattern(Answer[context_service_pb2.WorkPattern], of=context_service_pb
 __all__ = [
     "ActResponse",
     "Action",
+    "ActionCount",
     "ActionScore",
+    "AddEdgeResponse",
     "Agent",
+    "AlertDelivery",
+    "AlertHistoryEntry",
+    "AlertRule",
+    "AlertScope",
     "AlgorithmDescription",
     "AlgorithmKey",
+    "AnalyzeExperimentResponse",
     "ApiKey",
+    "AssignTreatmentResponse",
     "BackupResponse",
     "BoxSpace",
     "BrokenChain",
     "CancelOperationResponse",
+    "CausalChain",
+    "CausalEdge",
+    "Certificate",
+    "CertificateProblem",
+    "CertifiedResult",
+    "CertifiedState",
+    "ClearCacheResponse",
+    "ClearedCache",
     "CollectedEntry",
     "Comparison",
+    "ConcludeExperimentResponse",
     "ConsolidateSkillsResponse",
     "ConsolidatedSkill",
+    "ContextEpisode",
     "ContextSession",
+    "ContextSkill",
     "CostAnalysis",
     "CostPoint",
     "CostShare",
     "CostlyOperation",
     "Counterfactual",
+    "CreateAlertRuleResponse",
     "CreateApiKeyResponse",
+    "CreateExperimentResponse",
     "CreateLessonResponse",
     "CreateSkillResponse",
     "CreateTenantResponse",
     "CritiquePoint",
     "CritiqueSummary",
+    "DatabaseInfo",
     "Decision",
+    "DeleteAlertRuleResponse",
+    "DeleteEdgeResponse",
     "DeleteEpisodeResponse",
+    "DeleteExperimentResponse",
     "DeleteLearningSessionResponse",
     "DeleteLessonResponse",
     "DeleteMemoriesResponse",
+    "DeletePatternResponse",
     "DeleteSkillResponse",
     "DeleteTenantResponse",
     "DescribeAlgorithmsResponse",
     "DictSpace",
+    "DiscoverRequest",
+    "DiscoverResponse",
+    "DiscoveredEffect",
+    "DiscoverySchedule",
     "DiscreteSpace",
+    "EmbeddingStats",
     "EndSessionResponse",
     "Episode",
+    "EpisodeFilter",
     "ErrorChange",
     "ErrorExample",
     "ErrorPattern",
@@ -4530,6 +6840,10 @@ __all__ = [
     "Estimate",
     "Event",
     "EventReceipt",
+    "Experience",
+    "Experiment",
+    "ExperimentArm",
+    "ExperimentResult",
     "ExplainResponse",
     "Explanation",
     "ExportEpisodesResponse",
@@ -4537,6 +6851,9 @@ __all__ = [
     "FeatureChange",
     "FeatureImportance",
     "FeedbackResponse",
+    "ForgetReceipt",
+    "ForgetResponse",
+    "ForgottenCount",
     "FoundEpisode",
     "FoundKnowledge",
     "FoundLesson",
@@ -4545,20 +6862,36 @@ __all__ = [
     "FoundSession",
     "FoundSkill",
     "GateVerdict",
+    "GetAlertRuleResponse",
+    "GetCertificateResponse",
+    "GetCheckpointResponse",
+    "GetConsistencyProofResponse",
     "GetContextResponse",
+    "GetDiscoveryScheduleResponse",
+    "GetEdgeResponse",
     "GetEpisodeResponse",
+    "GetExperimentResponse",
+    "GetInclusionProofResponse",
     "GetLearningSessionResponse",
     "GetLessonResponse",
+    "GetLogKeysResponse",
     "GetMemoryResponse",
     "GetMetricsResponse",
     "GetOperationResponse",
+    "GetPatternResponse",
+    "GetPatternStatsResponse",
     "GetSessionResponse",
     "GetSkillResponse",
     "GetStatsResponse",
     "GetTimelineResponse",
+    "GetWebhookSecretResponse",
     "Handover",
     "ImportEpisodesResponse",
+    "ImportExperienceResponse",
     "ImportLessonsResponse",
+    "ImportedTrajectory",
+    "IndexStats",
+    "InitMemoryResponse",
     "InsertMemoriesResponse",
     "InsertMemoryResponse",
     "InsertionFigures",
@@ -4566,6 +6899,7 @@ __all__ = [
     "Interval",
     "KeyEvent",
     "KnowledgeEntry",
+    "LeafRange",
     "LearningMetrics",
     "LearningServiceEndSessionResponse",
     "LearningServiceStartSessionResponse",
@@ -4573,23 +6907,36 @@ __all__ = [
     "Lesson",
     "LinkSkillsResponse",
     "ListAgentsResponse",
+    "ListAlertHistoryResponse",
+    "ListAlertRulesResponse",
     "ListApiKeysResponse",
+    "ListEdgesResponse",
     "ListEpisodesResponse",
     "ListEventsResponse",
+    "ListExperimentsResponse",
     "ListLearningSessionsResponse",
     "ListLessonsResponse",
     "ListMemoriesResponse",
     "ListOperationsResponse",
+    "ListPatternsResponse",
     "ListReflectionsResponse",
     "ListSessionsResponse",
     "ListSkillsResponse",
     "ListTenantsResponse",
+    "ListTrajectoriesResponse",
     "LockedContext",
+    "LogKey",
     "LogKnowledgeResponse",
+    "MatchedMemory",
     "Memory",
+    "MemoryCounts",
+    "MemoryDistribution",
+    "MemoryQuality",
     "MemoryReceipt",
+    "MemoryServiceGetStatsResponse",
     "MetricsPoint",
     "MultiDiscreteSpace",
+    "NamedCount",
     "NamedSpace",
     "Numbers",
     "OffPolicyEvaluation",
@@ -4600,34 +6947,48 @@ __all__ = [
     "OutcomeBy",
     "OutcomeGroup",
     "OutcomeSplit",
+    "Pattern",
+    "PatternMatch",
+    "PatternStats",
     "PerformancePoint",
     "PerformanceTrends",
     "PredictResponse",
     "Prediction",
+    "QueryEffectsResponse",
     "QueryKnowledgeResponse",
     "RecallResponse",
     "RecallResult",
     "RecallTurn",
     "RecallVersion",
+    "RecallWithCertificateResponse",
     "RecordEventsResponse",
     "RecordExperienceResponse",
+    "RecordObservationResponse",
     "RecordSkillUseResponse",
+    "RecordTrajectoriesResponse",
     "Recovery",
     "ReflectMetadata",
     "ReflectResponse",
     "Reflection",
     "ReflectionMetrics",
+    "RefusedCause",
+    "RegexPattern",
     "ReindexResponse",
     "RelatedSession",
+    "ReportPatternMatchesResponse",
     "RestoreResponse",
     "RetrieveEpisodesResponse",
     "RevokeApiKeyResponse",
+    "RotateLogKeyResponse",
+    "RotateWebhookSecretResponse",
     "ScoreTerm",
     "SearchLessonsResponse",
     "SearchMemoriesResponse",
+    "SearchPatternResponse",
     "SearchReflectionsResponse",
     "SearchSessionsResponse",
     "SearchSkillsResponse",
+    "SemanticPattern",
     "SequenceCount",
     "SequenceEffect",
     "ServerInfo",
@@ -4635,6 +6996,7 @@ __all__ = [
     "SessionComparison",
     "SessionLink",
     "SessionSummary",
+    "SetDiscoveryScheduleResponse",
     "ShapeRewardResponse",
     "ShapingComponents",
     "Skill",
@@ -4644,22 +7006,29 @@ __all__ = [
     "SkillRecord",
     "SkillSignature",
     "SkillWay",
+    "SkippedRecords",
     "SleepResponse",
     "Space",
     "StartBackupResponse",
     "StartDeleteTenantResponse",
+    "StartDiscoverResponse",
+    "StartForgetResponse",
     "StartReindexResponse",
     "StartRestoreResponse",
     "StartSessionResponse",
+    "State",
     "StoreEpisodeResponse",
+    "StorePatternResponse",
     "StoreReflectionResponse",
     "StreamEventsResponse",
+    "StructuralPattern",
     "SuccessRate",
     "Suggestion",
     "SummarizeReflectionsResponse",
     "TaskSimilarity",
     "Tenant",
     "TenantStats",
+    "TestAlertRuleResponse",
     "Theme",
     "TimelineEntry",
     "Todo",
@@ -4667,13 +7036,20 @@ __all__ = [
     "ToolSequences",
     "ToolUse",
     "TrainResponse",
+    "Trajectory",
     "TransferResponse",
     "TrendTest",
+    "TriedAlert",
+    "TriedPoint",
+    "TryAlertRuleResponse",
     "UndeleteLessonResponse",
     "UnlinkSkillsResponse",
+    "UpdateAlertRuleResponse",
+    "UpdateEdgeResponse",
     "UpdateLessonResponse",
     "UpdateMemoryResponse",
     "UpdateSkillResponse",
+    "VerifyCertificateResponse",
     "VerifyEventsResponse",
     "WaitOperationResponse",
     "WakeUpResponse",

@@ -82,12 +82,13 @@ class ContextMethods(SyncCaller):
         start_time: datetime | None = None,
         end_time: datetime | None = None,
         limit: int | None = None,
+        without_experience: bool | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, along with lessons and
-        reflections. What Recall is less sure of than 0.05 is left out (see
-        `RecallResponse.confidence`): sessions, lessons and reflections each.
+        recency, each with its summary and key events, along with lessons,
+        reflections, episodes and skills. What Recall is less sure of than 0.05 is
+        left out (see `RecallResponse.confidence`): each of these for itself.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -100,6 +101,7 @@ class ContextMethods(SyncCaller):
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
+            without_experience: Leave out episodes and skills.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -115,6 +117,7 @@ class ContextMethods(SyncCaller):
                 "start_time": start_time,
                 "end_time": end_time,
                 "limit": limit,
+                "without_experience": without_experience,
             },
             timeout,
         )
@@ -196,13 +199,14 @@ class ContextMethods(SyncCaller):
         limit: int | None = None,
         agent_id: str | None = None,
         min_similarity: float | None = None,
+        without_experience: bool | None = None,
         timeout: float | None = None,
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson or a reflection is named only where
-        Recall is at least 0.05 sure of it; the handover, with its open todos and
-        locked contexts, is always there.
+        and everything as one text. A lesson, a reflection, a skill or an episode is
+        named only where Recall is at least 0.05 sure of it; the handover, with its
+        open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -214,6 +218,7 @@ class ContextMethods(SyncCaller):
             agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
             min_similarity: Leave out related sessions below this similarity. With the default
                 model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
+            without_experience: Leave out what episodes and skills suggest.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -226,6 +231,7 @@ class ContextMethods(SyncCaller):
                 "limit": limit,
                 "agent_id": agent_id,
                 "min_similarity": min_similarity,
+                "without_experience": without_experience,
             },
             timeout,
         )
@@ -388,12 +394,13 @@ class AsyncContextMethods(AsyncCaller):
         start_time: datetime | None = None,
         end_time: datetime | None = None,
         limit: int | None = None,
+        without_experience: bool | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, along with lessons and
-        reflections. What Recall is less sure of than 0.05 is left out (see
-        `RecallResponse.confidence`): sessions, lessons and reflections each.
+        recency, each with its summary and key events, along with lessons,
+        reflections, episodes and skills. What Recall is less sure of than 0.05 is
+        left out (see `RecallResponse.confidence`): each of these for itself.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -406,6 +413,7 @@ class AsyncContextMethods(AsyncCaller):
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
+            without_experience: Leave out episodes and skills.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -421,6 +429,7 @@ class AsyncContextMethods(AsyncCaller):
                 "start_time": start_time,
                 "end_time": end_time,
                 "limit": limit,
+                "without_experience": without_experience,
             },
             timeout,
         )
@@ -502,13 +511,14 @@ class AsyncContextMethods(AsyncCaller):
         limit: int | None = None,
         agent_id: str | None = None,
         min_similarity: float | None = None,
+        without_experience: bool | None = None,
         timeout: float | None = None,
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson or a reflection is named only where
-        Recall is at least 0.05 sure of it; the handover, with its open todos and
-        locked contexts, is always there.
+        and everything as one text. A lesson, a reflection, a skill or an episode is
+        named only where Recall is at least 0.05 sure of it; the handover, with its
+        open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -520,6 +530,7 @@ class AsyncContextMethods(AsyncCaller):
             agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
             min_similarity: Leave out related sessions below this similarity. With the default
                 model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
+            without_experience: Leave out what episodes and skills suggest.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -532,6 +543,7 @@ class AsyncContextMethods(AsyncCaller):
                 "limit": limit,
                 "agent_id": agent_id,
                 "min_similarity": min_similarity,
+                "without_experience": without_experience,
             },
             timeout,
         )

@@ -8,19 +8,27 @@ from datetime import datetime, timedelta
 from typing import Any, Required, TypedDict
 
 from mneme._generated.choices import (
+    AlertConditionChoice,
+    AlertStateChoice,
+    AlertTrendChoice,
     BaselineChoice,
     BucketChoice,
+    EdgeOriginChoice,
     EventTypeName,
+    FdrMethodChoice,
     ImportanceChoice,
     MetadataComparisonChoice,
     OutcomeChoice,
     SeverityChoice,
     SkillTraitChoice,
+    StructureOfChoice,
 )
 from mneme.v1 import (
+    alert_service_pb2,
     episode_pb2,
     learning_pb2,
     learning_service_pb2,
+    learning_trust_pb2,
     memory_service_pb2,
     skill_service_pb2,
 )
@@ -54,6 +62,8 @@ class ActRequestFields(TypedDict, total=False):
     """Whether nothing will be told of what comes of these predictions: they then
     have no id.
     """
+    only_if_better: PolicyBaselineFields | learning_trust_pb2.PolicyBaseline
+    """What answers until the policy is known to be better; see PredictRequest."""
 
 
 class ActStateFields(TypedDict, total=False):
@@ -96,6 +106,88 @@ class ActionFields(TypedDict, total=False):
     """
 
 
+class AlertRuleFields(TypedDict, total=False):
+    """AlertRule is what to watch, and whom to tell."""
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+    name: Required[str]
+    """What it is called.
+    Required; up to 200 characters, on one line.
+    """
+    enabled: bool
+    """Whether it is watched."""
+    condition: Required[AlertConditionChoice]
+    """What it watches.
+    Required.
+    """
+    threshold: float
+    """It triggers when the value is more.
+    0 to 10^12.
+    """
+    resolve_threshold: float
+    """It resolves when the value is at most this, which must not be more than the
+    threshold: a lower one keeps a value that wavers from triggering again and
+    again. Unset: the threshold.
+    0 to 10^12.
+    """
+    min_events: int
+    """It triggers only while the window holds as many events at least: one failure
+    of one event is no rate. For session failures it counts sessions that ended,
+    for latencies events that say how long they took.
+    1 to 10^9. Default: 1.
+    """
+    window_minutes: int
+    """How far back it looks, in minutes.
+    1 to 43,200. Default: 60.
+    """
+    scope: AlertScopeFields | alert_service_pb2.AlertScope
+    """What it looks at."""
+    notify_channels: Iterable[str]
+    r"""Whom it tells: webhooks as `https://…` or `http://…`, addresses as
+    `mailto:ops@example.com`. None: the history alone has it.
+    Up to 10 entries, each up to 2,000 characters; of the form
+    `^[^\x00-\x20\x7f]*$`; none twice.
+    """
+    pattern: str
+    """For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
+    regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
+    placeholders stand for anything.
+    Up to 300 characters.
+    """
+    trend: AlertTrendChoice
+    """For ALERT_CONDITION_TREND_EXCEEDS: the measure."""
+    state: AlertStateChoice
+    """Where it stands; in a request it is ignored, and so are the fields below."""
+    last_triggered_at: datetime
+    """When it triggered last; unset if it never did."""
+    created_at: datetime
+    """When it was created."""
+    updated_at: datetime
+    """When it was changed last."""
+
+
+class AlertScopeFields(TypedDict, total=False):
+    """AlertScope is what a rule looks at. Empty fields do not narrow it; given ones
+    must all match.
+    """
+
+    agent_id: str
+    """Events of this agent, and its sessions.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """Those of sessions of this project.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """Those of sessions that have all of these tags.
+    Up to 20 entries, each up to 200 characters, on one line.
+    """
+
+
 class BoxSpaceFields(TypedDict, total=False):
     """BoxSpace has as many real numbers as bounds."""
 
@@ -108,6 +200,78 @@ class BoxSpaceFields(TypedDict, total=False):
     all bounds are finite.
     Up to 4,096 entries.
     """
+
+
+class CausalEdgeFields(TypedDict, total=False):
+    """CausalEdge says that a cause changes an effect, and by how much.
+
+    Causes and effects are names. Most are labels, which mean what their authors
+    mean. Some begin with what they name: `memory:ID`, `episode:ID` and `skill:ID`
+    are memories, episodes and skills, which must exist when the edge is added;
+    `tag:NAME` and `tool:NAME` are labels and tools of episodes. Discover calls
+    its outcomes `reward` and `success`. Case counts.
+    """
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+    cause: str
+    """What brings it about.
+    Up to 300 characters, on one line.
+    """
+    effect: str
+    """What is brought about. No two edges have the same cause and effect.
+    Up to 300 characters, on one line.
+    """
+    uplift: float
+    """How much more of the effect there is with the cause than without it, in the
+    effect's own unit: 0.25 of a success rate is 25 percentage points. Below 0:
+    less.
+    -1,000,000,000 to 10^9.
+    """
+    confidence: float
+    """How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less the
+    p-value of Welch's test. Discovered: 1 less the q-value.
+    0 to 1.
+    """
+    sample_size: int
+    """How many observations it rests on; 0 if nobody counted.
+    0 to 2^53 - 1.
+    """
+    evidence_ids: Iterable[str]
+    """What speaks for it: ids of episodes, events or anything else. They need not
+    be stored here.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+    experiment_ids: Iterable[str]
+    """Experiments that it rests on.
+    Up to 1,000 entries, each up to 200 characters, on one line.
+    """
+    confounder_score: float
+    """How far other things mix into the plain comparison, from 0 (not at all) to 1
+    (they turn it round). Discovered: the distance between the plain difference
+    and the uplift, as a share of the sum of their sizes.
+    0 to 1.
+    """
+    mechanism: str
+    """How it works, in words.
+    Up to 8,192 characters.
+    """
+    metadata: Mapping[str, Any]
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+    origin: EdgeOriginChoice
+    """Where it comes from. An edge whose figures a caller changed is STATED."""
+    low: float
+    """The lower end of the uplift's 95 % interval; unset if nobody estimated it."""
+    high: float
+    """The upper end."""
+    created_at: datetime
+    """When it was added."""
+    updated_at: datetime
+    """When it last changed."""
 
 
 class CostAnalysisParamsFields(TypedDict, total=False):
@@ -161,6 +325,54 @@ class DictSpaceFields(TypedDict, total=False):
     """
 
 
+class DiscoverRequestFields(TypedDict, total=False):
+    """A request to discover what changes how episodes end."""
+
+    filter: EpisodeFilterFields | episode_pb2.EpisodeFilter
+    """Which episodes."""
+    adjust_for: Iterable[str]
+    """What else was known before each attempt: names of metadata (numbers, texts
+    or truth values), or labels as `tag:NAME`, which are then no causes. What an
+    attempt brought about must not be named: to adjust for it hides the effect.
+    Up to 20 entries, each up to 200 characters, on one line.
+    Up to 20 entries, each up to 200 characters, on one line.
+    """
+    min_attempts: int
+    """Causes that fewer episodes had are not looked at.
+    1 to 1,000,000. Default: 3.
+    1 to 1,000,000. Default: 3.
+    """
+    min_success_rate: float
+    """The share that must succeed with the cause, or without it if it does harm,
+    for the effect to be kept.
+    0 to 1. Default: 0.6.
+    0 to 1. Default: 0.6.
+    """
+    min_confidence: float
+    """The confidence, 1 less the q-value, from which an effect is kept.
+    0 to 1. Default: 0.7.
+    0 to 1. Default: 0.7.
+    """
+    min_sample_size: int
+    """How many episodes must have had a cause, and how many must not, for its
+    effects to be estimated.
+    At most 1,000,000. Default: 30.
+    At most 1,000,000. Default: 30.
+    """
+    fdr: float
+    """Of the effects that are kept, the share that may be chance.
+    More than 0 and at most 0.5. Default: 0.05.
+    More than 0 and at most 0.5. Default: 0.05.
+    """
+    fdr_method: FdrMethodChoice
+    """How that is controlled.
+    Default: BENJAMINI_HOCHBERG.
+    Default: BENJAMINI_HOCHBERG.
+    """
+    dry_run: bool
+    """Change nothing, and return what would be."""
+
+
 class DiscreteSpaceFields(TypedDict, total=False):
     """DiscreteSpace has a number of values."""
 
@@ -172,6 +384,25 @@ class DiscreteSpaceFields(TypedDict, total=False):
     """Their names, in order, without repeats; without them values are the numbers
     from 0 to n - 1.
     Up to 1,000 entries, each up to 200 characters.
+    """
+
+
+class EdgeFilterFields(TypedDict, total=False):
+    """EdgeFilter picks edges. Empty fields do not filter; given ones must all match."""
+
+    cause: str
+    """With this cause.
+    Up to 300 characters, on one line.
+    """
+    effect: str
+    """With this effect.
+    Up to 300 characters, on one line.
+    """
+    origin: EdgeOriginChoice
+    """From there."""
+    min_confidence: float
+    """At least this sure.
+    0 to 1.
     """
 
 
@@ -253,6 +484,12 @@ class EpisodeFields(TypedDict, total=False):
     """Which of these fields were taken from the session's record when it was
     stored, because the request left them out, e.g. "task".
     Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
+    """
+    memory_ids: Iterable[str]
+    """The memories that it rests on, sorted: those that the caller named and that
+    still exist. DeleteMemories with `cascade` deletes the episode with any of
+    them.
+    Up to 100 entries, each up to 200 characters, on one line.
     """
 
 
@@ -357,6 +594,62 @@ class ExperienceFields(TypedDict, total=False):
     next_allowed_actions: Iterable[ActionFields | learning_pb2.Action]
     """The actions that are allowed in next_state; empty: all.
     Up to 1,000 entries.
+    """
+    allowed_actions: Iterable[ActionFields | learning_pb2.Action]
+    """The actions that it was chosen from, itself among them; empty: all. Not with
+    a prediction, which knows them.
+    Up to 1,000 entries.
+    """
+
+
+class ForgetFilterFields(TypedDict, total=False):
+    """ForgetFilter picks things among those that Recall finds, sessions, and events
+    that are not searchable. Fields that are set must all match; one must be set.
+    """
+
+    kinds: Iterable[str]
+    """Of these kinds, as Recall names them; empty: of any.
+    Up to 32 entries, each of the form `^[a-z][a-z_]{0,31}$`; none twice.
+    """
+    user_id: str
+    """Of this user.
+    Up to 200 characters, on one line.
+    """
+    agent_id: str
+    """Of this agent.
+    Up to 200 characters, on one line.
+    """
+    session_id: str
+    """Of this session.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """Of this project.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """With all of these tags.
+    Up to 50 entries, each up to 100 characters, on one line; none twice.
+    """
+    start_time: datetime
+    """From this time on: of a session, its start."""
+    end_time: datetime
+    """Before this time: of a session, its start."""
+
+
+class ForgetItemFields(TypedDict, total=False):
+    """ForgetItem names one thing."""
+
+    kind: str
+    """What kind of thing it is: one that Recall finds (`event`, `lesson`,
+    `reflection`, `knowledge`, `memory`, `episode`, `skill`), or `session`,
+    `summary`, `handover`, `agent`, `pattern`, `causal_edge`, `experiment`,
+    `learning_session`, `learning_step`.
+    Of the form `^([a-z][a-z_]{0,31})?$`.
+    """
+    id: Required[str]
+    """Its id; of a summary or a handover, its session's.
+    Required; up to 200 characters, on one line.
     """
 
 
@@ -470,6 +763,17 @@ class LockedContextFields(TypedDict, total=False):
     """Its version; may be empty.
     Up to 200 characters, on one line.
     """
+
+
+class MatchVerdictFields(TypedDict, total=False):
+    """MatchVerdict is what somebody says of a memory that a pattern matched."""
+
+    memory_id: Required[str]
+    """The memory.
+    Required; up to 200 characters, on one line.
+    """
+    right: bool
+    """Whether it is what the pattern is for."""
 
 
 class MemoryFields(TypedDict, total=False):
@@ -857,6 +1161,58 @@ class RankingWeightsFields(TypedDict, total=False):
     """
 
 
+class RecordSelectionFields(TypedDict, total=False):
+    """RecordSelection says which records are meant. Empty fields do not filter; given
+    ones must all match.
+    """
+
+    agent_id: str
+    """Of this agent.
+    Up to 200 characters, on one line.
+    """
+    user_id: str
+    """Of this user.
+    Up to 200 characters, on one line.
+    """
+    project: str
+    """Of this project.
+    Up to 200 characters, on one line.
+    """
+    tags: Iterable[str]
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    start_time: datetime
+    """Begun (a session) or attempted (an episode) at this time or later."""
+    end_time: datetime
+    """Before this time."""
+
+
+class RecordTrajectoriesRequestFields(TypedDict, total=False):
+    """A trajectory of a stream."""
+
+    session_id: str
+    """The session; in later messages it may be left out.
+    Up to 200 characters, on one line.
+    Up to 200 characters, on one line.
+    """
+    steps: Required[Iterable[ExperienceFields | learning_pb2.Experience]]
+    """The steps, in their order.
+    Required; up to 1,000 entries.
+    Required; up to 1,000 entries.
+    """
+    trajectory_id: str
+    """The trajectory's id; see RecordExperienceRequest.
+    Up to 200 characters, on one line.
+    Up to 200 characters, on one line.
+    """
+    metadata: Mapping[str, Any]
+    """What to note of it; see RecordExperienceRequest.
+    Up to 32 KiB encoded and 32 levels deep.
+    Up to 32 KiB encoded and 32 levels deep.
+    """
+
+
 class ReflectionFilterFields(TypedDict, total=False):
     """ReflectionFilter picks reflections. Empty fields do not filter; given ones
     must all match.
@@ -881,6 +1237,34 @@ class ReflectionFilterFields(TypedDict, total=False):
     tags: Iterable[str]
     """With all of these labels.
     Up to 64 entries, each up to 100 characters, on one line.
+    """
+
+
+class RegexPatternFields(TypedDict, total=False):
+    """RegexPattern matches texts in which a regular expression is found."""
+
+    expression: str
+    r"""The expression, in RE2's syntax: that of Perl without what needs
+    backtracking (references back, looking around) and without `\C`. It takes time in
+    proportion
+    to the text, whatever the expression. `(?i)` at its beginning ignores case,
+    `(?s)` lets the dot match line breaks, `(?m)` lets `^` and `$` match at
+    those.
+    Up to 2,000 characters.
+    """
+
+
+class SemanticPatternFields(TypedDict, total=False):
+    """SemanticPattern matches texts that mean something similar."""
+
+    text: str
+    """What they should mean; required.
+    Up to 8,192 characters.
+    """
+    threshold: float
+    """How similar they must be: the cosine that SearchMemories shows for this text
+    as its query.
+    0 to 1. Default: 0.5.
     """
 
 
@@ -1117,6 +1501,40 @@ class StateFields(TypedDict, total=False):
     """
 
 
+class StateFieldFields(TypedDict, total=False):
+    """StateField is a fact of a state, and where it is found."""
+
+    name: str
+    """What it is called in the state; empty: the last part of the path.
+    Up to 200 characters, on one line.
+    """
+    path: Required[str]
+    """Where a record has it. Of both kinds: agent_id, user_id, project,
+    metadata.KEY with further keys behind dots, and tags, of which each is a fact
+    of its own. Of sessions: agent_name. Of episodes: task, session_id. Of a step
+    where the actions are tools: step (its place, from 0), previous_tool (empty
+    at first) and previous_failed.
+    Required; up to 200 characters, on one line.
+    """
+
+
+class StructuralPatternFields(TypedDict, total=False):
+    """StructuralPattern matches memories whose JSON is valid under a JSON Schema."""
+
+    schema: Mapping[str, Any]
+    """The schema; of draft 2020-12, unless its `$schema` names draft 4, 6, 7 or
+    2019-09. `$ref` must begin with "#", that is, lead to another place of the
+    schema, and must not lead back to where it stands; `$dynamicRef`,
+    `$recursiveRef` and an `$id` below the top are refused. Regular expressions
+    in it are linear, as those of RegexPattern are.
+    Up to 16 KiB encoded and 32 levels deep.
+    """
+    target: StructureOfChoice
+    """What it is held against.
+    Default: METADATA.
+    """
+
+
 class SuccessRateFields(TypedDict, total=False):
     """SuccessRate is how often something worked."""
 
@@ -1165,19 +1583,27 @@ __all__ = [
     "ActRequestFields",
     "ActStateFields",
     "ActionFields",
+    "AlertRuleFields",
+    "AlertScopeFields",
     "BoxSpaceFields",
+    "CausalEdgeFields",
     "CostAnalysisParamsFields",
     "CritiquePointFields",
     "DecisionFields",
     "DictSpaceFields",
+    "DiscoverRequestFields",
     "DiscreteSpaceFields",
+    "EdgeFilterFields",
     "EpisodeFields",
     "EpisodeFilterFields",
     "ErrorPatternsParamsFields",
     "ExperienceFields",
+    "ForgetFilterFields",
+    "ForgetItemFields",
     "LessonFields",
     "LessonFilterFields",
     "LockedContextFields",
+    "MatchVerdictFields",
     "MemoryFields",
     "MemoryFilterFields",
     "MetadataConditionFields",
@@ -1189,7 +1615,11 @@ __all__ = [
     "PerformanceTrendsParamsFields",
     "PolicyBaselineFields",
     "RankingWeightsFields",
+    "RecordSelectionFields",
+    "RecordTrajectoriesRequestFields",
     "ReflectionFilterFields",
+    "RegexPatternFields",
+    "SemanticPatternFields",
     "SessionComparisonParamsFields",
     "SkillDifferenceFields",
     "SkillFields",
@@ -1199,7 +1629,9 @@ __all__ = [
     "SkillSignatureFields",
     "SkillWayFields",
     "SpaceFields",
+    "StateFieldFields",
     "StateFields",
+    "StructuralPatternFields",
     "SuccessRateFields",
     "TodoFields",
     "ToolSequencesParamsFields",

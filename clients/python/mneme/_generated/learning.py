@@ -17,19 +17,25 @@ from mneme._generated.answers import (
     FeedbackResponse,
     GetLearningSessionResponse,
     GetMetricsResponse,
+    ImportExperienceResponse,
     LearningServiceEndSessionResponse,
     LearningServiceStartSessionResponse,
     LearningSession,
     ListLearningSessionsResponse,
+    ListTrajectoriesResponse,
     PredictResponse,
     RecordExperienceResponse,
+    RecordTrajectoriesResponse,
     ShapeRewardResponse,
     TrainResponse,
+    Trajectory,
     TransferResponse,
 )
 from mneme._generated.choices import (
+    ActionSourceChoice,
     LearningModeChoice,
     LearningStatusChoice,
+    RecordKindChoice,
     ShapingTypeChoice,
     TransferTypeChoice,
 )
@@ -38,10 +44,13 @@ from mneme._generated.fields import (
     ActRequestFields,
     ExperienceFields,
     PolicyBaselineFields,
+    RecordSelectionFields,
+    RecordTrajectoriesRequestFields,
     SpaceFields,
+    StateFieldFields,
     StateFields,
 )
-from mneme.v1 import learning_pb2, learning_service_pb2, learning_trust_pb2
+from mneme.v1 import learning_import_pb2, learning_pb2, learning_service_pb2, learning_trust_pb2
 
 _DESCRIBE_ALGORITHMS = Rpc(
     service="mneme.v1.LearningService",
@@ -102,6 +111,28 @@ _RECORD_EXPERIENCE = Rpc(
     repeatable=True,
     made_ids=("trajectory_id",),
 )
+_RECORD_TRAJECTORIES = Rpc(
+    service="mneme.v1.LearningService",
+    method="RecordTrajectories",
+    request=learning_service_pb2.RecordTrajectoriesRequest,
+    answer=RecordTrajectoriesResponse,
+    repeatable=True,
+    made_ids=("trajectory_id",),
+)
+_LIST_TRAJECTORIES = Rpc(
+    service="mneme.v1.LearningService",
+    method="ListTrajectories",
+    request=learning_service_pb2.ListTrajectoriesRequest,
+    answer=ListTrajectoriesResponse,
+    repeatable=True,
+)
+_IMPORT_EXPERIENCE = Rpc(
+    service="mneme.v1.LearningService",
+    method="ImportExperience",
+    request=learning_import_pb2.ImportExperienceRequest,
+    answer=ImportExperienceResponse,
+    repeatable=True,
+)
 _ACT = Rpc(
     service="mneme.v1.LearningService",
     method="Act",
@@ -161,6 +192,9 @@ RPCS = (
     _PREDICT,
     _FEEDBACK,
     _RECORD_EXPERIENCE,
+    _RECORD_TRAJECTORIES,
+    _LIST_TRAJECTORIES,
+    _IMPORT_EXPERIENCE,
     _ACT,
     _TRAIN,
     _GET_METRICS,
@@ -428,7 +462,9 @@ class LearningMethods(SyncCaller):
             actor_id: Whose episode it belongs to, where several are under way at once. Up to
                 200 characters, on one line.
             target_return: The sum of rewards to aim at, for algorithms that follow one
-                (decision_transformer); the others ignore it.
+                (decision_transformer); the others ignore it. Without it, the best recorded one.
+                For less than that actions are drawn, also without exploring: what gained less
+                was often done by chance.
             only_if_better: What answers until the policy is known to be better. The first call
                 with a baseline begins to collect evidence. Exploring, the one that is not
                 trusted answers one time in ten, so that there is some.
@@ -466,6 +502,7 @@ class LearningMethods(SyncCaller):
         probability: float | None = None,
         next_allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         feedback_id: str | None = None,
+        allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         timeout: float | None = None,
     ) -> FeedbackResponse:
         """Tells what came of an action: by its prediction, or as a full step. The step
@@ -480,10 +517,11 @@ class LearningMethods(SyncCaller):
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
 
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
@@ -507,6 +545,8 @@ class LearningMethods(SyncCaller):
                 1,000 entries.
             feedback_id: The feedback's own id: the same again changes nothing. Up to 200
                 characters, on one line.
+            allowed_actions: The actions that it was chosen from, itself among them; empty: all.
+                Not with a prediction, which knows them. Up to 1,000 entries.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -527,6 +567,7 @@ class LearningMethods(SyncCaller):
                 "probability": probability,
                 "next_allowed_actions": next_allowed_actions,
                 "feedback_id": feedback_id,
+                "allowed_actions": allowed_actions,
             },
             timeout,
         )
@@ -537,6 +578,7 @@ class LearningMethods(SyncCaller):
         steps: Iterable[ExperienceFields | learning_pb2.Experience],
         *,
         trajectory_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> RecordExperienceResponse:
         """Records a trajectory: steps of one episode, in their order, that were taken
@@ -551,16 +593,19 @@ class LearningMethods(SyncCaller):
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             steps: The steps, in their order. Required; up to 1,000 entries.
             trajectory_id: The trajectory's id: the same again changes nothing. Its steps belong
                 to one episode unless they name actors. Up to 200 characters, on one line.
+            metadata: What to note of it: the task, whether it succeeded. ListTrajectories
+                returns it; nothing is learned from it. Up to 32 KiB encoded and 32 levels deep.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -572,6 +617,200 @@ class LearningMethods(SyncCaller):
                 "session_id": session_id,
                 "steps": steps,
                 "trajectory_id": trajectory_id,
+                "metadata": metadata,
+            },
+            timeout,
+        )
+
+    def record_trajectories(
+        self,
+        requests: Iterable[
+            RecordTrajectoriesRequestFields | learning_service_pb2.RecordTrajectoriesRequest
+        ],
+        *,
+        timeout: float | None = None,
+    ) -> Stream[RecordTrajectoriesResponse]:
+        """Records a stream of trajectories, for many at once. Each is recorded as
+        RecordExperience does, those that arrive together in one transaction, and
+        acknowledged when it is durable. A batch is recorded when it holds 100
+        trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
+
+        A broken stream is resumed by another one that begins after what was
+        acknowledged: what was recorded and not acknowledged any more changes nothing
+        when it comes again under its id; the clients make the ids. When the call
+        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged and ["message_index"] is the place of the one that is refused,
+        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
+        seconds is ended.
+
+        Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when a prediction is unknown: it is none of this session's, or older than 30
+        days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
+        prediction was given feedback already; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour and a step's probability is unknown;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
+        as the server or the tenant may have, or nothing was sent for too long.
+
+        Args:
+            requests: The stream's requests, as messages or their fields.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            An acknowledgement. Its counts are of the whole stream so far, so the last one tells
+            what became of the stream. A stream without trajectories gets one, too.
+        """
+        return self._bidirectional(
+            _RECORD_TRAJECTORIES,
+            requests,
+            timeout,
+        )
+
+    def list_trajectories(
+        self,
+        session_id: str,
+        *,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListTrajectoriesResponse:
+        """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+        and ImportExperience recorded them, the last recorded first.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+        (INVALID_FILTER) when the page token is damaged or was made for other filters.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            page_size: How many at most. 1 to 500. Default: 50.
+            page_token: Where to go on: the next_page_token of the page before. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of trajectories.
+        """
+        return self._unary(
+            _LIST_TRAJECTORIES,
+            {
+                "session_id": session_id,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_trajectories(
+        self,
+        session_id: str,
+        *,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Trajectory]:
+        """Walks all pages of `list_trajectories`, fetching each when it is reached.
+
+        Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+        and ImportExperience recorded them, the last recorded first.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+        (INVALID_FILTER) when the page token is damaged or was made for other filters.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            page_size: How many at most. 1 to 500. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_TRAJECTORIES,
+            {
+                "session_id": session_id,
+                "page_size": page_size,
+            },
+            lambda page: page.trajectories,
+            timeout,
+        )
+
+    def import_experience(
+        self,
+        session_id: str,
+        state_fields: Iterable[StateFieldFields | learning_import_pb2.StateField],
+        *,
+        kind: RecordKindChoice | None = None,
+        selection: RecordSelectionFields | learning_import_pb2.RecordSelection | None = None,
+        action_source: ActionSourceChoice | None = None,
+        action_name: str | None = None,
+        reward_field: str | None = None,
+        failed_call_reward: float | None = None,
+        dry_run: bool | None = None,
+        example_count: int | None = None,
+        timeout: float | None = None,
+    ) -> Stream[ImportExperienceResponse]:
+        """Fills a session with what was recorded before: sessions of agents with their
+        events, or episodes. Each is a trajectory. Its states are made of chosen
+        fields; its actions are the tools that were called, or a label or a field of
+        the record; its reward is how it ended. They are imported oldest first, and
+        learned from like any experience.
+
+        A record that was imported is not imported again, so a later call imports
+        what is new. It goes on until all are read or the caller ends the call; what
+        was imported by then is kept. Records that nothing can be learned from are
+        left out, counted and explained.
+
+        Scope: learn. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps take as many bytes as they may, its sessions have
+        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
+        has learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            session_id: The session to fill. Required; up to 200 characters, on one line.
+            state_fields: What a state is made of. A field that a record lacks is left out of
+                its states. In a session whose states are no objects, the one field is the
+                state. Required; up to 64 entries.
+            kind: What is imported. Default: SESSIONS.
+            selection: Which of them; left out, all.
+            action_source: What the actions are. Default: TOOL.
+            action_name: How the label begins, or which field it is; see ActionSource. Up to 200
+                characters, on one line.
+            reward_field: The field with the reward of a record: "metadata.score". Empty: how it
+                ended, which is its reward if it has one, or else 1 for a success, 0.5 for a
+                partial one and 0 for a failure. The last step has it. Up to 200 characters, on
+                one line.
+            failed_call_reward: What each call of a tool that failed brings besides.
+            dry_run: Whether to record nothing, and to tell what would be.
+            example_count: How many trajectories to show as examples. 1 to 20. Default: 3.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            How far it is: each count is of the whole call so far, so the last message tells
+            what became of it.
+        """
+        return self._server_stream(
+            _IMPORT_EXPERIENCE,
+            {
+                "session_id": session_id,
+                "state_fields": state_fields,
+                "kind": kind,
+                "selection": selection,
+                "action_source": action_source,
+                "action_name": action_name,
+                "reward_field": reward_field,
+                "failed_call_reward": failed_call_reward,
+                "dry_run": dry_run,
+                "example_count": example_count,
             },
             timeout,
         )
@@ -602,10 +841,11 @@ class LearningMethods(SyncCaller):
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        recorded steps take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have, or nothing was sent for too long; DATA_LOSS when what the session
+        has learned is damaged in storage.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -625,6 +865,7 @@ class LearningMethods(SyncCaller):
         session_id: str,
         *,
         num_steps: int | None = None,
+        batch_size: int | None = None,
         timeout: float | None = None,
     ) -> Stream[TrainResponse]:
         """Learns again from what was recorded, and tells how it goes: q_learning draws
@@ -639,14 +880,19 @@ class LearningMethods(SyncCaller):
         (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
         learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; DATA_LOSS when what the session has learned is
-        damaged in storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
+        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
+        many streams are open as the server or the tenant may have; INTERNAL
+        (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
+        session goes on choosing by what it had learned before; DATA_LOSS when what
+        the session has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             num_steps: How many steps to take: each learns from a batch. 1 to 1,000,000.
                 Default: 1.
+            batch_size: How many transitions a step learns from; 0: as many as the session's
+                config says. 0 to 4,096.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -657,6 +903,7 @@ class LearningMethods(SyncCaller):
             {
                 "session_id": session_id,
                 "num_steps": num_steps,
+                "batch_size": batch_size,
             },
             timeout,
         )
@@ -857,6 +1104,7 @@ class LearningMethods(SyncCaller):
         *,
         skip_export: bool | None = None,
         min_performance: float | None = None,
+        skip_skill: bool | None = None,
         timeout: float | None = None,
     ) -> LearningServiceEndSessionResponse:
         """Ends a session: what it has learned is saved, and exported as a file that
@@ -874,6 +1122,7 @@ class LearningMethods(SyncCaller):
             skip_export: True not to export a file. What was learned is kept all the same.
             min_performance: The mean reward of an episode from which on what was learned is
                 worth keeping as a skill. Default: 0.7.
+            skip_skill: True not to make a skill, whether or not the bar is met.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -885,6 +1134,7 @@ class LearningMethods(SyncCaller):
                 "session_id": session_id,
                 "skip_export": skip_export,
                 "min_performance": min_performance,
+                "skip_skill": skip_skill,
             },
             timeout,
         )
@@ -1147,7 +1397,9 @@ class AsyncLearningMethods(AsyncCaller):
             actor_id: Whose episode it belongs to, where several are under way at once. Up to
                 200 characters, on one line.
             target_return: The sum of rewards to aim at, for algorithms that follow one
-                (decision_transformer); the others ignore it.
+                (decision_transformer); the others ignore it. Without it, the best recorded one.
+                For less than that actions are drawn, also without exploring: what gained less
+                was often done by chance.
             only_if_better: What answers until the policy is known to be better. The first call
                 with a baseline begins to collect evidence. Exploring, the one that is not
                 trusted answers one time in ten, so that there is some.
@@ -1185,6 +1437,7 @@ class AsyncLearningMethods(AsyncCaller):
         probability: float | None = None,
         next_allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         feedback_id: str | None = None,
+        allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         timeout: float | None = None,
     ) -> FeedbackResponse:
         """Tells what came of an action: by its prediction, or as a full step. The step
@@ -1199,10 +1452,11 @@ class AsyncLearningMethods(AsyncCaller):
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
 
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
@@ -1226,6 +1480,8 @@ class AsyncLearningMethods(AsyncCaller):
                 1,000 entries.
             feedback_id: The feedback's own id: the same again changes nothing. Up to 200
                 characters, on one line.
+            allowed_actions: The actions that it was chosen from, itself among them; empty: all.
+                Not with a prediction, which knows them. Up to 1,000 entries.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1246,6 +1502,7 @@ class AsyncLearningMethods(AsyncCaller):
                 "probability": probability,
                 "next_allowed_actions": next_allowed_actions,
                 "feedback_id": feedback_id,
+                "allowed_actions": allowed_actions,
             },
             timeout,
         )
@@ -1256,6 +1513,7 @@ class AsyncLearningMethods(AsyncCaller):
         steps: Iterable[ExperienceFields | learning_pb2.Experience],
         *,
         trajectory_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> RecordExperienceResponse:
         """Records a trajectory: steps of one episode, in their order, that were taken
@@ -1270,16 +1528,19 @@ class AsyncLearningMethods(AsyncCaller):
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             steps: The steps, in their order. Required; up to 1,000 entries.
             trajectory_id: The trajectory's id: the same again changes nothing. Its steps belong
                 to one episode unless they name actors. Up to 200 characters, on one line.
+            metadata: What to note of it: the task, whether it succeeded. ListTrajectories
+                returns it; nothing is learned from it. Up to 32 KiB encoded and 32 levels deep.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1291,6 +1552,200 @@ class AsyncLearningMethods(AsyncCaller):
                 "session_id": session_id,
                 "steps": steps,
                 "trajectory_id": trajectory_id,
+                "metadata": metadata,
+            },
+            timeout,
+        )
+
+    def record_trajectories(
+        self,
+        requests: AnyIterable[
+            RecordTrajectoriesRequestFields | learning_service_pb2.RecordTrajectoriesRequest
+        ],
+        *,
+        timeout: float | None = None,
+    ) -> AsyncStream[RecordTrajectoriesResponse]:
+        """Records a stream of trajectories, for many at once. Each is recorded as
+        RecordExperience does, those that arrive together in one transaction, and
+        acknowledged when it is durable. A batch is recorded when it holds 100
+        trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
+
+        A broken stream is resumed by another one that begins after what was
+        acknowledged: what was recorded and not acknowledged any more changes nothing
+        when it comes again under its id; the clients make the ids. When the call
+        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged and ["message_index"] is the place of the one that is refused,
+        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
+        seconds is ended.
+
+        Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when a prediction is unknown: it is none of this session's, or older than 30
+        days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
+        prediction was given feedback already; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour and a step's probability is unknown;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
+        as the server or the tenant may have, or nothing was sent for too long.
+
+        Args:
+            requests: The stream's requests, as messages or their fields.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            An acknowledgement. Its counts are of the whole stream so far, so the last one tells
+            what became of the stream. A stream without trajectories gets one, too.
+        """
+        return self._bidirectional(
+            _RECORD_TRAJECTORIES,
+            requests,
+            timeout,
+        )
+
+    async def list_trajectories(
+        self,
+        session_id: str,
+        *,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListTrajectoriesResponse:
+        """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+        and ImportExperience recorded them, the last recorded first.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+        (INVALID_FILTER) when the page token is damaged or was made for other filters.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            page_size: How many at most. 1 to 500. Default: 50.
+            page_token: Where to go on: the next_page_token of the page before. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of trajectories.
+        """
+        return await self._unary(
+            _LIST_TRAJECTORIES,
+            {
+                "session_id": session_id,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_trajectories(
+        self,
+        session_id: str,
+        *,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Trajectory]:
+        """Walks all pages of `list_trajectories`, fetching each when it is reached.
+
+        Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+        and ImportExperience recorded them, the last recorded first.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+        (INVALID_FILTER) when the page token is damaged or was made for other filters.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            page_size: How many at most. 1 to 500. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_TRAJECTORIES,
+            {
+                "session_id": session_id,
+                "page_size": page_size,
+            },
+            lambda page: page.trajectories,
+            timeout,
+        )
+
+    def import_experience(
+        self,
+        session_id: str,
+        state_fields: Iterable[StateFieldFields | learning_import_pb2.StateField],
+        *,
+        kind: RecordKindChoice | None = None,
+        selection: RecordSelectionFields | learning_import_pb2.RecordSelection | None = None,
+        action_source: ActionSourceChoice | None = None,
+        action_name: str | None = None,
+        reward_field: str | None = None,
+        failed_call_reward: float | None = None,
+        dry_run: bool | None = None,
+        example_count: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncStream[ImportExperienceResponse]:
+        """Fills a session with what was recorded before: sessions of agents with their
+        events, or episodes. Each is a trajectory. Its states are made of chosen
+        fields; its actions are the tools that were called, or a label or a field of
+        the record; its reward is how it ended. They are imported oldest first, and
+        learned from like any experience.
+
+        A record that was imported is not imported again, so a later call imports
+        what is new. It goes on until all are read or the caller ends the call; what
+        was imported by then is kept. Records that nothing can be learned from are
+        left out, counted and explained.
+
+        Scope: learn. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps take as many bytes as they may, its sessions have
+        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
+        has learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
+
+        Args:
+            session_id: The session to fill. Required; up to 200 characters, on one line.
+            state_fields: What a state is made of. A field that a record lacks is left out of
+                its states. In a session whose states are no objects, the one field is the
+                state. Required; up to 64 entries.
+            kind: What is imported. Default: SESSIONS.
+            selection: Which of them; left out, all.
+            action_source: What the actions are. Default: TOOL.
+            action_name: How the label begins, or which field it is; see ActionSource. Up to 200
+                characters, on one line.
+            reward_field: The field with the reward of a record: "metadata.score". Empty: how it
+                ended, which is its reward if it has one, or else 1 for a success, 0.5 for a
+                partial one and 0 for a failure. The last step has it. Up to 200 characters, on
+                one line.
+            failed_call_reward: What each call of a tool that failed brings besides.
+            dry_run: Whether to record nothing, and to tell what would be.
+            example_count: How many trajectories to show as examples. 1 to 20. Default: 3.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            How far it is: each count is of the whole call so far, so the last message tells
+            what became of it.
+        """
+        return self._server_stream(
+            _IMPORT_EXPERIENCE,
+            {
+                "session_id": session_id,
+                "state_fields": state_fields,
+                "kind": kind,
+                "selection": selection,
+                "action_source": action_source,
+                "action_name": action_name,
+                "reward_field": reward_field,
+                "failed_call_reward": failed_call_reward,
+                "dry_run": dry_run,
+                "example_count": example_count,
             },
             timeout,
         )
@@ -1321,10 +1776,11 @@ class AsyncLearningMethods(AsyncCaller):
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        recorded steps take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have, or nothing was sent for too long; DATA_LOSS when what the session
+        has learned is damaged in storage.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -1344,6 +1800,7 @@ class AsyncLearningMethods(AsyncCaller):
         session_id: str,
         *,
         num_steps: int | None = None,
+        batch_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncStream[TrainResponse]:
         """Learns again from what was recorded, and tells how it goes: q_learning draws
@@ -1358,14 +1815,19 @@ class AsyncLearningMethods(AsyncCaller):
         (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
         learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; DATA_LOSS when what the session has learned is
-        damaged in storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
+        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
+        many streams are open as the server or the tenant may have; INTERNAL
+        (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
+        session goes on choosing by what it had learned before; DATA_LOSS when what
+        the session has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             num_steps: How many steps to take: each learns from a batch. 1 to 1,000,000.
                 Default: 1.
+            batch_size: How many transitions a step learns from; 0: as many as the session's
+                config says. 0 to 4,096.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -1376,6 +1838,7 @@ class AsyncLearningMethods(AsyncCaller):
             {
                 "session_id": session_id,
                 "num_steps": num_steps,
+                "batch_size": batch_size,
             },
             timeout,
         )
@@ -1576,6 +2039,7 @@ class AsyncLearningMethods(AsyncCaller):
         *,
         skip_export: bool | None = None,
         min_performance: float | None = None,
+        skip_skill: bool | None = None,
         timeout: float | None = None,
     ) -> LearningServiceEndSessionResponse:
         """Ends a session: what it has learned is saved, and exported as a file that
@@ -1593,6 +2057,7 @@ class AsyncLearningMethods(AsyncCaller):
             skip_export: True not to export a file. What was learned is kept all the same.
             min_performance: The mean reward of an episode from which on what was learned is
                 worth keeping as a skill. Default: 0.7.
+            skip_skill: True not to make a skill, whether or not the bar is met.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1604,6 +2069,7 @@ class AsyncLearningMethods(AsyncCaller):
                 "session_id": session_id,
                 "skip_export": skip_export,
                 "min_performance": min_performance,
+                "skip_skill": skip_skill,
             },
             timeout,
         )

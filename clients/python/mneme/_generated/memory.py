@@ -11,18 +11,37 @@ from mneme._core.aio import AnyIterable, AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream, SyncCaller
 from mneme._generated.answers import (
+    ClearCacheResponse,
     DeleteMemoriesResponse,
+    DeletePatternResponse,
     GetMemoryResponse,
+    GetPatternResponse,
+    GetPatternStatsResponse,
+    InitMemoryResponse,
     InsertMemoriesResponse,
     InsertMemoryResponse,
     ListMemoriesResponse,
+    ListPatternsResponse,
     Memory,
+    MemoryServiceGetStatsResponse,
+    Pattern,
+    PatternStats,
+    ReportPatternMatchesResponse,
     SearchMemoriesResponse,
+    SearchPatternResponse,
+    StorePatternResponse,
     UpdateMemoryResponse,
 )
-from mneme._generated.choices import ImportanceChoice
-from mneme._generated.fields import MemoryFilterFields, NewMemoryFields
-from mneme.v1 import memory_service_pb2
+from mneme._generated.choices import CacheKindChoice, ImportanceChoice
+from mneme._generated.fields import (
+    MatchVerdictFields,
+    MemoryFilterFields,
+    NewMemoryFields,
+    RegexPatternFields,
+    SemanticPatternFields,
+    StructuralPatternFields,
+)
+from mneme.v1 import memory_service_pb2, memory_stats_pb2, pattern_pb2
 
 _INSERT_MEMORY = Rpc(
     service="mneme.v1.MemoryService",
@@ -75,6 +94,76 @@ _DELETE_MEMORIES = Rpc(
     answer=DeleteMemoriesResponse,
     repeatable=True,
 )
+_STORE_PATTERN = Rpc(
+    service="mneme.v1.MemoryService",
+    method="StorePattern",
+    request=pattern_pb2.StorePatternRequest,
+    answer=StorePatternResponse,
+    repeatable=True,
+)
+_GET_PATTERN = Rpc(
+    service="mneme.v1.MemoryService",
+    method="GetPattern",
+    request=pattern_pb2.GetPatternRequest,
+    answer=GetPatternResponse,
+    repeatable=True,
+)
+_LIST_PATTERNS = Rpc(
+    service="mneme.v1.MemoryService",
+    method="ListPatterns",
+    request=pattern_pb2.ListPatternsRequest,
+    answer=ListPatternsResponse,
+    repeatable=True,
+)
+_DELETE_PATTERN = Rpc(
+    service="mneme.v1.MemoryService",
+    method="DeletePattern",
+    request=pattern_pb2.DeletePatternRequest,
+    answer=DeletePatternResponse,
+    repeatable=True,
+)
+_SEARCH_PATTERN = Rpc(
+    service="mneme.v1.MemoryService",
+    method="SearchPattern",
+    request=memory_service_pb2.SearchPatternRequest,
+    answer=SearchPatternResponse,
+    repeatable=True,
+)
+_REPORT_PATTERN_MATCHES = Rpc(
+    service="mneme.v1.MemoryService",
+    method="ReportPatternMatches",
+    request=pattern_pb2.ReportPatternMatchesRequest,
+    answer=ReportPatternMatchesResponse,
+    repeatable=True,
+)
+_GET_PATTERN_STATS = Rpc(
+    service="mneme.v1.MemoryService",
+    method="GetPatternStats",
+    request=pattern_pb2.GetPatternStatsRequest,
+    answer=GetPatternStatsResponse,
+    repeatable=True,
+)
+_INIT_MEMORY = Rpc(
+    service="mneme.v1.MemoryService",
+    method="InitMemory",
+    request=memory_stats_pb2.InitMemoryRequest,
+    answer=InitMemoryResponse,
+    repeatable=False,
+)
+_GET_MEMORY_STATS = Rpc(
+    service="mneme.v1.MemoryService",
+    method="GetStats",
+    request=memory_stats_pb2.MemoryServiceGetStatsRequest,
+    answer=MemoryServiceGetStatsResponse,
+    repeatable=True,
+)
+_CLEAR_CACHE = Rpc(
+    service="mneme.v1.MemoryService",
+    method="ClearCache",
+    request=memory_stats_pb2.ClearCacheRequest,
+    answer=ClearCacheResponse,
+    repeatable=True,
+)
 
 RPCS = (
     _INSERT_MEMORY,
@@ -84,6 +173,16 @@ RPCS = (
     _LIST_MEMORIES,
     _SEARCH_MEMORIES,
     _DELETE_MEMORIES,
+    _STORE_PATTERN,
+    _GET_PATTERN,
+    _LIST_PATTERNS,
+    _DELETE_PATTERN,
+    _SEARCH_PATTERN,
+    _REPORT_PATTERN_MATCHES,
+    _GET_PATTERN_STATS,
+    _INIT_MEMORY,
+    _GET_MEMORY_STATS,
+    _CLEAR_CACHE,
 )
 
 
@@ -417,6 +516,7 @@ class MemoryMethods(SyncCaller):
         limit: int | None = None,
         min_similarity: float | None = None,
         include_superseded: bool | None = None,
+        rerank: bool | None = None,
         timeout: float | None = None,
     ) -> SearchMemoriesResponse:
         """Searches memories by meaning: those whose embeddings are closest to that of
@@ -436,6 +536,11 @@ class MemoryMethods(SyncCaller):
                 those that are farther from the query than what has nothing to do with it. 0 to
                 1.
             include_superseded: Superseded ones too.
+            rerank: Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
+                that a causal edge states of the memory (`memory:ID` as its cause; see AddEdge),
+                cut off at -1 and 1. Of several edges out of one memory the one with the
+                greatest confidence times uplift counts, if its confidence is at least 0.5;
+                without any, the uplift is 0.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -449,6 +554,7 @@ class MemoryMethods(SyncCaller):
                 "limit": limit,
                 "min_similarity": min_similarity,
                 "include_superseded": include_superseded,
+                "rerank": rerank,
             },
             timeout,
         )
@@ -459,12 +565,16 @@ class MemoryMethods(SyncCaller):
         memory_ids: Iterable[str] | None = None,
         filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
         dry_run: bool | None = None,
+        cascade: bool | None = None,
         timeout: float | None = None,
     ) -> DeleteMemoriesResponse:
         """Deletes memories for good, superseded ones too, by their ids or by a filter.
         What a deleted memory superseded is then superseded by what superseded the
         deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
         and the answer is the one that the same call would give without.
+
+        With `cascade` goes what rests on them. Without, episodes merely stop naming
+        them.
 
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
@@ -479,6 +589,9 @@ class MemoryMethods(SyncCaller):
             filter: All memories that it picks, superseded ones too. One without any condition
                 picks none.
             dry_run: Delete nothing, and tell what would be deleted.
+            cascade: Delete what rests on them, too: episodes whose `memory_ids` name one of
+                them, skills that came from episodes that are all deleted then, and the edges of
+                cause and effect that begin or end at one of all these.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -490,6 +603,411 @@ class MemoryMethods(SyncCaller):
                 "memory_ids": memory_ids,
                 "filter": filter,
                 "dry_run": dry_run,
+                "cascade": cascade,
+            },
+            timeout,
+        )
+
+    def store_pattern(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        regex: RegexPatternFields | pattern_pb2.RegexPattern | None = None,
+        semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
+        structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
+        timeout: float | None = None,
+    ) -> StorePatternResponse:
+        """Stores a pattern: something to look for in memories, under a name. The same
+        pattern again changes nothing; to change one, delete it first.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
+        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        has 1,000 patterns.
+
+        Args:
+            name: Its name. Required; up to 200 characters, on one line.
+            description: What it is for. Up to 2,000 characters.
+            regex: A regular expression.
+            semantic: A meaning.
+            structural: A structure.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The pattern as it is kept.
+        """
+        return self._unary(
+            _STORE_PATTERN,
+            {
+                "name": name,
+                "description": description,
+                "regex": regex,
+                "semantic": semantic,
+                "structural": structural,
+            },
+            timeout,
+        )
+
+    def get_pattern(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetPatternResponse:
+        """Returns a pattern.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+
+        Args:
+            name: Its name. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A pattern.
+        """
+        return self._unary(
+            _GET_PATTERN,
+            {
+                "name": name,
+            },
+            timeout,
+        )
+
+    def list_patterns(
+        self,
+        *,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListPatternsResponse:
+        """Lists patterns, by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged.
+
+        Args:
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of patterns.
+        """
+        return self._unary(
+            _LIST_PATTERNS,
+            {
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_patterns(
+        self,
+        *,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Pattern]:
+        """Walks all pages of `list_patterns`, fetching each when it is reached.
+
+        Lists patterns, by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged.
+
+        Args:
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_PATTERNS,
+            {
+                "page_size": page_size,
+            },
+            lambda page: page.patterns,
+            timeout,
+        )
+
+    def delete_pattern(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,
+    ) -> DeletePatternResponse:
+        """Deletes a pattern, with what was said of its matches. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+
+        Args:
+            name: Its name. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The pattern was deleted.
+        """
+        return self._unary(
+            _DELETE_PATTERN,
+            {
+                "name": name,
+            },
+            timeout,
+        )
+
+    def search_pattern(
+        self,
+        name: str,
+        *,
+        filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
+        limit: int | None = None,
+        include_superseded: bool | None = None,
+        omit_matches: bool | None = None,
+        timeout: float | None = None,
+    ) -> SearchPatternResponse:
+        """Searches memories with a stored pattern, and tells where they match. All
+        memories that pass the filter are looked at: with a regular expression or a
+        structure that takes time in proportion to them.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
+        (EMBEDDING_FAILED) when the pattern is semantic and the embedding backend does
+        not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model.
+
+        Args:
+            name: The pattern's name. Required; up to 200 characters, on one line.
+            filter: Which memories.
+            limit: Maximum number of memories. 1 to 100. Default: 10.
+            include_superseded: Superseded ones too.
+            omit_matches: Leave out where the texts match.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The memories that match.
+        """
+        return self._unary(
+            _SEARCH_PATTERN,
+            {
+                "name": name,
+                "filter": filter,
+                "limit": limit,
+                "include_superseded": include_superseded,
+                "omit_matches": omit_matches,
+            },
+            timeout,
+        )
+
+    def report_pattern_matches(
+        self,
+        name: str,
+        verdicts: Iterable[MatchVerdictFields | pattern_pb2.MatchVerdict],
+        *,
+        timeout: float | None = None,
+    ) -> ReportPatternMatchesResponse:
+        """Says of matches whether they were right: that is what a pattern's success
+        rate is made of.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
+        does not exist (nothing is noted).
+
+        Args:
+            name: The pattern's name. Required; up to 200 characters, on one line.
+            verdicts: One verdict for each memory. A later one on the same memory replaces the
+                earlier. Required; up to 1,000 entries.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What is known of the pattern now.
+        """
+        return self._unary(
+            _REPORT_PATTERN_MATCHES,
+            {
+                "name": name,
+                "verdicts": verdicts,
+            },
+            timeout,
+        )
+
+    def get_pattern_stats(
+        self,
+        *,
+        name: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> GetPatternStatsResponse:
+        """Returns how patterns were used, and what was said of their matches.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such pattern.
+
+        Args:
+            name: The pattern's name; empty: all patterns, by name. Up to 200 characters, on one
+                line.
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            Statistics of patterns.
+        """
+        return self._unary(
+            _GET_PATTERN_STATS,
+            {
+                "name": name,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_get_pattern_stats(
+        self,
+        *,
+        name: str | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[PatternStats]:
+        """Walks all pages of `get_pattern_stats`, fetching each when it is reached.
+
+        Returns how patterns were used, and what was said of their matches.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such pattern.
+
+        Args:
+            name: The pattern's name; empty: all patterns, by name. Up to 200 characters, on one
+                line.
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _GET_PATTERN_STATS,
+            {
+                "name": name,
+                "page_size": page_size,
+            },
+            lambda page: page.stats,
+            timeout,
+        )
+
+    def init_memory(
+        self,
+        *,
+        dimension: int | None = None,
+        model: str | None = None,
+        reset: bool | None = None,
+        confirm_tenant_id: str | None = None,
+        timeout: float | None = None,
+    ) -> InitMemoryResponse:
+        """Makes a tenant's memory ready, which any first call does too, and says what
+        is there. The model is the server's; a request that asks for another is
+        refused.
+
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
+        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
+        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server's model is another, or has another dimension.
+
+        Args:
+            dimension: What the vectors' dimension should be; 0: what it is. 0 to 65,536.
+            model: The model that should make them, by its name or the end of it; empty: what it
+                is. Up to 200 characters, on one line.
+            reset: Begin anew: everything that the tenant holds is replaced by nothing, of every
+                service. A backup of it is kept.
+            confirm_tenant_id: With `reset`, the tenant's id. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What is there.
+        """
+        return self._unary(
+            _INIT_MEMORY,
+            {
+                "dimension": dimension,
+                "model": model,
+                "reset": reset,
+                "confirm_tenant_id": confirm_tenant_id,
+            },
+            timeout,
+        )
+
+    def get_memory_stats(
+        self,
+        *,
+        include_distribution: bool | None = None,
+        include_quality: bool | None = None,
+        timeout: float | None = None,
+    ) -> MemoryServiceGetStatsResponse:
+        """Says what the caller's tenant holds, what it takes, and how searches went.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            include_distribution: Count labels and keys of metadata, too.
+            include_quality: Average rewards, success rates and confidence, too.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            Statistics.
+        """
+        return self._unary(
+            _GET_MEMORY_STATS,
+            {
+                "include_distribution": include_distribution,
+                "include_quality": include_quality,
+            },
+            timeout,
+        )
+
+    def clear_cache(
+        self,
+        *,
+        caches: Iterable[CacheKindChoice] | None = None,
+        older_than_days: float | None = None,
+        vacuum: bool | None = None,
+        timeout: float | None = None,
+    ) -> ClearCacheResponse:
+        """Forgets what is kept of the caller's tenant only to be faster: nothing that
+        is stored is lost. With `vacuum` its database gives back the room that
+        deleted rows left.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        has no room to rewrite the database.
+
+        Args:
+            caches: Which; empty: EMBEDDINGS. Up to 3 entries.
+            older_than_days: Only what was put there at least so many days ago. 0 to 3,650,000.
+            vacuum: Rewrite the tenant's database without the room that deleted rows left; one
+                of more than 64 MB if that is at least a hundredth of it. Takes as much room on
+                the disk once more while it lasts; writes of the tenant wait for it.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was cleared.
+        """
+        return self._unary(
+            _CLEAR_CACHE,
+            {
+                "caches": caches,
+                "older_than_days": older_than_days,
+                "vacuum": vacuum,
             },
             timeout,
         )
@@ -825,6 +1343,7 @@ class AsyncMemoryMethods(AsyncCaller):
         limit: int | None = None,
         min_similarity: float | None = None,
         include_superseded: bool | None = None,
+        rerank: bool | None = None,
         timeout: float | None = None,
     ) -> SearchMemoriesResponse:
         """Searches memories by meaning: those whose embeddings are closest to that of
@@ -844,6 +1363,11 @@ class AsyncMemoryMethods(AsyncCaller):
                 those that are farther from the query than what has nothing to do with it. 0 to
                 1.
             include_superseded: Superseded ones too.
+            rerank: Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
+                that a causal edge states of the memory (`memory:ID` as its cause; see AddEdge),
+                cut off at -1 and 1. Of several edges out of one memory the one with the
+                greatest confidence times uplift counts, if its confidence is at least 0.5;
+                without any, the uplift is 0.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -857,6 +1381,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "limit": limit,
                 "min_similarity": min_similarity,
                 "include_superseded": include_superseded,
+                "rerank": rerank,
             },
             timeout,
         )
@@ -867,12 +1392,16 @@ class AsyncMemoryMethods(AsyncCaller):
         memory_ids: Iterable[str] | None = None,
         filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
         dry_run: bool | None = None,
+        cascade: bool | None = None,
         timeout: float | None = None,
     ) -> DeleteMemoriesResponse:
         """Deletes memories for good, superseded ones too, by their ids or by a filter.
         What a deleted memory superseded is then superseded by what superseded the
         deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
         and the answer is the one that the same call would give without.
+
+        With `cascade` goes what rests on them. Without, episodes merely stop naming
+        them.
 
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
@@ -887,6 +1416,9 @@ class AsyncMemoryMethods(AsyncCaller):
             filter: All memories that it picks, superseded ones too. One without any condition
                 picks none.
             dry_run: Delete nothing, and tell what would be deleted.
+            cascade: Delete what rests on them, too: episodes whose `memory_ids` name one of
+                them, skills that came from episodes that are all deleted then, and the edges of
+                cause and effect that begin or end at one of all these.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -898,6 +1430,411 @@ class AsyncMemoryMethods(AsyncCaller):
                 "memory_ids": memory_ids,
                 "filter": filter,
                 "dry_run": dry_run,
+                "cascade": cascade,
+            },
+            timeout,
+        )
+
+    async def store_pattern(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        regex: RegexPatternFields | pattern_pb2.RegexPattern | None = None,
+        semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
+        structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
+        timeout: float | None = None,
+    ) -> StorePatternResponse:
+        """Stores a pattern: something to look for in memories, under a name. The same
+        pattern again changes nothing; to change one, delete it first.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
+        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        has 1,000 patterns.
+
+        Args:
+            name: Its name. Required; up to 200 characters, on one line.
+            description: What it is for. Up to 2,000 characters.
+            regex: A regular expression.
+            semantic: A meaning.
+            structural: A structure.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The pattern as it is kept.
+        """
+        return await self._unary(
+            _STORE_PATTERN,
+            {
+                "name": name,
+                "description": description,
+                "regex": regex,
+                "semantic": semantic,
+                "structural": structural,
+            },
+            timeout,
+        )
+
+    async def get_pattern(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetPatternResponse:
+        """Returns a pattern.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+
+        Args:
+            name: Its name. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A pattern.
+        """
+        return await self._unary(
+            _GET_PATTERN,
+            {
+                "name": name,
+            },
+            timeout,
+        )
+
+    async def list_patterns(
+        self,
+        *,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListPatternsResponse:
+        """Lists patterns, by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged.
+
+        Args:
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of patterns.
+        """
+        return await self._unary(
+            _LIST_PATTERNS,
+            {
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_patterns(
+        self,
+        *,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Pattern]:
+        """Walks all pages of `list_patterns`, fetching each when it is reached.
+
+        Lists patterns, by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged.
+
+        Args:
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_PATTERNS,
+            {
+                "page_size": page_size,
+            },
+            lambda page: page.patterns,
+            timeout,
+        )
+
+    async def delete_pattern(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,
+    ) -> DeletePatternResponse:
+        """Deletes a pattern, with what was said of its matches. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+
+        Args:
+            name: Its name. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The pattern was deleted.
+        """
+        return await self._unary(
+            _DELETE_PATTERN,
+            {
+                "name": name,
+            },
+            timeout,
+        )
+
+    async def search_pattern(
+        self,
+        name: str,
+        *,
+        filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
+        limit: int | None = None,
+        include_superseded: bool | None = None,
+        omit_matches: bool | None = None,
+        timeout: float | None = None,
+    ) -> SearchPatternResponse:
+        """Searches memories with a stored pattern, and tells where they match. All
+        memories that pass the filter are looked at: with a regular expression or a
+        structure that takes time in proportion to them.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
+        (EMBEDDING_FAILED) when the pattern is semantic and the embedding backend does
+        not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model.
+
+        Args:
+            name: The pattern's name. Required; up to 200 characters, on one line.
+            filter: Which memories.
+            limit: Maximum number of memories. 1 to 100. Default: 10.
+            include_superseded: Superseded ones too.
+            omit_matches: Leave out where the texts match.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The memories that match.
+        """
+        return await self._unary(
+            _SEARCH_PATTERN,
+            {
+                "name": name,
+                "filter": filter,
+                "limit": limit,
+                "include_superseded": include_superseded,
+                "omit_matches": omit_matches,
+            },
+            timeout,
+        )
+
+    async def report_pattern_matches(
+        self,
+        name: str,
+        verdicts: Iterable[MatchVerdictFields | pattern_pb2.MatchVerdict],
+        *,
+        timeout: float | None = None,
+    ) -> ReportPatternMatchesResponse:
+        """Says of matches whether they were right: that is what a pattern's success
+        rate is made of.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
+        does not exist (nothing is noted).
+
+        Args:
+            name: The pattern's name. Required; up to 200 characters, on one line.
+            verdicts: One verdict for each memory. A later one on the same memory replaces the
+                earlier. Required; up to 1,000 entries.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What is known of the pattern now.
+        """
+        return await self._unary(
+            _REPORT_PATTERN_MATCHES,
+            {
+                "name": name,
+                "verdicts": verdicts,
+            },
+            timeout,
+        )
+
+    async def get_pattern_stats(
+        self,
+        *,
+        name: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> GetPatternStatsResponse:
+        """Returns how patterns were used, and what was said of their matches.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such pattern.
+
+        Args:
+            name: The pattern's name; empty: all patterns, by name. Up to 200 characters, on one
+                line.
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            Statistics of patterns.
+        """
+        return await self._unary(
+            _GET_PATTERN_STATS,
+            {
+                "name": name,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_get_pattern_stats(
+        self,
+        *,
+        name: str | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[PatternStats]:
+        """Walks all pages of `get_pattern_stats`, fetching each when it is reached.
+
+        Returns how patterns were used, and what was said of their matches.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such pattern.
+
+        Args:
+            name: The pattern's name; empty: all patterns, by name. Up to 200 characters, on one
+                line.
+            page_size: Patterns per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _GET_PATTERN_STATS,
+            {
+                "name": name,
+                "page_size": page_size,
+            },
+            lambda page: page.stats,
+            timeout,
+        )
+
+    async def init_memory(
+        self,
+        *,
+        dimension: int | None = None,
+        model: str | None = None,
+        reset: bool | None = None,
+        confirm_tenant_id: str | None = None,
+        timeout: float | None = None,
+    ) -> InitMemoryResponse:
+        """Makes a tenant's memory ready, which any first call does too, and says what
+        is there. The model is the server's; a request that asks for another is
+        refused.
+
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
+        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
+        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server's model is another, or has another dimension.
+
+        Args:
+            dimension: What the vectors' dimension should be; 0: what it is. 0 to 65,536.
+            model: The model that should make them, by its name or the end of it; empty: what it
+                is. Up to 200 characters, on one line.
+            reset: Begin anew: everything that the tenant holds is replaced by nothing, of every
+                service. A backup of it is kept.
+            confirm_tenant_id: With `reset`, the tenant's id. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What is there.
+        """
+        return await self._unary(
+            _INIT_MEMORY,
+            {
+                "dimension": dimension,
+                "model": model,
+                "reset": reset,
+                "confirm_tenant_id": confirm_tenant_id,
+            },
+            timeout,
+        )
+
+    async def get_memory_stats(
+        self,
+        *,
+        include_distribution: bool | None = None,
+        include_quality: bool | None = None,
+        timeout: float | None = None,
+    ) -> MemoryServiceGetStatsResponse:
+        """Says what the caller's tenant holds, what it takes, and how searches went.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            include_distribution: Count labels and keys of metadata, too.
+            include_quality: Average rewards, success rates and confidence, too.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            Statistics.
+        """
+        return await self._unary(
+            _GET_MEMORY_STATS,
+            {
+                "include_distribution": include_distribution,
+                "include_quality": include_quality,
+            },
+            timeout,
+        )
+
+    async def clear_cache(
+        self,
+        *,
+        caches: Iterable[CacheKindChoice] | None = None,
+        older_than_days: float | None = None,
+        vacuum: bool | None = None,
+        timeout: float | None = None,
+    ) -> ClearCacheResponse:
+        """Forgets what is kept of the caller's tenant only to be faster: nothing that
+        is stored is lost. With `vacuum` its database gives back the room that
+        deleted rows left.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        has no room to rewrite the database.
+
+        Args:
+            caches: Which; empty: EMBEDDINGS. Up to 3 entries.
+            older_than_days: Only what was put there at least so many days ago. 0 to 3,650,000.
+            vacuum: Rewrite the tenant's database without the room that deleted rows left; one
+                of more than 64 MB if that is at least a hundredth of it. Takes as much room on
+                the disk once more while it lasts; writes of the tenant wait for it.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was cleared.
+        """
+        return await self._unary(
+            _CLEAR_CACHE,
+            {
+                "caches": caches,
+                "older_than_days": older_than_days,
+                "vacuum": vacuum,
             },
             timeout,
         )

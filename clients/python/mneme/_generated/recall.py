@@ -9,15 +9,21 @@ from datetime import datetime
 from mneme._core.aio import AsyncCaller
 from mneme._core.rpc import Rpc
 from mneme._core.sync import SyncCaller
-from mneme._generated.answers import RecallResponse
+from mneme._generated.answers import (
+    GetCertificateResponse,
+    RecallResponse,
+    RecallWithCertificateResponse,
+    VerifyCertificateResponse,
+)
 from mneme._generated.choices import (
+    AccessLevelChoice,
     EventTypeName,
     MemoryKindChoice,
     RecallModeChoice,
     SeverityChoice,
 )
 from mneme._generated.fields import RankingWeightsFields
-from mneme.v1 import recall_service_pb2
+from mneme.v1 import certificate_pb2, recall_service_pb2
 
 _RECALL = Rpc(
     service="mneme.v1.RecallService",
@@ -26,8 +32,34 @@ _RECALL = Rpc(
     answer=RecallResponse,
     repeatable=True,
 )
+_RECALL_WITH_CERTIFICATE = Rpc(
+    service="mneme.v1.RecallService",
+    method="RecallWithCertificate",
+    request=certificate_pb2.RecallWithCertificateRequest,
+    answer=RecallWithCertificateResponse,
+    repeatable=False,
+)
+_GET_CERTIFICATE = Rpc(
+    service="mneme.v1.RecallService",
+    method="GetCertificate",
+    request=certificate_pb2.GetCertificateRequest,
+    answer=GetCertificateResponse,
+    repeatable=True,
+)
+_VERIFY_CERTIFICATE = Rpc(
+    service="mneme.v1.RecallService",
+    method="VerifyCertificate",
+    request=certificate_pb2.VerifyCertificateRequest,
+    answer=VerifyCertificateResponse,
+    repeatable=True,
+)
 
-RPCS = (_RECALL,)
+RPCS = (
+    _RECALL,
+    _RECALL_WITH_CERTIFICATE,
+    _GET_CERTIFICATE,
+    _VERIFY_CERTIFICATE,
+)
 
 
 class RecallMethods(SyncCaller):
@@ -155,6 +187,141 @@ class RecallMethods(SyncCaller):
             timeout,
         )
 
+    def recall_with_certificate(
+        self,
+        query: str,
+        *,
+        scopes: Iterable[MemoryKindChoice] | None = None,
+        limit: int | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        gamma: float | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        project: str | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        tags: Iterable[str] | None = None,
+        access_level: AccessLevelChoice | None = None,
+        timeout: float | None = None,
+    ) -> RecallWithCertificateResponse:
+        """Recalls what bears on a query among memories, episodes and skills, ranked by
+        similarity, uplift and latency, with a certificate: a signed record of what
+        was asked and answered, in which each result is proved to be in the
+        tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+
+        Ranked are the candidates that Recall finds by meaning and by words. Ties
+        are in the order of Recall.
+
+        Scope: read. Repeatable: no.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
+        tenant's key is encrypted, and MNEME_KEY_FILE is not set or holds another
+        secret; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model; DATA_LOSS when a result, or the log, is not as
+        it was written: the message names it, and nothing is signed.
+
+        Args:
+            query: The question, or what the agent is about to do, in words. Required; up to
+                8,192 characters.
+            scopes: Where to look, by kinds of memory, in upper or lower case; empty means
+                memories, episodes and skills. Kinds: "event", "lesson", "reflection",
+                "knowledge", "session", "memory", "episode", "skill". Up to 16 entries, each of
+                the form `^[A-Za-z][A-Za-z_]{0,31}$`.
+            limit: Maximum number of results. 1 to 100. Default: 12.
+            alpha: Weight of the similarity. 0 to 1. Default: 0.7.
+            beta: Weight of the uplift. 0 to 1. Default: 0.2.
+            gamma: Weight of the latency, which is subtracted. 0 to 1. Default: 0.1.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line.
+            user_id: Of this user. Up to 200 characters, on one line.
+            project: Of this project. Up to 200 characters, on one line.
+            start_time: Dated at or after.
+            end_time: Dated before.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
+            access_level: Who may see the certificate. Default: INTERNAL.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was recalled, with its certificate.
+        """
+        return self._unary(
+            _RECALL_WITH_CERTIFICATE,
+            {
+                "query": query,
+                "scopes": scopes,
+                "limit": limit,
+                "alpha": alpha,
+                "beta": beta,
+                "gamma": gamma,
+                "agent_id": agent_id,
+                "session_id": session_id,
+                "user_id": user_id,
+                "project": project,
+                "start_time": start_time,
+                "end_time": end_time,
+                "tags": tags,
+                "access_level": access_level,
+            },
+            timeout,
+        )
+
+    def get_certificate(
+        self,
+        certificate_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetCertificateResponse:
+        """Returns a certificate that was made before.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            certificate_id: Its id. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The certificate.
+        """
+        return self._unary(
+            _GET_CERTIFICATE,
+            {
+                "certificate_id": certificate_id,
+            },
+            timeout,
+        )
+
+    def verify_certificate(
+        self,
+        json: str,
+        *,
+        timeout: float | None = None,
+    ) -> VerifyCertificateResponse:
+        """Checks a certificate of this tenant, and tells whether what it shows was
+        changed, removed or forgotten since. What is wrong with it is the answer,
+        not an error. To check one without trusting the server, use `mneme verify`
+        or a client's function.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            json: The certificate's text, byte for byte. Required; up to 4,194,304 characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was found about a certificate.
+        """
+        return self._unary(
+            _VERIFY_CERTIFICATE,
+            {
+                "json": json,
+            },
+            timeout,
+        )
+
 
 class AsyncRecallMethods(AsyncCaller):
     """RecallService finds memories by meaning and by words.
@@ -277,6 +444,141 @@ class AsyncRecallMethods(AsyncCaller):
                 "every_copy": every_copy,
                 "min_confidence": min_confidence,
                 "rerank": rerank,
+            },
+            timeout,
+        )
+
+    async def recall_with_certificate(
+        self,
+        query: str,
+        *,
+        scopes: Iterable[MemoryKindChoice] | None = None,
+        limit: int | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        gamma: float | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        project: str | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        tags: Iterable[str] | None = None,
+        access_level: AccessLevelChoice | None = None,
+        timeout: float | None = None,
+    ) -> RecallWithCertificateResponse:
+        """Recalls what bears on a query among memories, episodes and skills, ranked by
+        similarity, uplift and latency, with a certificate: a signed record of what
+        was asked and answered, in which each result is proved to be in the
+        tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+
+        Ranked are the candidates that Recall finds by meaning and by words. Ties
+        are in the order of Recall.
+
+        Scope: read. Repeatable: no.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
+        tenant's key is encrypted, and MNEME_KEY_FILE is not set or holds another
+        secret; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model; DATA_LOSS when a result, or the log, is not as
+        it was written: the message names it, and nothing is signed.
+
+        Args:
+            query: The question, or what the agent is about to do, in words. Required; up to
+                8,192 characters.
+            scopes: Where to look, by kinds of memory, in upper or lower case; empty means
+                memories, episodes and skills. Kinds: "event", "lesson", "reflection",
+                "knowledge", "session", "memory", "episode", "skill". Up to 16 entries, each of
+                the form `^[A-Za-z][A-Za-z_]{0,31}$`.
+            limit: Maximum number of results. 1 to 100. Default: 12.
+            alpha: Weight of the similarity. 0 to 1. Default: 0.7.
+            beta: Weight of the uplift. 0 to 1. Default: 0.2.
+            gamma: Weight of the latency, which is subtracted. 0 to 1. Default: 0.1.
+            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line.
+            user_id: Of this user. Up to 200 characters, on one line.
+            project: Of this project. Up to 200 characters, on one line.
+            start_time: Dated at or after.
+            end_time: Dated before.
+            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
+                line.
+            access_level: Who may see the certificate. Default: INTERNAL.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was recalled, with its certificate.
+        """
+        return await self._unary(
+            _RECALL_WITH_CERTIFICATE,
+            {
+                "query": query,
+                "scopes": scopes,
+                "limit": limit,
+                "alpha": alpha,
+                "beta": beta,
+                "gamma": gamma,
+                "agent_id": agent_id,
+                "session_id": session_id,
+                "user_id": user_id,
+                "project": project,
+                "start_time": start_time,
+                "end_time": end_time,
+                "tags": tags,
+                "access_level": access_level,
+            },
+            timeout,
+        )
+
+    async def get_certificate(
+        self,
+        certificate_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetCertificateResponse:
+        """Returns a certificate that was made before.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            certificate_id: Its id. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The certificate.
+        """
+        return await self._unary(
+            _GET_CERTIFICATE,
+            {
+                "certificate_id": certificate_id,
+            },
+            timeout,
+        )
+
+    async def verify_certificate(
+        self,
+        json: str,
+        *,
+        timeout: float | None = None,
+    ) -> VerifyCertificateResponse:
+        """Checks a certificate of this tenant, and tells whether what it shows was
+        changed, removed or forgotten since. What is wrong with it is the answer,
+        not an error. To check one without trusting the server, use `mneme verify`
+        or a client's function.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            json: The certificate's text, byte for byte. Required; up to 4,194,304 characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            What was found about a certificate.
+        """
+        return await self._unary(
+            _VERIFY_CERTIFICATE,
+            {
+                "json": json,
             },
             timeout,
         )

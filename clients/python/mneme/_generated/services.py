@@ -7,23 +7,29 @@ from typing import TYPE_CHECKING
 
 from mneme._generated import (
     admin,
+    alert,
+    causal,
     context,
     event,
     learn,
     learning,
     memory,
     operation,
+    proof,
     recall,
     reflect,
     skill,
 )
 from mneme.v1.admin_service_pb2_grpc import AdminServiceStub
+from mneme.v1.alert_service_pb2_grpc import AlertServiceStub
+from mneme.v1.causal_service_pb2_grpc import CausalServiceStub
 from mneme.v1.context_service_pb2_grpc import ContextServiceStub
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
 from mneme.v1.learn_service_pb2_grpc import LearnServiceStub
 from mneme.v1.learning_service_pb2_grpc import LearningServiceStub
 from mneme.v1.memory_service_pb2_grpc import MemoryServiceStub
 from mneme.v1.operation_service_pb2_grpc import OperationServiceStub
+from mneme.v1.proof_service_pb2_grpc import ProofServiceStub
 from mneme.v1.recall_service_pb2_grpc import RecallServiceStub
 from mneme.v1.reflect_service_pb2_grpc import ReflectServiceStub
 from mneme.v1.skill_service_pb2_grpc import SkillServiceStub
@@ -34,12 +40,15 @@ if TYPE_CHECKING:
 
 RPCS = (
     *admin.RPCS,
+    *alert.RPCS,
+    *causal.RPCS,
     *context.RPCS,
     *event.RPCS,
     *learn.RPCS,
     *learning.RPCS,
     *memory.RPCS,
     *operation.RPCS,
+    *proof.RPCS,
     *recall.RPCS,
     *reflect.RPCS,
     *skill.RPCS,
@@ -48,12 +57,15 @@ RPCS = (
 
 class SyncServices(
     admin.AdminMethods,
+    alert.AlertMethods,
+    causal.CausalMethods,
     context.ContextMethods,
     event.EventMethods,
     learn.LearnMethods,
     learning.LearningMethods,
     memory.MemoryMethods,
     operation.OperationMethods,
+    proof.ProofMethods,
     recall.RecallMethods,
     reflect.ReflectMethods,
     skill.SkillMethods,
@@ -63,12 +75,15 @@ class SyncServices(
 
 class AsyncServices(
     admin.AsyncAdminMethods,
+    alert.AsyncAlertMethods,
+    causal.AsyncCausalMethods,
     context.AsyncContextMethods,
     event.AsyncEventMethods,
     learn.AsyncLearnMethods,
     learning.AsyncLearningMethods,
     memory.AsyncMemoryMethods,
     operation.AsyncOperationMethods,
+    proof.AsyncProofMethods,
     recall.AsyncRecallMethods,
     reflect.AsyncReflectMethods,
     skill.AsyncSkillMethods,
@@ -81,12 +96,15 @@ class Stubs:
 
     def __init__(self, channel: grpc.Channel) -> None:
         self.admin = AdminServiceStub(channel)
+        self.alert = AlertServiceStub(channel)
+        self.causal = CausalServiceStub(channel)
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
         self.learning = LearningServiceStub(channel)
         self.memory = MemoryServiceStub(channel)
         self.operation = OperationServiceStub(channel)
+        self.proof = ProofServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
         self.skill = SkillServiceStub(channel)
@@ -97,12 +115,15 @@ class AsyncStubs:
 
     def __init__(self, channel: aio.Channel) -> None:
         self.admin = AdminServiceStub(channel)
+        self.alert = AlertServiceStub(channel)
+        self.causal = CausalServiceStub(channel)
         self.context = ContextServiceStub(channel)
         self.event = EventServiceStub(channel)
         self.learn = LearnServiceStub(channel)
         self.learning = LearningServiceStub(channel)
         self.memory = MemoryServiceStub(channel)
         self.operation = OperationServiceStub(channel)
+        self.proof = ProofServiceStub(channel)
         self.recall = RecallServiceStub(channel)
         self.reflect = ReflectServiceStub(channel)
         self.skill = SkillServiceStub(channel)

@@ -215,6 +215,7 @@ class SkillMethods(SyncCaller):
         project: str | None = None,
         occurred_at: datetime | None = None,
         episode_id: str | None = None,
+        memory_ids: Iterable[str] | None = None,
         timeout: float | None = None,
     ) -> StoreEpisodeResponse:
         """Stores an attempt at a task, with what came of it. From a session id alone
@@ -257,6 +258,8 @@ class SkillMethods(SyncCaller):
                 still open), else now. From 1970 to 9999.
             episode_id: Choose the id to make retries harmless; a ULID is made when it is empty.
                 Up to 200 characters, on one line.
+            memory_ids: The memories that it rests on; they must exist. Up to 100 entries, each
+                up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -282,6 +285,7 @@ class SkillMethods(SyncCaller):
                 "project": project,
                 "occurred_at": occurred_at,
                 "episode_id": episode_id,
+                "memory_ids": memory_ids,
             },
             timeout,
         )
@@ -963,6 +967,7 @@ class AsyncSkillMethods(AsyncCaller):
         project: str | None = None,
         occurred_at: datetime | None = None,
         episode_id: str | None = None,
+        memory_ids: Iterable[str] | None = None,
         timeout: float | None = None,
     ) -> StoreEpisodeResponse:
         """Stores an attempt at a task, with what came of it. From a session id alone
@@ -1005,6 +1010,8 @@ class AsyncSkillMethods(AsyncCaller):
                 still open), else now. From 1970 to 9999.
             episode_id: Choose the id to make retries harmless; a ULID is made when it is empty.
                 Up to 200 characters, on one line.
+            memory_ids: The memories that it rests on; they must exist. Up to 100 entries, each
+                up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1030,6 +1037,7 @@ class AsyncSkillMethods(AsyncCaller):
                 "project": project,
                 "occurred_at": occurred_at,
                 "episode_id": episode_id,
+                "memory_ids": memory_ids,
             },
             timeout,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,9 +11,12 @@ from mneme._generated.choices import KeyScopeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.operations import Wait, follow
-from mneme.cli.options import Limit, Yes, first, page_size
+from mneme.cli.options import Limit, Yes, listed, page_size
 from mneme.cli.output import Column
 from mneme.cli.values import one_of
+
+if TYPE_CHECKING:
+    from mneme.types import ApiKey, Tenant
 
 app = App(help="For the server's operator: tenants, API keys, backups.")
 tenants = App(help="Separate memories, each in its own folder.")
@@ -45,14 +48,12 @@ _KEY_COLUMNS = (
 def list_tenants(cli: Cli, limit: Limit = 50) -> None:
     """List the tenants."""
     with cli.connect() as client:
-        rows = []
-        for tenant in first(client.iter_tenants(page_size=page_size(limit)), limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(tenant)
-            else:
-                name = cells.preview(tenant.display_name)
-                rows.append([tenant.id, name, cells.when(tenant.created_at)])
-    cli.out.table(_TENANT_COLUMNS, rows)
+        walk = client.iter_tenants(page_size=page_size(limit))
+        listed(cli.out, walk, limit, _TENANT_COLUMNS, _tenant_row)
+
+
+def _tenant_row(tenant: Tenant) -> list[str]:
+    return [tenant.id, cells.preview(tenant.display_name), cells.when(tenant.created_at)]
 
 
 @tenants.command("create")
@@ -97,24 +98,20 @@ def list_keys(
         walk = client.iter_api_keys(
             tenant_id=tenant, include_revoked=revoked, page_size=page_size(limit)
         )
-        rows = []
-        for key in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(key)
-                continue
-            rows.append(
-                [
-                    key.id,
-                    key.tenant_id,
-                    cells.preview(key.name),
-                    ",".join(cells.name(scope) for scope in key.scopes),
-                    key.prefix,
-                    cells.count(key.rate_limit) if key.rate_limit else "no limit",
-                    cells.when(key.last_used_at) or "never",
-                    cells.when(key.revoked_at),
-                ]
-            )
-    cli.out.table(_KEY_COLUMNS, rows)
+        listed(cli.out, walk, limit, _KEY_COLUMNS, _key_row)
+
+
+def _key_row(key: ApiKey) -> list[str]:
+    return [
+        key.id,
+        key.tenant_id,
+        cells.preview(key.name),
+        ",".join(cells.name(scope) for scope in key.scopes),
+        key.prefix,
+        cells.count(key.rate_limit) if key.rate_limit else "no limit",
+        cells.when(key.last_used_at) or "never",
+        cells.when(key.revoked_at),
+    ]
 
 
 @keys.command("create")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Limit, first, page_size
+from mneme.cli.options import Limit, listed, page_size
 from mneme.cli.output import Column
+
+if TYPE_CHECKING:
+    from mneme.types import Agent
 
 _COLUMNS = (
     Column("Agent", style="cyan"),
@@ -27,21 +32,18 @@ def register(app: App) -> None:
 def agents(cli: Cli, limit: Limit = 50) -> None:
     """List the agents seen so far."""
     with cli.connect() as client:
-        rows = []
-        for agent in first(client.iter_agents(page_size=page_size(limit)), limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(agent)
-                continue
-            rows.append(
-                [
-                    cells.preview(agent.id),
-                    cells.preview(agent.name),
-                    cells.when(agent.last_seen_at),
-                    cells.count(agent.session_count),
-                    cells.count(agent.event_count),
-                    cells.count(agent.tool_call_count),
-                    cells.count(agent.error_count),
-                    f"{agent.total_cost_usd:.4f}",
-                ]
-            )
-    cli.out.table(_COLUMNS, rows)
+        walk = client.iter_agents(page_size=page_size(limit))
+        listed(cli.out, walk, limit, _COLUMNS, _row)
+
+
+def _row(agent: Agent) -> list[str]:
+    return [
+        cells.preview(agent.id),
+        cells.preview(agent.name),
+        cells.when(agent.last_seen_at),
+        cells.count(agent.session_count),
+        cells.count(agent.event_count),
+        cells.count(agent.tool_call_count),
+        cells.count(agent.error_count),
+        f"{agent.total_cost_usd:.4f}",
+    ]

@@ -10,12 +10,18 @@ import typer
 
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, Project, User
+from mneme.cli.options import Agent, Project, User, WithoutExperience
 from mneme.cli.output import Column
 from mneme.cli.times import From, To
 
 if TYPE_CHECKING:
-    from mneme.types import ContextSession, FoundReflection, TimelineEntry
+    from mneme.types import (
+        ContextEpisode,
+        ContextSession,
+        ContextSkill,
+        FoundReflection,
+        TimelineEntry,
+    )
 
 NOTHING = "No relevant past context found."
 _PREVIEW = 300
@@ -29,6 +35,18 @@ _REFLECTIONS = (
     Column("Outcome"),
     Column("Task", flexible=True),
     Column("Next strategy", flexible=True),
+)
+_EPISODES = (
+    Column("Score", style="cyan"),
+    Column("Outcome"),
+    Column("Attempt", flexible=True),
+    Column("Critique", flexible=True),
+)
+_SKILLS = (
+    Column("Score", style="cyan"),
+    Column("Skill", style="bold"),
+    Column("Worked"),
+    Column("Description", flexible=True),
 )
 _TIMELINE = (
     Column("Started", style="dim"),
@@ -58,11 +76,12 @@ def context(
     start: From = None,
     end: To = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
+    without_experience: WithoutExperience = False,
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Print only the text for an agent's prompt.")
     ] = False,
 ) -> None:
-    """Show the past sessions and lessons that bear on a topic, best first."""
+    """Show the past sessions, lessons, attempts and skills that bear on a topic, best first."""
     with cli.connect() as client:
         answer = client.get_context(
             topic,
@@ -72,6 +91,7 @@ def context(
             start_time=start,
             end_time=end,
             limit=limit,
+            without_experience=without_experience,
         )
     if cli.out.as_json:
         cli.out.message(answer)
@@ -79,7 +99,8 @@ def context(
     if prompt:
         cli.out.line(cells.clean(answer.prompt))
         return
-    if not (answer.sessions or answer.lessons or answer.reflections):
+    learned = (answer.lessons, answer.reflections, answer.episodes, answer.skills)
+    if not (answer.sessions or any(learned)):
         searched = cells.plural(answer.total_sessions, "session")
         cli.out.remark(f"{NOTHING} {searched} searched.")
         return
@@ -95,6 +116,8 @@ def context(
     ]
     cli.out.table(_LESSONS, lessons)
     _reflections(cli, answer.reflections)
+    cli.out.table(_EPISODES, [_episode(one) for one in answer.episodes])
+    cli.out.table(_SKILLS, [_skill(one) for one in answer.skills])
 
 
 def timeline(
@@ -164,6 +187,24 @@ def _reflections(cli: Cli, found: Iterable[FoundReflection]) -> None:
         for one in found
     ]
     cli.out.table(_REFLECTIONS, rows)
+
+
+def _episode(one: ContextEpisode) -> list[str]:
+    return [
+        cells.score(one.score),
+        "success" if one.success else "failure",
+        cells.preview(one.task),
+        cells.preview(one.critique),
+    ]
+
+
+def _skill(one: ContextSkill) -> list[str]:
+    return [
+        cells.score(one.score),
+        cells.preview(one.name, 60),
+        f"{one.success_count} of {one.use_count}",
+        cells.preview(one.description),
+    ]
 
 
 def _row(entry: TimelineEntry, most: int) -> list[str]:

@@ -11,7 +11,7 @@ from mneme._generated.choices import SeverityChoice
 from mneme.cli import cells, exits
 from mneme.cli.app import App, Cli
 from mneme.cli.event_table import EVENT_COLUMNS, event_row
-from mneme.cli.options import Agent, Limit, MinSeverity, Session, Types, first, page_size
+from mneme.cli.options import Agent, Limit, MinSeverity, Session, Types, listed, page_size
 from mneme.cli.output import Column
 from mneme.cli.times import From, To, parse_start
 from mneme.cli.values import event_type, json_object, seconds
@@ -59,13 +59,7 @@ def list_(
             descending=newest,
             page_size=page_size(limit),
         )
-        rows = []
-        for event in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(event)
-            else:
-                rows.append(event_row(event))
-    cli.out.table(EVENT_COLUMNS, rows)
+        listed(cli.out, walk, limit, EVENT_COLUMNS, event_row)
 
 
 @app.command()

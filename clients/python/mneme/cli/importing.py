@@ -15,6 +15,7 @@ import typer
 
 from mneme.cli import cells, exits
 from mneme.cli.app import App, Cli
+from mneme.cli.databases import import_databases
 from mneme.cli.exits import InputError
 from mneme.cli.progress import Progress
 
@@ -47,6 +48,9 @@ def import_(
     codex: Annotated[
         bool, typer.Option("--codex", help="All of Codex's sessions on this machine.")
     ] = False,
+    agentdb: Annotated[
+        bool, typer.Option("--agentdb", help="The database that AGENTDB_PATH names.")
+    ] = False,
     form: Annotated[
         str,
         typer.Option("--format", metavar="NAME", help="The format, if it is not recognised."),
@@ -66,16 +70,23 @@ def import_(
         list[str] | None, typer.Option("--tag", help="A label for every session; repeatable.")
     ] = None,
 ) -> None:
-    """Import what agents did elsewhere: transcripts, session files, exports.
+    """Import what agents did elsewhere: transcripts, session files, exports, an AgentDB.
 
     It reads OpenAI and Anthropic chats, session files of Claude Code and Codex, trajectories of
     SWE-agent and mini-SWE-agent, exports of mem0 and AgentLens, and Mneme's own output, and
     recognises them by their content. Importing twice changes nothing, and a file that grew adds
     only what is new. Broken records are reported and the rest goes in; the exit code is then 1.
+
+    A database of AgentDB is brought over whole: memories, patterns, episodes, skills with their
+    links, causal edges. --agentdb takes the one that AGENTDB_PATH names, else ./agentdb.db.
     """
     from mneme.importing.plan import Defaults
     from mneme.importing.run import Importer
 
+    databases, paths = _databases(paths or [], agentdb=agentdb)
+    whole = import_databases(cli, databases, dry_run=dry_run)
+    if databases and not (paths or claude_code or codex):
+        raise typer.Exit(0 if whole else exits.FAILED)
     _check_format(form)
     files = _files(paths or [], claude_code=claude_code, codex=codex)
     defaults = Defaults(agent_id=agent, project=project, user_id=user, tags=tuple(tag or ()))
@@ -95,8 +106,19 @@ def import_(
         for name, found in files:
             _add(importer, name, found=found)
     _report(cli, importer.totals, dry_run=dry_run)
-    if importer.totals.broken:
+    if importer.totals.broken or not whole:
         raise typer.Exit(exits.FAILED)
+
+
+def _databases(paths: list[str], *, agentdb: bool) -> tuple[list[Path], list[str]]:
+    """The databases of AgentDB among what is named, and the rest."""
+    from mneme.importing.agentdb import is_database
+
+    named = [os.environ.get("AGENTDB_PATH") or "agentdb.db"] if agentdb else []
+    for name in named:
+        _check_readable(name)
+    found = [name for name in paths if name != _STANDARD_INPUT and is_database(Path(name))]
+    return [Path(name) for name in (*named, *found)], [name for name in paths if name not in found]
 
 
 def _check_format(form: str) -> None:

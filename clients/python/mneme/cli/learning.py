@@ -10,8 +10,9 @@ from mneme._generated.choices import LearningStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
+from mneme.cli.learning_importing import import_
 from mneme.cli.learning_values import setting, space, value
-from mneme.cli.options import Limit, Yes, first, page_size
+from mneme.cli.options import Limit, Yes, listed, page_size
 
 if TYPE_CHECKING:
     from mneme.client import MnemeClient
@@ -69,13 +70,7 @@ def list_(
         walk = client.iter_learning_sessions(
             algorithm=algorithm, status=status, page_size=min(page_size(limit), _MAX_PAGE)
         )
-        rows = []
-        for session in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(session)
-            else:
-                rows.append(views.session_row(session))
-    cli.out.table(views.SESSIONS, rows)
+        listed(cli.out, walk, limit, views.SESSIONS, views.session_row)
 
 
 @app.command()
@@ -316,6 +311,9 @@ def metrics(
             cli.out.line(line)
 
 
+app.command("import")(import_)
+
+
 @app.command()
 def train(
     cli: Cli,
@@ -344,13 +342,19 @@ def end(
         float | None,
         typer.Option(help="The mean reward from which on it is worth keeping as a skill."),
     ] = None,
+    skill: Annotated[
+        bool, typer.Option("--skill/--no-skill", help="Make a skill of it if it is worth that.")
+    ] = True,
 ) -> None:
     """End a session; `mneme learning start` with its id goes on with it."""
     from mneme.cli import learning_views as views
 
     with cli.connect() as client:
         answer = client.end_learning_session(
-            session_id, skip_export=not export, min_performance=min_performance
+            session_id,
+            skip_export=not export,
+            min_performance=min_performance,
+            skip_skill=not skill,
         )
     if cli.out.as_json:
         cli.out.message(answer)
@@ -359,7 +363,10 @@ def end(
     if answer.model_path:
         size = cells.size(answer.model_bytes)
         cli.out.remark(f"Exported to {answer.model_path} in the server's data folder ({size}).")
-    if answer.meets_skill_bar:
+    if answer.skill_id:
+        became = "became" if answer.skill_created else "is"
+        cli.out.remark(f"It {became} the skill {answer.skill_id}.")
+    elif answer.meets_skill_bar:
         cli.out.remark("It did well enough to become a skill.")
 
 

@@ -13,7 +13,7 @@ from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.files import written
-from mneme.cli.options import Limit, first, page_size
+from mneme.cli.options import Limit, listed, page_size
 from mneme.cli.output import Column
 from mneme.cli.values import json_object
 
@@ -83,13 +83,7 @@ def list_(
             ),
             page_size=page_size(limit),
         )
-        rows = []
-        for lesson in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(lesson)
-            else:
-                rows.append(_row(lesson))
-    cli.out.table(_COLUMNS, rows)
+        listed(cli.out, walk, limit, _COLUMNS, _row)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from mneme.cli import cells, remember
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.files import written
-from mneme.cli.options import Limit, Project, Tags, User, Yes, first, page_size
+from mneme.cli.options import Limit, Project, Tags, User, Yes, listed, page_size
 from mneme.cli.output import Column
 from mneme.cli.times import HELP, From, To, parse_end
 from mneme.cli.values import json_object
@@ -75,13 +75,7 @@ def list_(
             include_superseded=superseded,
             page_size=page_size(limit),
         )
-        rows = []
-        for memory in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(memory)
-            else:
-                rows.append(_row(memory))
-    cli.out.table(_COLUMNS, rows)
+        listed(cli.out, walk, limit, _COLUMNS, _row)
 
 
 @app.command()
@@ -160,6 +154,9 @@ def search(
     superseded: Superseded = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
     min_similarity: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Rank by what causal edges say of them, too.")
+    ] = False,
 ) -> None:
     """Search memories by meaning, closest first.
 
@@ -181,6 +178,7 @@ def search(
             include_superseded=superseded,
             limit=limit,
             min_similarity=min_similarity,
+            rerank=rerank,
         )
     if cli.out.as_json:
         cli.out.message(answer)

@@ -10,7 +10,7 @@ import typer
 from mneme._generated.choices import OperationStateChoice
 from mneme.cli import cells, exits
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Limit, first, page_size
+from mneme.cli.options import Limit, listed, page_size
 from mneme.cli.output import Column, terminal
 from mneme.cli.values import one_of
 
@@ -66,23 +66,19 @@ def list_operations(
         walk = client.iter_operations(
             tenant_id=tenant, kind=kind, states=state, page_size=page_size(limit)
         )
-        rows = []
-        for operation in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(operation)
-                continue
-            rows.append(
-                [
-                    operation.id,
-                    operation.kind,
-                    operation.tenant_id,
-                    cells.name(operation.state),
-                    _outcome(operation),
-                    cells.when(operation.created_at),
-                    cells.when(operation.ended_at),
-                ]
-            )
-    cli.out.table(_COLUMNS, rows)
+        listed(cli.out, walk, limit, _COLUMNS, _row)
+
+
+def _row(operation: Operation) -> list[str]:
+    return [
+        operation.id,
+        operation.kind,
+        operation.tenant_id,
+        cells.name(operation.state),
+        _outcome(operation),
+        cells.when(operation.created_at),
+        cells.when(operation.ended_at),
+    ]
 
 
 @app.command("get")

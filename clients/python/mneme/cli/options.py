@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from mneme._generated.choices import SeverityChoice
-from mneme.cli.output import Output
+from mneme.cli.output import Column, Output
 from mneme.cli.values import event_type
 
-ItemT = TypeVar("ItemT")
+if TYPE_CHECKING:
+    from mneme._core.answers import Answer
+
+ItemT = TypeVar("ItemT", bound="Answer[Any]")
 
 MAX_PAGE = 1000
 
@@ -20,6 +23,9 @@ Agent = Annotated[str | None, typer.Option(metavar="ID", help="Of this agent.")]
 Session = Annotated[str | None, typer.Option(metavar="ID", help="Of this session.")]
 User = Annotated[str | None, typer.Option(metavar="ID", help="For this user.")]
 Project = Annotated[str | None, typer.Option(metavar="NAME", help="On this project.")]
+WithoutExperience = Annotated[
+    bool, typer.Option("--without-experience", help="Leave out episodes and skills.")
+]
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", metavar="TAG", help="With this label; repeatable.")
 ]
@@ -44,6 +50,23 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 def page_size(limit: int) -> int:
     """How many to fetch at once when `limit` are wanted."""
     return min(limit + 1, MAX_PAGE) if limit else MAX_PAGE
+
+
+def listed(
+    out: Output,
+    walk: Iterable[ItemT],
+    limit: int,
+    columns: Sequence[Column],
+    row: Callable[[ItemT], Sequence[str]],
+) -> None:
+    """Write the first `limit` items as a table, one `row` of cells each; as JSON, as they come."""
+    rows = []
+    for item in first(walk, limit, out):
+        if out.as_json:
+            out.message(item)
+        else:
+            rows.append(row(item))
+    out.table(columns, rows)
 
 
 def first(items: Iterable[ItemT], limit: int, out: Output) -> Iterator[ItemT]:

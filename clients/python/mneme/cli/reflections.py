@@ -9,7 +9,7 @@ import typer
 from mneme._generated.choices import OutcomeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, Limit, Project, Session, Tags, first, page_size
+from mneme.cli.options import Agent, Limit, Project, Session, Tags, listed, page_size
 from mneme.cli.output import Column
 
 if TYPE_CHECKING:
@@ -49,13 +49,7 @@ def list_(
         walk = client.iter_reflections(
             filter=_filter(session, project, agent, outcome, tag), page_size=page_size(limit)
         )
-        rows = []
-        for reflection in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(reflection)
-            else:
-                rows.append(_row(reflection))
-    cli.out.table(_COLUMNS, rows)
+        listed(cli.out, walk, limit, _COLUMNS, _row)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from mneme._generated.choices import SessionStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.event_table import EVENT_COLUMNS, event_row
-from mneme.cli.options import Agent, Limit, Project, Tags, User, first, page_size
+from mneme.cli.options import Agent, Limit, Project, Tags, User, listed, page_size
 from mneme.cli.output import Column
 from mneme.cli.session_search import search
 from mneme.cli.times import From, To
@@ -66,13 +66,7 @@ def list_(
             end_time=end,
             page_size=page_size(limit),
         )
-        rows = []
-        for session in first(walk, limit, cli.out):
-            if cli.out.as_json:
-                cli.out.message(session)
-            else:
-                rows.append(_row(session))
-    cli.out.table(_COLUMNS, rows)
+        listed(cli.out, walk, limit, _COLUMNS, _row)
 
 
 @app.command()

@@ -8,7 +8,7 @@ import typer
 
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, Project
+from mneme.cli.options import Agent, Project, WithoutExperience
 from mneme.cli.output import Column
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def wake_up(
         float | None,
         typer.Option(min=-1, max=1, help="Leave out less similar sessions; default 0.35."),
     ] = None,
+    without_experience: WithoutExperience = False,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Show scores, and the evidence for each statement.")
     ] = False,
@@ -51,7 +52,11 @@ def wake_up(
     """Show what the last session left, what bears on it, and what to do next."""
     with cli.connect() as client:
         answer = client.wake_up(
-            project=project, agent_id=agent, limit=limit, min_similarity=min_similarity
+            project=project,
+            agent_id=agent,
+            limit=limit,
+            min_similarity=min_similarity,
+            without_experience=without_experience,
         )
     if cli.out.as_json:
         cli.out.message(answer)

@@ -1,8 +1,10 @@
 import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
+from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import auth_pb2 as _auth_pb2
+from mneme.v1 import forgetting_pb2 as _forgetting_pb2
 from mneme.v1 import operation_pb2 as _operation_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
@@ -170,16 +172,18 @@ class TenantStats(_message.Message):
     def __init__(self, tenant_id: _Optional[str] = ..., event_count: _Optional[int] = ..., session_count: _Optional[int] = ..., agent_count: _Optional[int] = ..., lesson_count: _Optional[int] = ..., memory_count: _Optional[int] = ..., vector_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., failed_count: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., dense_index: _Optional[str] = ...) -> None: ...
 
 class ServerInfo(_message.Message):
-    __slots__ = ("version", "embedding_model", "embedding_dimensions", "started_at")
+    __slots__ = ("version", "embedding_model", "embedding_dimensions", "started_at", "http_address")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     EMBEDDING_MODEL_FIELD_NUMBER: _ClassVar[int]
     EMBEDDING_DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     version: str
     embedding_model: str
     embedding_dimensions: int
     started_at: _timestamp_pb2.Timestamp
-    def __init__(self, version: _Optional[str] = ..., embedding_model: _Optional[str] = ..., embedding_dimensions: _Optional[int] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    http_address: str
+    def __init__(self, version: _Optional[str] = ..., embedding_model: _Optional[str] = ..., embedding_dimensions: _Optional[int] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., http_address: _Optional[str] = ...) -> None: ...
 
 class GetStatsResponse(_message.Message):
     __slots__ = ("tenant", "server")
@@ -288,3 +292,53 @@ class ReindexResponse(_message.Message):
     memory_count: int
     embedding_model: str
     def __init__(self, memory_count: _Optional[int] = ..., embedding_model: _Optional[str] = ...) -> None: ...
+
+class ForgetRequest(_message.Message):
+    __slots__ = ("tenant_id", "user_id", "agent_id", "session_id", "items", "filter", "operation_id", "dry_run")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    user_id: str
+    agent_id: str
+    session_id: str
+    items: _containers.RepeatedCompositeFieldContainer[_forgetting_pb2.ForgetItem]
+    filter: _forgetting_pb2.ForgetFilter
+    operation_id: str
+    dry_run: bool
+    def __init__(self, tenant_id: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[_forgetting_pb2.ForgetItem, _Mapping]]] = ..., filter: _Optional[_Union[_forgetting_pb2.ForgetFilter, _Mapping]] = ..., operation_id: _Optional[str] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class ForgetResponse(_message.Message):
+    __slots__ = ("receipt",)
+    RECEIPT_FIELD_NUMBER: _ClassVar[int]
+    receipt: _forgetting_pb2.ForgetReceipt
+    def __init__(self, receipt: _Optional[_Union[_forgetting_pb2.ForgetReceipt, _Mapping]] = ...) -> None: ...
+
+class StartForgetRequest(_message.Message):
+    __slots__ = ("tenant_id", "user_id", "agent_id", "session_id", "items", "filter", "operation_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    user_id: str
+    agent_id: str
+    session_id: str
+    items: _containers.RepeatedCompositeFieldContainer[_forgetting_pb2.ForgetItem]
+    filter: _forgetting_pb2.ForgetFilter
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[_forgetting_pb2.ForgetItem, _Mapping]]] = ..., filter: _Optional[_Union[_forgetting_pb2.ForgetFilter, _Mapping]] = ..., operation_id: _Optional[str] = ...) -> None: ...
+
+class StartForgetResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...

@@ -101,6 +101,16 @@ class AdminServiceStub:
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
                 _registered_method=True)
+        self.Forget = channel.unary_unary(
+                '/mneme.v1.AdminService/Forget',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.ForgetRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.ForgetResponse.FromString,
+                _registered_method=True)
+        self.StartForget = channel.unary_unary(
+                '/mneme.v1.AdminService/StartForget',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
@@ -283,6 +293,50 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Forget(self, request, context):
+        """Forgets for good what is named, and what follows from it: of a session its
+        events, summary, handover, lessons, reflections and episodes; of episodes the
+        skills consolidated from them; steps that sessions learned from, and what was
+        learned of them; and of all of these vectors, tags, queues and caches. What is
+        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+
+        It is hidden in one transaction: from then on nobody finds it. Then the
+        tenant's files are rewritten without it, while the tenant is in use; writes
+        wait for a part of that. The call waits for it and answers with the receipt.
+        If the caller does not wait, or the server stops, the work goes on by itself,
+        as the operation `operation_id`.
+
+        Hash chains and the tenant's log still verify; they show the places as
+        forgotten. What is sent again under the same event id stays forgotten. A
+        backup that is restored later forgets it again.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have been started and not ended (100
+        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
+        of the tenant go on for too long to rewrite its files; what was hidden stays
+        hidden.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StartForget(self, request, context):
+        """Starts what Forget does, as an operation. When it answers, what is forgotten
+        is hidden already. It cannot be cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -350,6 +404,16 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.StartReindex,
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.SerializeToString,
+            ),
+            'Forget': grpc.unary_unary_rpc_method_handler(
+                    servicer.Forget,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.ForgetRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.ForgetResponse.SerializeToString,
+            ),
+            'StartForget': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartForget,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -705,6 +769,60 @@ class AdminService:
             '/mneme.v1.AdminService/StartReindex',
             mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
             mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Forget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/Forget',
+            mneme_dot_v1_dot_admin__service__pb2.ForgetRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.ForgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StartForget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/StartForget',
+            mneme_dot_v1_dot_admin__service__pb2.StartForgetRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.StartForgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

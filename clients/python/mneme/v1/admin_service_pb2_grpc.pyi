@@ -158,6 +158,42 @@ class AdminServiceStub:
     too many operations have been started and not ended (100 of the
     administrator's, 100 of a tenant).
     """
+    Forget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]
+    """Forgets for good what is named, and what follows from it: of a session its
+    events, summary, handover, lessons, reflections and episodes; of episodes the
+    skills consolidated from them; steps that sessions learned from, and what was
+    learned of them; and of all of these vectors, tags, queues and caches. What is
+    named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+
+    It is hidden in one transaction: from then on nobody finds it. Then the
+    tenant's files are rewritten without it, while the tenant is in use; writes
+    wait for a part of that. The call waits for it and answers with the receipt.
+    If the caller does not wait, or the server stops, the work goes on by itself,
+    as the operation `operation_id`.
+
+    Hash chains and the tenant's log still verify; they show the places as
+    forgotten. What is sent again under the same event id stays forgotten. A
+    backup that is restored later forgets it again.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full, or too many operations have been started and not ended (100
+    of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
+    of the tenant go on for too long to rewrite its files; what was hidden stays
+    hidden.
+    """
+    StartForget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]
+    """Starts what Forget does, as an operation. When it answers, what is forgotten
+    is hidden already. It cannot be cancelled.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `forget`, which ends with a ForgetResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations have been started and not ended (100 of the
+    administrator's, 100 of a tenant).
+    """
 
 @_typing.type_check_only
 class AdminServiceAsyncStub(AdminServiceStub):
@@ -284,6 +320,42 @@ class AdminServiceAsyncStub(AdminServiceStub):
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `reindex`, which ends with a ReindexResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations have been started and not ended (100 of the
+    administrator's, 100 of a tenant).
+    """
+    Forget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]  # type: ignore[assignment]
+    """Forgets for good what is named, and what follows from it: of a session its
+    events, summary, handover, lessons, reflections and episodes; of episodes the
+    skills consolidated from them; steps that sessions learned from, and what was
+    learned of them; and of all of these vectors, tags, queues and caches. What is
+    named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+
+    It is hidden in one transaction: from then on nobody finds it. Then the
+    tenant's files are rewritten without it, while the tenant is in use; writes
+    wait for a part of that. The call waits for it and answers with the receipt.
+    If the caller does not wait, or the server stops, the work goes on by itself,
+    as the operation `operation_id`.
+
+    Hash chains and the tenant's log still verify; they show the places as
+    forgotten. What is sent again under the same event id stays forgotten. A
+    backup that is restored later forgets it again.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full, or too many operations have been started and not ended (100
+    of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
+    of the tenant go on for too long to rewrite its files; what was hidden stays
+    hidden.
+    """
+    StartForget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]  # type: ignore[assignment]
+    """Starts what Forget does, as an operation. When it answers, what is forgotten
+    is hidden already. It cannot be cancelled.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `forget`, which ends with a ForgetResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     too many operations have been started and not ended (100 of the
@@ -490,6 +562,54 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations have been started and not ended (100 of the
+        administrator's, 100 of a tenant).
+        """
+
+    @_abc_1.abstractmethod
+    def Forget(
+        self,
+        request: _admin_service_pb2.ForgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.ForgetResponse, _abc.Awaitable[_admin_service_pb2.ForgetResponse]]:
+        """Forgets for good what is named, and what follows from it: of a session its
+        events, summary, handover, lessons, reflections and episodes; of episodes the
+        skills consolidated from them; steps that sessions learned from, and what was
+        learned of them; and of all of these vectors, tags, queues and caches. What is
+        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+
+        It is hidden in one transaction: from then on nobody finds it. Then the
+        tenant's files are rewritten without it, while the tenant is in use; writes
+        wait for a part of that. The call waits for it and answers with the receipt.
+        If the caller does not wait, or the server stops, the work goes on by itself,
+        as the operation `operation_id`.
+
+        Hash chains and the tenant's log still verify; they show the places as
+        forgotten. What is sent again under the same event id stays forgotten. A
+        backup that is restored later forgets it again.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have been started and not ended (100
+        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
+        of the tenant go on for too long to rewrite its files; what was hidden stays
+        hidden.
+        """
+
+    @_abc_1.abstractmethod
+    def StartForget(
+        self,
+        request: _admin_service_pb2.StartForgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.StartForgetResponse, _abc.Awaitable[_admin_service_pb2.StartForgetResponse]]:
+        """Starts what Forget does, as an operation. When it answers, what is forgotten
+        is hidden already. It cannot be cancelled.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         too many operations have been started and not ended (100 of the

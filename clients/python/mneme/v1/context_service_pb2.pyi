@@ -1,6 +1,7 @@
 import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
+from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import event_service_pb2 as _event_service_pb2
 from mneme.v1 import learn_service_pb2 as _learn_service_pb2
@@ -63,7 +64,7 @@ class KeyEvent(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., event_type: _Optional[str] = ..., summary: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class GetContextRequest(_message.Message):
-    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit")
+    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit", "without_experience")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -71,6 +72,7 @@ class GetContextRequest(_message.Message):
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_EXPERIENCE_FIELD_NUMBER: _ClassVar[int]
     topic: str
     user_id: str
     agent_id: str
@@ -78,7 +80,50 @@ class GetContextRequest(_message.Message):
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     limit: int
-    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ...) -> None: ...
+    without_experience: bool
+    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., without_experience: _Optional[bool] = ...) -> None: ...
+
+class ContextEpisode(_message.Message):
+    __slots__ = ("episode_id", "task", "success", "reward", "critique", "occurred_at", "score", "similarity")
+    EPISODE_ID_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
+    CRITIQUE_FIELD_NUMBER: _ClassVar[int]
+    OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    episode_id: str
+    task: str
+    success: bool
+    reward: float
+    critique: str
+    occurred_at: _timestamp_pb2.Timestamp
+    score: float
+    similarity: float
+    def __init__(self, episode_id: _Optional[str] = ..., task: _Optional[str] = ..., success: _Optional[bool] = ..., reward: _Optional[float] = ..., critique: _Optional[str] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
+
+class ContextSkill(_message.Message):
+    __slots__ = ("skill_id", "name", "description", "use_count", "success_count", "success_low", "success_high", "score", "similarity")
+    SKILL_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    USE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_LOW_FIELD_NUMBER: _ClassVar[int]
+    SUCCESS_HIGH_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    skill_id: str
+    name: str
+    description: str
+    use_count: int
+    success_count: int
+    success_low: float
+    success_high: float
+    score: float
+    similarity: float
+    def __init__(self, skill_id: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., use_count: _Optional[int] = ..., success_count: _Optional[int] = ..., success_low: _Optional[float] = ..., success_high: _Optional[float] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
 
 class ContextSession(_message.Message):
     __slots__ = ("session_id", "summary", "relevance_score", "similarity", "started_at", "ended_at", "key_events", "agent_id", "outcome")
@@ -103,20 +148,24 @@ class ContextSession(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., summary: _Optional[str] = ..., relevance_score: _Optional[float] = ..., similarity: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., key_events: _Optional[_Iterable[_Union[KeyEvent, _Mapping]]] = ..., agent_id: _Optional[str] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ...) -> None: ...
 
 class GetContextResponse(_message.Message):
-    __slots__ = ("sessions", "lessons", "reflections", "total_sessions", "prompt", "words_only")
+    __slots__ = ("sessions", "lessons", "reflections", "total_sessions", "prompt", "words_only", "episodes", "skills")
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     LESSONS_FIELD_NUMBER: _ClassVar[int]
     REFLECTIONS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_SESSIONS_FIELD_NUMBER: _ClassVar[int]
     PROMPT_FIELD_NUMBER: _ClassVar[int]
     WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
+    EPISODES_FIELD_NUMBER: _ClassVar[int]
+    SKILLS_FIELD_NUMBER: _ClassVar[int]
     sessions: _containers.RepeatedCompositeFieldContainer[ContextSession]
     lessons: _containers.RepeatedCompositeFieldContainer[_learn_service_pb2.FoundLesson]
     reflections: _containers.RepeatedCompositeFieldContainer[_reflection_pb2.FoundReflection]
     total_sessions: int
     prompt: str
     words_only: bool
-    def __init__(self, sessions: _Optional[_Iterable[_Union[ContextSession, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[_learn_service_pb2.FoundLesson, _Mapping]]] = ..., reflections: _Optional[_Iterable[_Union[_reflection_pb2.FoundReflection, _Mapping]]] = ..., total_sessions: _Optional[int] = ..., prompt: _Optional[str] = ..., words_only: _Optional[bool] = ...) -> None: ...
+    episodes: _containers.RepeatedCompositeFieldContainer[ContextEpisode]
+    skills: _containers.RepeatedCompositeFieldContainer[ContextSkill]
+    def __init__(self, sessions: _Optional[_Iterable[_Union[ContextSession, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[_learn_service_pb2.FoundLesson, _Mapping]]] = ..., reflections: _Optional[_Iterable[_Union[_reflection_pb2.FoundReflection, _Mapping]]] = ..., total_sessions: _Optional[int] = ..., prompt: _Optional[str] = ..., words_only: _Optional[bool] = ..., episodes: _Optional[_Iterable[_Union[ContextEpisode, _Mapping]]] = ..., skills: _Optional[_Iterable[_Union[ContextSkill, _Mapping]]] = ...) -> None: ...
 
 class Todo(_message.Message):
     __slots__ = ("content", "priority")
@@ -217,16 +266,18 @@ class SleepResponse(_message.Message):
     def __init__(self, handover: _Optional[_Union[Handover, _Mapping]] = ..., stored: _Optional[bool] = ...) -> None: ...
 
 class WakeUpRequest(_message.Message):
-    __slots__ = ("project", "limit", "agent_id", "min_similarity")
+    __slots__ = ("project", "limit", "agent_id", "min_similarity", "without_experience")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     MIN_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_EXPERIENCE_FIELD_NUMBER: _ClassVar[int]
     project: str
     limit: int
     agent_id: str
     min_similarity: float
-    def __init__(self, project: _Optional[str] = ..., limit: _Optional[int] = ..., agent_id: _Optional[str] = ..., min_similarity: _Optional[float] = ...) -> None: ...
+    without_experience: bool
+    def __init__(self, project: _Optional[str] = ..., limit: _Optional[int] = ..., agent_id: _Optional[str] = ..., min_similarity: _Optional[float] = ..., without_experience: _Optional[bool] = ...) -> None: ...
 
 class RelatedSession(_message.Message):
     __slots__ = ("session_id", "summary", "created_at", "similarity", "recency", "importance", "score", "files", "tools", "contexts")
@@ -265,20 +316,24 @@ class WorkPattern(_message.Message):
     def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Suggestion(_message.Message):
-    __slots__ = ("type", "description", "session_ids", "event_ids", "lesson_ids", "reflection_ids")
+    __slots__ = ("type", "description", "session_ids", "event_ids", "lesson_ids", "reflection_ids", "episode_ids", "skill_ids")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
     EVENT_IDS_FIELD_NUMBER: _ClassVar[int]
     LESSON_IDS_FIELD_NUMBER: _ClassVar[int]
     REFLECTION_IDS_FIELD_NUMBER: _ClassVar[int]
+    EPISODE_IDS_FIELD_NUMBER: _ClassVar[int]
+    SKILL_IDS_FIELD_NUMBER: _ClassVar[int]
     type: str
     description: str
     session_ids: _containers.RepeatedScalarFieldContainer[str]
     event_ids: _containers.RepeatedScalarFieldContainer[str]
     lesson_ids: _containers.RepeatedScalarFieldContainer[str]
     reflection_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., lesson_ids: _Optional[_Iterable[str]] = ..., reflection_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    episode_ids: _containers.RepeatedScalarFieldContainer[str]
+    skill_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., lesson_ids: _Optional[_Iterable[str]] = ..., reflection_ids: _Optional[_Iterable[str]] = ..., episode_ids: _Optional[_Iterable[str]] = ..., skill_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class WakeUpResponse(_message.Message):
     __slots__ = ("last_handover", "related", "patterns", "suggestions", "narrative", "sessions_considered", "last_summary", "not_compared")

@@ -74,9 +74,9 @@ class ContextServiceServicer:
 
     def GetContext(self, request, context):
         """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, along with lessons and
-        reflections. What Recall is less sure of than 0.05 is left out (see
-        `RecallResponse.confidence`): sessions, lessons and reflections each.
+        recency, each with its summary and key events, along with lessons,
+        reflections, episodes and skills. What Recall is less sure of than 0.05 is
+        left out (see `RecallResponse.confidence`): each of these for itself.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -112,9 +112,9 @@ class ContextServiceServicer:
     def WakeUp(self, request, context):
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson or a reflection is named only where
-        Recall is at least 0.05 sure of it; the handover, with its open todos and
-        locked contexts, is always there.
+        and everything as one text. A lesson, a reflection, a skill or an episode is
+        named only where Recall is at least 0.05 sure of it; the handover, with its
+        open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

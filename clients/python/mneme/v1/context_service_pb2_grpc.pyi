@@ -41,9 +41,9 @@ class ContextServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ContextServiceAsyncStub: ...
     GetContext: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]
     """Returns the past sessions that bear on a topic, ranked by relevance and
-    recency, each with its summary and key events, along with lessons and
-    reflections. What Recall is less sure of than 0.05 is left out (see
-    `RecallResponse.confidence`): sessions, lessons and reflections each.
+    recency, each with its summary and key events, along with lessons,
+    reflections, episodes and skills. What Recall is less sure of than 0.05 is
+    left out (see `RecallResponse.confidence`): each of these for itself.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -71,9 +71,9 @@ class ContextServiceStub:
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text. A lesson or a reflection is named only where
-    Recall is at least 0.05 sure of it; the handover, with its open todos and
-    locked contexts, is always there.
+    and everything as one text. A lesson, a reflection, a skill or an episode is
+    named only where Recall is at least 0.05 sure of it; the handover, with its
+    open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -105,9 +105,9 @@ class ContextServiceAsyncStub(ContextServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetContext: _aio.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]  # type: ignore[assignment]
     """Returns the past sessions that bear on a topic, ranked by relevance and
-    recency, each with its summary and key events, along with lessons and
-    reflections. What Recall is less sure of than 0.05 is left out (see
-    `RecallResponse.confidence`): sessions, lessons and reflections each.
+    recency, each with its summary and key events, along with lessons,
+    reflections, episodes and skills. What Recall is less sure of than 0.05 is
+    left out (see `RecallResponse.confidence`): each of these for itself.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -135,9 +135,9 @@ class ContextServiceAsyncStub(ContextServiceStub):
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text. A lesson or a reflection is named only where
-    Recall is at least 0.05 sure of it; the handover, with its open todos and
-    locked contexts, is always there.
+    and everything as one text. A lesson, a reflection, a skill or an episode is
+    named only where Recall is at least 0.05 sure of it; the handover, with its
+    open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -172,9 +172,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.GetContextResponse, _abc.Awaitable[_context_service_pb2.GetContextResponse]]:
         """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, along with lessons and
-        reflections. What Recall is less sure of than 0.05 is left out (see
-        `RecallResponse.confidence`): sessions, lessons and reflections each.
+        recency, each with its summary and key events, along with lessons,
+        reflections, episodes and skills. What Recall is less sure of than 0.05 is
+        left out (see `RecallResponse.confidence`): each of these for itself.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -214,9 +214,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_context_service_pb2.WakeUpResponse, _abc.Awaitable[_context_service_pb2.WakeUpResponse]]:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson or a reflection is named only where
-        Recall is at least 0.05 sure of it; the handover, with its open todos and
-        locked contexts, is always there.
+        and everything as one text. A lesson, a reflection, a skill or an episode is
+        named only where Recall is at least 0.05 sure of it; the handover, with its
+        open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

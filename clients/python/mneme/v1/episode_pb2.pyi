@@ -13,7 +13,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Episode(_message.Message):
-    __slots__ = ("id", "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique", "reward", "success", "latency_ms", "tokens_used", "tools", "tags", "metadata", "occurred_at", "created_at", "filled_fields")
+    __slots__ = ("id", "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique", "reward", "success", "latency_ms", "tokens_used", "tools", "tags", "metadata", "occurred_at", "created_at", "filled_fields", "memory_ids")
     ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +33,7 @@ class Episode(_message.Message):
     OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     FILLED_FIELDS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     agent_id: str
@@ -52,7 +53,8 @@ class Episode(_message.Message):
     occurred_at: _timestamp_pb2.Timestamp
     created_at: _timestamp_pb2.Timestamp
     filled_fields: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., task: _Optional[str] = ..., input: _Optional[str] = ..., output: _Optional[str] = ..., critique: _Optional[str] = ..., reward: _Optional[float] = ..., success: _Optional[bool] = ..., latency_ms: _Optional[int] = ..., tokens_used: _Optional[int] = ..., tools: _Optional[_Iterable[str]] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., filled_fields: _Optional[_Iterable[str]] = ...) -> None: ...
+    memory_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., task: _Optional[str] = ..., input: _Optional[str] = ..., output: _Optional[str] = ..., critique: _Optional[str] = ..., reward: _Optional[float] = ..., success: _Optional[bool] = ..., latency_ms: _Optional[int] = ..., tokens_used: _Optional[int] = ..., tools: _Optional[_Iterable[str]] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., filled_fields: _Optional[_Iterable[str]] = ..., memory_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EpisodeFilter(_message.Message):
     __slots__ = ("session_id", "agent_id", "user_id", "project", "tags", "only_failures", "only_successes", "min_reward", "start_time", "end_time")
@@ -79,7 +81,7 @@ class EpisodeFilter(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., only_failures: _Optional[bool] = ..., only_successes: _Optional[bool] = ..., min_reward: _Optional[float] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class StoreEpisodeRequest(_message.Message):
-    __slots__ = ("session_id", "task", "input", "output", "critique", "reward", "success", "latency_ms", "tokens_used", "tags", "metadata", "tools", "agent_id", "user_id", "project", "occurred_at", "episode_id")
+    __slots__ = ("session_id", "task", "input", "output", "critique", "reward", "success", "latency_ms", "tokens_used", "tags", "metadata", "tools", "agent_id", "user_id", "project", "occurred_at", "episode_id", "memory_ids")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     INPUT_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +99,7 @@ class StoreEpisodeRequest(_message.Message):
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
     EPISODE_ID_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     task: str
     input: str
@@ -114,7 +117,8 @@ class StoreEpisodeRequest(_message.Message):
     project: str
     occurred_at: _timestamp_pb2.Timestamp
     episode_id: str
-    def __init__(self, session_id: _Optional[str] = ..., task: _Optional[str] = ..., input: _Optional[str] = ..., output: _Optional[str] = ..., critique: _Optional[str] = ..., reward: _Optional[float] = ..., success: _Optional[bool] = ..., latency_ms: _Optional[int] = ..., tokens_used: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., tools: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., episode_id: _Optional[str] = ...) -> None: ...
+    memory_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session_id: _Optional[str] = ..., task: _Optional[str] = ..., input: _Optional[str] = ..., output: _Optional[str] = ..., critique: _Optional[str] = ..., reward: _Optional[float] = ..., success: _Optional[bool] = ..., latency_ms: _Optional[int] = ..., tokens_used: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., tools: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., episode_id: _Optional[str] = ..., memory_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StoreEpisodeResponse(_message.Message):
     __slots__ = ("episode",)

@@ -153,7 +153,7 @@ class Space(_message.Message):
     def __init__(self, discrete: _Optional[_Union[DiscreteSpace, _Mapping]] = ..., multi_discrete: _Optional[_Union[MultiDiscreteSpace, _Mapping]] = ..., box: _Optional[_Union[BoxSpace, _Mapping]] = ..., dict: _Optional[_Union[DictSpace, _Mapping]] = ..., open_labels: _Optional[_Union[OpenLabelsSpace, _Mapping]] = ..., open_object: _Optional[_Union[OpenObjectSpace, _Mapping]] = ...) -> None: ...
 
 class Experience(_message.Message):
-    __slots__ = ("prediction_id", "state", "action", "reward", "next_state", "terminated", "truncated", "actor_id", "probability", "next_allowed_actions")
+    __slots__ = ("prediction_id", "state", "action", "reward", "next_state", "terminated", "truncated", "actor_id", "probability", "next_allowed_actions", "allowed_actions")
     PREDICTION_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
@@ -164,6 +164,7 @@ class Experience(_message.Message):
     ACTOR_ID_FIELD_NUMBER: _ClassVar[int]
     PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     NEXT_ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
     prediction_id: str
     state: State
     action: Action
@@ -174,7 +175,24 @@ class Experience(_message.Message):
     actor_id: str
     probability: float
     next_allowed_actions: _containers.RepeatedCompositeFieldContainer[Action]
-    def __init__(self, prediction_id: _Optional[str] = ..., state: _Optional[_Union[State, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ..., reward: _Optional[float] = ..., next_state: _Optional[_Union[State, _Mapping]] = ..., terminated: _Optional[bool] = ..., truncated: _Optional[bool] = ..., actor_id: _Optional[str] = ..., probability: _Optional[float] = ..., next_allowed_actions: _Optional[_Iterable[_Union[Action, _Mapping]]] = ...) -> None: ...
+    allowed_actions: _containers.RepeatedCompositeFieldContainer[Action]
+    def __init__(self, prediction_id: _Optional[str] = ..., state: _Optional[_Union[State, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ..., reward: _Optional[float] = ..., next_state: _Optional[_Union[State, _Mapping]] = ..., terminated: _Optional[bool] = ..., truncated: _Optional[bool] = ..., actor_id: _Optional[str] = ..., probability: _Optional[float] = ..., next_allowed_actions: _Optional[_Iterable[_Union[Action, _Mapping]]] = ..., allowed_actions: _Optional[_Iterable[_Union[Action, _Mapping]]] = ...) -> None: ...
+
+class Trajectory(_message.Message):
+    __slots__ = ("id", "metadata", "steps", "total_reward", "first_transition", "recorded_at")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_REWARD_FIELD_NUMBER: _ClassVar[int]
+    FIRST_TRANSITION_FIELD_NUMBER: _ClassVar[int]
+    RECORDED_AT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    metadata: _struct_pb2.Struct
+    steps: int
+    total_reward: float
+    first_transition: int
+    recorded_at: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., steps: _Optional[int] = ..., total_reward: _Optional[float] = ..., first_transition: _Optional[int] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class LearningSession(_message.Message):
     __slots__ = ("id", "algorithm", "config", "state_space", "action_space", "seed", "learning", "status", "trained", "transitions", "learned", "episodes_completed", "total_reward", "avg_reward", "known_actions", "experience_bytes", "created_at", "updated_at", "ended_at")

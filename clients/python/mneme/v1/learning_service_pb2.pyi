@@ -1,9 +1,11 @@
 import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
+from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from mneme.v1 import learning_pb2 as _learning_pb2
+from mneme.v1 import learning_import_pb2 as _learning_import_pb2
 from mneme.v1 import learning_trust_pb2 as _learning_trust_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
@@ -165,7 +167,7 @@ class PredictResponse(_message.Message):
     def __init__(self, prediction: _Optional[_Union[_learning_pb2.Prediction, _Mapping]] = ..., gate: _Optional[_Union[_learning_trust_pb2.GateVerdict, _Mapping]] = ...) -> None: ...
 
 class FeedbackRequest(_message.Message):
-    __slots__ = ("session_id", "prediction_id", "state", "action", "reward", "next_state", "terminated", "truncated", "actor_id", "probability", "next_allowed_actions", "feedback_id")
+    __slots__ = ("session_id", "prediction_id", "state", "action", "reward", "next_state", "terminated", "truncated", "actor_id", "probability", "next_allowed_actions", "feedback_id", "allowed_actions")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PREDICTION_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -178,6 +180,7 @@ class FeedbackRequest(_message.Message):
     PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     NEXT_ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
     FEEDBACK_ID_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_ACTIONS_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     prediction_id: str
     state: _learning_pb2.State
@@ -190,7 +193,8 @@ class FeedbackRequest(_message.Message):
     probability: float
     next_allowed_actions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Action]
     feedback_id: str
-    def __init__(self, session_id: _Optional[str] = ..., prediction_id: _Optional[str] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., reward: _Optional[float] = ..., next_state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., terminated: _Optional[bool] = ..., truncated: _Optional[bool] = ..., actor_id: _Optional[str] = ..., probability: _Optional[float] = ..., next_allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., feedback_id: _Optional[str] = ...) -> None: ...
+    allowed_actions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Action]
+    def __init__(self, session_id: _Optional[str] = ..., prediction_id: _Optional[str] = ..., state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., reward: _Optional[float] = ..., next_state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., terminated: _Optional[bool] = ..., truncated: _Optional[bool] = ..., actor_id: _Optional[str] = ..., probability: _Optional[float] = ..., next_allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., feedback_id: _Optional[str] = ..., allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ...) -> None: ...
 
 class FeedbackResponse(_message.Message):
     __slots__ = ("transition", "duplicate", "updates", "loss", "value_mean", "episode_reward", "episodes_completed")
@@ -223,42 +227,48 @@ class ActState(_message.Message):
     def __init__(self, state: _Optional[_Union[_learning_pb2.State, _Mapping]] = ..., actor_id: _Optional[str] = ..., allowed_actions: _Optional[_Iterable[_Union[_learning_pb2.Action, _Mapping]]] = ..., target_return: _Optional[float] = ...) -> None: ...
 
 class ActRequest(_message.Message):
-    __slots__ = ("session_id", "feedback", "states", "explore", "with_scores", "without_feedback")
+    __slots__ = ("session_id", "feedback", "states", "explore", "with_scores", "without_feedback", "only_if_better")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     FEEDBACK_FIELD_NUMBER: _ClassVar[int]
     STATES_FIELD_NUMBER: _ClassVar[int]
     EXPLORE_FIELD_NUMBER: _ClassVar[int]
     WITH_SCORES_FIELD_NUMBER: _ClassVar[int]
     WITHOUT_FEEDBACK_FIELD_NUMBER: _ClassVar[int]
+    ONLY_IF_BETTER_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     feedback: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Experience]
     states: _containers.RepeatedCompositeFieldContainer[ActState]
     explore: bool
     with_scores: bool
     without_feedback: bool
-    def __init__(self, session_id: _Optional[str] = ..., feedback: _Optional[_Iterable[_Union[_learning_pb2.Experience, _Mapping]]] = ..., states: _Optional[_Iterable[_Union[ActState, _Mapping]]] = ..., explore: _Optional[bool] = ..., with_scores: _Optional[bool] = ..., without_feedback: _Optional[bool] = ...) -> None: ...
+    only_if_better: _learning_trust_pb2.PolicyBaseline
+    def __init__(self, session_id: _Optional[str] = ..., feedback: _Optional[_Iterable[_Union[_learning_pb2.Experience, _Mapping]]] = ..., states: _Optional[_Iterable[_Union[ActState, _Mapping]]] = ..., explore: _Optional[bool] = ..., with_scores: _Optional[bool] = ..., without_feedback: _Optional[bool] = ..., only_if_better: _Optional[_Union[_learning_trust_pb2.PolicyBaseline, _Mapping]] = ...) -> None: ...
 
 class ActResponse(_message.Message):
-    __slots__ = ("predictions", "transitions", "episodes_completed", "updates", "loss")
+    __slots__ = ("predictions", "transitions", "episodes_completed", "updates", "loss", "gate")
     PREDICTIONS_FIELD_NUMBER: _ClassVar[int]
     TRANSITIONS_FIELD_NUMBER: _ClassVar[int]
     EPISODES_COMPLETED_FIELD_NUMBER: _ClassVar[int]
     UPDATES_FIELD_NUMBER: _ClassVar[int]
     LOSS_FIELD_NUMBER: _ClassVar[int]
+    GATE_FIELD_NUMBER: _ClassVar[int]
     predictions: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Prediction]
     transitions: int
     episodes_completed: int
     updates: int
     loss: float
-    def __init__(self, predictions: _Optional[_Iterable[_Union[_learning_pb2.Prediction, _Mapping]]] = ..., transitions: _Optional[int] = ..., episodes_completed: _Optional[int] = ..., updates: _Optional[int] = ..., loss: _Optional[float] = ...) -> None: ...
+    gate: _learning_trust_pb2.GateVerdict
+    def __init__(self, predictions: _Optional[_Iterable[_Union[_learning_pb2.Prediction, _Mapping]]] = ..., transitions: _Optional[int] = ..., episodes_completed: _Optional[int] = ..., updates: _Optional[int] = ..., loss: _Optional[float] = ..., gate: _Optional[_Union[_learning_trust_pb2.GateVerdict, _Mapping]] = ...) -> None: ...
 
 class TrainRequest(_message.Message):
-    __slots__ = ("session_id", "num_steps")
+    __slots__ = ("session_id", "num_steps", "batch_size")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_STEPS_FIELD_NUMBER: _ClassVar[int]
+    BATCH_SIZE_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     num_steps: int
-    def __init__(self, session_id: _Optional[str] = ..., num_steps: _Optional[int] = ...) -> None: ...
+    batch_size: int
+    def __init__(self, session_id: _Optional[str] = ..., num_steps: _Optional[int] = ..., batch_size: _Optional[int] = ...) -> None: ...
 
 class TrainResponse(_message.Message):
     __slots__ = ("steps_completed", "num_steps", "updates", "loss", "value_mean", "gradient_norm", "steps_per_second", "training_time")
@@ -281,14 +291,16 @@ class TrainResponse(_message.Message):
     def __init__(self, steps_completed: _Optional[int] = ..., num_steps: _Optional[int] = ..., updates: _Optional[int] = ..., loss: _Optional[float] = ..., value_mean: _Optional[float] = ..., gradient_norm: _Optional[float] = ..., steps_per_second: _Optional[float] = ..., training_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class RecordExperienceRequest(_message.Message):
-    __slots__ = ("session_id", "steps", "trajectory_id")
+    __slots__ = ("session_id", "steps", "trajectory_id", "metadata")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     TRAJECTORY_ID_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     steps: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Experience]
     trajectory_id: str
-    def __init__(self, session_id: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[_learning_pb2.Experience, _Mapping]]] = ..., trajectory_id: _Optional[str] = ...) -> None: ...
+    metadata: _struct_pb2.Struct
+    def __init__(self, session_id: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[_learning_pb2.Experience, _Mapping]]] = ..., trajectory_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
 
 class RecordExperienceResponse(_message.Message):
     __slots__ = ("trajectory_id", "steps_recorded", "total_reward", "transitions", "updates", "experience_bytes", "utilization")
@@ -307,6 +319,56 @@ class RecordExperienceResponse(_message.Message):
     experience_bytes: int
     utilization: float
     def __init__(self, trajectory_id: _Optional[str] = ..., steps_recorded: _Optional[int] = ..., total_reward: _Optional[float] = ..., transitions: _Optional[int] = ..., updates: _Optional[int] = ..., experience_bytes: _Optional[int] = ..., utilization: _Optional[float] = ...) -> None: ...
+
+class RecordTrajectoriesRequest(_message.Message):
+    __slots__ = ("session_id", "steps", "trajectory_id", "metadata")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    TRAJECTORY_ID_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    steps: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Experience]
+    trajectory_id: str
+    metadata: _struct_pb2.Struct
+    def __init__(self, session_id: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[_learning_pb2.Experience, _Mapping]]] = ..., trajectory_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+
+class RecordTrajectoriesResponse(_message.Message):
+    __slots__ = ("acknowledged_count", "known_count", "steps_recorded", "trajectory_ids", "transitions", "updates", "experience_bytes", "utilization")
+    ACKNOWLEDGED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    STEPS_RECORDED_FIELD_NUMBER: _ClassVar[int]
+    TRAJECTORY_IDS_FIELD_NUMBER: _ClassVar[int]
+    TRANSITIONS_FIELD_NUMBER: _ClassVar[int]
+    UPDATES_FIELD_NUMBER: _ClassVar[int]
+    EXPERIENCE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    UTILIZATION_FIELD_NUMBER: _ClassVar[int]
+    acknowledged_count: int
+    known_count: int
+    steps_recorded: int
+    trajectory_ids: _containers.RepeatedScalarFieldContainer[str]
+    transitions: int
+    updates: int
+    experience_bytes: int
+    utilization: float
+    def __init__(self, acknowledged_count: _Optional[int] = ..., known_count: _Optional[int] = ..., steps_recorded: _Optional[int] = ..., trajectory_ids: _Optional[_Iterable[str]] = ..., transitions: _Optional[int] = ..., updates: _Optional[int] = ..., experience_bytes: _Optional[int] = ..., utilization: _Optional[float] = ...) -> None: ...
+
+class ListTrajectoriesRequest(_message.Message):
+    __slots__ = ("session_id", "page_size", "page_token")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    page_size: int
+    page_token: str
+    def __init__(self, session_id: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListTrajectoriesResponse(_message.Message):
+    __slots__ = ("trajectories", "next_page_token")
+    TRAJECTORIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    trajectories: _containers.RepeatedCompositeFieldContainer[_learning_pb2.Trajectory]
+    next_page_token: str
+    def __init__(self, trajectories: _Optional[_Iterable[_Union[_learning_pb2.Trajectory, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class GetMetricsRequest(_message.Message):
     __slots__ = ("session_id", "window_size", "history_size", "evaluate")
@@ -413,27 +475,33 @@ class TransferResponse(_message.Message):
     def __init__(self, task_similarity: _Optional[_Union[_learning_trust_pb2.TaskSimilarity, _Mapping]] = ..., parameters_transferred: _Optional[int] = ..., performance_baseline: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., performance_after_transfer: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., improvement: _Optional[float] = ...) -> None: ...
 
 class LearningServiceEndSessionRequest(_message.Message):
-    __slots__ = ("session_id", "skip_export", "min_performance")
+    __slots__ = ("session_id", "skip_export", "min_performance", "skip_skill")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SKIP_EXPORT_FIELD_NUMBER: _ClassVar[int]
     MIN_PERFORMANCE_FIELD_NUMBER: _ClassVar[int]
+    SKIP_SKILL_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     skip_export: bool
     min_performance: float
-    def __init__(self, session_id: _Optional[str] = ..., skip_export: _Optional[bool] = ..., min_performance: _Optional[float] = ...) -> None: ...
+    skip_skill: bool
+    def __init__(self, session_id: _Optional[str] = ..., skip_export: _Optional[bool] = ..., min_performance: _Optional[float] = ..., skip_skill: _Optional[bool] = ...) -> None: ...
 
 class LearningServiceEndSessionResponse(_message.Message):
-    __slots__ = ("session", "metrics", "model_path", "model_bytes", "meets_skill_bar", "session_duration")
+    __slots__ = ("session", "metrics", "model_path", "model_bytes", "meets_skill_bar", "session_duration", "skill_id", "skill_created")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     METRICS_FIELD_NUMBER: _ClassVar[int]
     MODEL_PATH_FIELD_NUMBER: _ClassVar[int]
     MODEL_BYTES_FIELD_NUMBER: _ClassVar[int]
     MEETS_SKILL_BAR_FIELD_NUMBER: _ClassVar[int]
     SESSION_DURATION_FIELD_NUMBER: _ClassVar[int]
+    SKILL_ID_FIELD_NUMBER: _ClassVar[int]
+    SKILL_CREATED_FIELD_NUMBER: _ClassVar[int]
     session: _learning_pb2.LearningSession
     metrics: _learning_pb2.LearningMetrics
     model_path: str
     model_bytes: int
     meets_skill_bar: bool
     session_duration: _duration_pb2.Duration
-    def __init__(self, session: _Optional[_Union[_learning_pb2.LearningSession, _Mapping]] = ..., metrics: _Optional[_Union[_learning_pb2.LearningMetrics, _Mapping]] = ..., model_path: _Optional[str] = ..., model_bytes: _Optional[int] = ..., meets_skill_bar: _Optional[bool] = ..., session_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    skill_id: str
+    skill_created: bool
+    def __init__(self, session: _Optional[_Union[_learning_pb2.LearningSession, _Mapping]] = ..., metrics: _Optional[_Union[_learning_pb2.LearningMetrics, _Mapping]] = ..., model_path: _Optional[str] = ..., model_bytes: _Optional[int] = ..., meets_skill_bar: _Optional[bool] = ..., session_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., skill_id: _Optional[str] = ..., skill_created: _Optional[bool] = ...) -> None: ...

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from mneme.v1 import learning_import_pb2 as mneme_dot_v1_dot_learning__import__pb2
 from mneme.v1 import learning_service_pb2 as mneme_dot_v1_dot_learning__service__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -82,6 +83,21 @@ class LearningServiceStub:
                 '/mneme.v1.LearningService/RecordExperience',
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceResponse.FromString,
+                _registered_method=True)
+        self.RecordTrajectories = channel.stream_stream(
+                '/mneme.v1.LearningService/RecordTrajectories',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.RecordTrajectoriesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.RecordTrajectoriesResponse.FromString,
+                _registered_method=True)
+        self.ListTrajectories = channel.unary_unary(
+                '/mneme.v1.LearningService/ListTrajectories',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.ListTrajectoriesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.ListTrajectoriesResponse.FromString,
+                _registered_method=True)
+        self.ImportExperience = channel.unary_stream(
+                '/mneme.v1.LearningService/ImportExperience',
+                request_serializer=mneme_dot_v1_dot_learning__import__pb2.ImportExperienceRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__import__pb2.ImportExperienceResponse.FromString,
                 _registered_method=True)
         self.Act = channel.stream_stream(
                 '/mneme.v1.LearningService/Act',
@@ -226,10 +242,11 @@ class LearningServiceServicer:
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -248,10 +265,83 @@ class LearningServiceServicer:
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordTrajectories(self, request_iterator, context):
+        """Records a stream of trajectories, for many at once. Each is recorded as
+        RecordExperience does, those that arrive together in one transaction, and
+        acknowledged when it is durable. A batch is recorded when it holds 100
+        trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
+
+        A broken stream is resumed by another one that begins after what was
+        acknowledged: what was recorded and not acknowledged any more changes nothing
+        when it comes again under its id; the clients make the ids. When the call
+        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged and ["message_index"] is the place of the one that is refused,
+        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
+        seconds is ended.
+
+        Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when a prediction is unknown: it is none of this session's, or older than 30
+        days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
+        prediction was given feedback already; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour and a step's probability is unknown;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
+        as the server or the tenant may have, or nothing was sent for too long.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTrajectories(self, request, context):
+        """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+        and ImportExperience recorded them, the last recorded first.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+        (INVALID_FILTER) when the page token is damaged or was made for other filters.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportExperience(self, request, context):
+        """Fills a session with what was recorded before: sessions of agents with their
+        events, or episodes. Each is a trajectory. Its states are made of chosen
+        fields; its actions are the tools that were called, or a label or a field of
+        the record; its reward is how it ended. They are imported oldest first, and
+        learned from like any experience.
+
+        A record that was imported is not imported again, so a later call imports
+        what is new. It goes on until all are read or the caller ends the call; what
+        was imported by then is kept. Records that nothing can be learned from are
+        left out, counted and explained.
+
+        Scope: learn. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps take as many bytes as they may, its sessions have
+        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
+        has learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -278,10 +368,11 @@ class LearningServiceServicer:
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        recorded steps take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have, or nothing was sent for too long; DATA_LOSS when what the session
+        has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -300,9 +391,12 @@ class LearningServiceServicer:
         (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
         learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; DATA_LOSS when what the session has learned is
-        damaged in storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
+        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
+        many streams are open as the server or the tenant may have; INTERNAL
+        (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
+        session goes on choosing by what it had learned before; DATA_LOSS when what
+        the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -429,6 +523,21 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     servicer.RecordExperience,
                     request_deserializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learning__service__pb2.RecordExperienceResponse.SerializeToString,
+            ),
+            'RecordTrajectories': grpc.stream_stream_rpc_method_handler(
+                    servicer.RecordTrajectories,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.RecordTrajectoriesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.RecordTrajectoriesResponse.SerializeToString,
+            ),
+            'ListTrajectories': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTrajectories,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.ListTrajectoriesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.ListTrajectoriesResponse.SerializeToString,
+            ),
+            'ImportExperience': grpc.unary_stream_rpc_method_handler(
+                    servicer.ImportExperience,
+                    request_deserializer=mneme_dot_v1_dot_learning__import__pb2.ImportExperienceRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__import__pb2.ImportExperienceResponse.SerializeToString,
             ),
             'Act': grpc.stream_stream_rpc_method_handler(
                     servicer.Act,
@@ -691,6 +800,87 @@ class LearningService:
             '/mneme.v1.LearningService/RecordExperience',
             mneme_dot_v1_dot_learning__service__pb2.RecordExperienceRequest.SerializeToString,
             mneme_dot_v1_dot_learning__service__pb2.RecordExperienceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordTrajectories(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/mneme.v1.LearningService/RecordTrajectories',
+            mneme_dot_v1_dot_learning__service__pb2.RecordTrajectoriesRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.RecordTrajectoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTrajectories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearningService/ListTrajectories',
+            mneme_dot_v1_dot_learning__service__pb2.ListTrajectoriesRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.ListTrajectoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportExperience(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/mneme.v1.LearningService/ImportExperience',
+            mneme_dot_v1_dot_learning__import__pb2.ImportExperienceRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__import__pb2.ImportExperienceResponse.FromString,
             options,
             channel_credentials,
             insecure,

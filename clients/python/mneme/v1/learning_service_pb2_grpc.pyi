@@ -5,6 +5,7 @@ Learning: which action works in which situation."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from mneme.v1 import learning_import_pb2 as _learning_import_pb2
 from mneme.v1 import learning_service_pb2 as _learning_service_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -112,10 +113,11 @@ class LearningServiceStub:
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and the step's probability is unknown;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    many bytes as they may, its sessions have learned for as long as they may
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned is of a version of its algorithm that this server
+    does not have; DATA_LOSS when what the session has learned is damaged in
+    storage.
     """
     RecordExperience: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.RecordExperienceRequest, _learning_service_pb2.RecordExperienceResponse]
     """Records a trajectory: steps of one episode, in their order, that were taken
@@ -130,10 +132,71 @@ class LearningServiceStub:
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and a step's probability is unknown;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    many bytes as they may, its sessions have learned for as long as they may
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned is of a version of its algorithm that this server
+    does not have; DATA_LOSS when what the session has learned is damaged in
+    storage.
+    """
+    RecordTrajectories: _grpc.StreamStreamMultiCallable[_learning_service_pb2.RecordTrajectoriesRequest, _learning_service_pb2.RecordTrajectoriesResponse]
+    """Records a stream of trajectories, for many at once. Each is recorded as
+    RecordExperience does, those that arrive together in one transaction, and
+    acknowledged when it is durable. A batch is recorded when it holds 100
+    trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
+
+    A broken stream is resumed by another one that begins after what was
+    acknowledged: what was recorded and not acknowledged any more changes nothing
+    when it comes again under its id; the clients make the ids. When the call
+    fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+    acknowledged and ["message_index"] is the place of the one that is refused,
+    from 0; nothing of its batch is recorded. A stream that sends nothing for 60
+    seconds is ended.
+
+    Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+    when a prediction is unknown: it is none of this session's, or older than 30
+    days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
+    prediction was given feedback already; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+    only from its own behaviour and a step's probability is unknown;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+    many bytes as they may, its sessions have learned for as long as they may
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned is of a version of its algorithm that this server
+    does not have; DATA_LOSS when what the session has learned is damaged in
+    storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
+    as the server or the tenant may have, or nothing was sent for too long.
+    """
+    ListTrajectories: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ListTrajectoriesRequest, _learning_service_pb2.ListTrajectoriesResponse]
+    """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+    and ImportExperience recorded them, the last recorded first.
+
+    Scope: learn. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+    (INVALID_FILTER) when the page token is damaged or was made for other filters.
+    """
+    ImportExperience: _grpc.UnaryStreamMultiCallable[_learning_import_pb2.ImportExperienceRequest, _learning_import_pb2.ImportExperienceResponse]
+    """Fills a session with what was recorded before: sessions of agents with their
+    events, or episodes. Each is a trajectory. Its states are made of chosen
+    fields; its actions are the tools that were called, or a label or a field of
+    the record; its reward is how it ended. They are imported oldest first, and
+    learned from like any experience.
+
+    A record that was imported is not imported again, so a later call imports
+    what is new. It goes on until all are read or the caller ends the call; what
+    was imported by then is kept. Records that nothing can be learned from are
+    left out, counted and explained.
+
+    Scope: learn. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+    only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+    tenant's recorded steps take as many bytes as they may, its sessions have
+    learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+    may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
+    has learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
     """
     Act: _grpc.StreamStreamMultiCallable[_learning_service_pb2.ActRequest, _learning_service_pb2.ActResponse]
     """Asks and tells a session without a pause: each message holds feedback,
@@ -156,10 +219,11 @@ class LearningServiceStub:
     a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
     when what the session has learned is of a version of its algorithm that this
     server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-    recorded steps take as many bytes as they may, or the disk is full;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-    when what the session has learned is damaged in storage.
+    recorded steps take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+    may have, or nothing was sent for too long; DATA_LOSS when what the session
+    has learned is damaged in storage.
     """
     Train: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]
     """Learns again from what was recorded, and tells how it goes: q_learning draws
@@ -174,9 +238,12 @@ class LearningServiceStub:
     (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
     ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
     learned is of a version of its algorithm that this server does not have;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have; DATA_LOSS when what the session has learned is
-    damaged in storage.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
+    for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
+    many streams are open as the server or the tenant may have; INTERNAL
+    (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
+    session goes on choosing by what it had learned before; DATA_LOSS when what
+    the session has learned is damaged in storage.
     """
     GetMetrics: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]
     """Returns how a session does: rewards, how settled they are, points for a
@@ -322,10 +389,11 @@ class LearningServiceAsyncStub(LearningServiceStub):
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and the step's probability is unknown;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    many bytes as they may, its sessions have learned for as long as they may
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned is of a version of its algorithm that this server
+    does not have; DATA_LOSS when what the session has learned is damaged in
+    storage.
     """
     RecordExperience: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.RecordExperienceRequest, _learning_service_pb2.RecordExperienceResponse]  # type: ignore[assignment]
     """Records a trajectory: steps of one episode, in their order, that were taken
@@ -340,10 +408,71 @@ class LearningServiceAsyncStub(LearningServiceStub):
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and a step's probability is unknown;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    many bytes as they may, its sessions have learned for as long as they may
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned is of a version of its algorithm that this server
+    does not have; DATA_LOSS when what the session has learned is damaged in
+    storage.
+    """
+    RecordTrajectories: _aio.StreamStreamMultiCallable[_learning_service_pb2.RecordTrajectoriesRequest, _learning_service_pb2.RecordTrajectoriesResponse]  # type: ignore[assignment]
+    """Records a stream of trajectories, for many at once. Each is recorded as
+    RecordExperience does, those that arrive together in one transaction, and
+    acknowledged when it is durable. A batch is recorded when it holds 100
+    trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
+
+    A broken stream is resumed by another one that begins after what was
+    acknowledged: what was recorded and not acknowledged any more changes nothing
+    when it comes again under its id; the clients make the ids. When the call
+    fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+    acknowledged and ["message_index"] is the place of the one that is refused,
+    from 0; nothing of its batch is recorded. A stream that sends nothing for 60
+    seconds is ended.
+
+    Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+    when a prediction is unknown: it is none of this session's, or older than 30
+    days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
+    prediction was given feedback already; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+    only from its own behaviour and a step's probability is unknown;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+    many bytes as they may, its sessions have learned for as long as they may
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned is of a version of its algorithm that this server
+    does not have; DATA_LOSS when what the session has learned is damaged in
+    storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
+    as the server or the tenant may have, or nothing was sent for too long.
+    """
+    ListTrajectories: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ListTrajectoriesRequest, _learning_service_pb2.ListTrajectoriesResponse]  # type: ignore[assignment]
+    """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+    and ImportExperience recorded them, the last recorded first.
+
+    Scope: learn. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+    (INVALID_FILTER) when the page token is damaged or was made for other filters.
+    """
+    ImportExperience: _aio.UnaryStreamMultiCallable[_learning_import_pb2.ImportExperienceRequest, _learning_import_pb2.ImportExperienceResponse]  # type: ignore[assignment]
+    """Fills a session with what was recorded before: sessions of agents with their
+    events, or episodes. Each is a trajectory. Its states are made of chosen
+    fields; its actions are the tools that were called, or a label or a field of
+    the record; its reward is how it ended. They are imported oldest first, and
+    learned from like any experience.
+
+    A record that was imported is not imported again, so a later call imports
+    what is new. It goes on until all are read or the caller ends the call; what
+    was imported by then is kept. Records that nothing can be learned from are
+    left out, counted and explained.
+
+    Scope: learn. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+    only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+    tenant's recorded steps take as many bytes as they may, its sessions have
+    learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+    may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
+    has learned is of a version of its algorithm that this server does not have;
+    DATA_LOSS when what the session has learned is damaged in storage.
     """
     Act: _aio.StreamStreamMultiCallable[_learning_service_pb2.ActRequest, _learning_service_pb2.ActResponse]  # type: ignore[assignment]
     """Asks and tells a session without a pause: each message holds feedback,
@@ -366,10 +495,11 @@ class LearningServiceAsyncStub(LearningServiceStub):
     a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
     when what the session has learned is of a version of its algorithm that this
     server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-    recorded steps take as many bytes as they may, or the disk is full;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-    when what the session has learned is damaged in storage.
+    recorded steps take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+    may have, or nothing was sent for too long; DATA_LOSS when what the session
+    has learned is damaged in storage.
     """
     Train: _aio.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]  # type: ignore[assignment]
     """Learns again from what was recorded, and tells how it goes: q_learning draws
@@ -384,9 +514,12 @@ class LearningServiceAsyncStub(LearningServiceStub):
     (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
     ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
     learned is of a version of its algorithm that this server does not have;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have; DATA_LOSS when what the session has learned is
-    damaged in storage.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
+    for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
+    many streams are open as the server or the tenant may have; INTERNAL
+    (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
+    session goes on choosing by what it had learned before; DATA_LOSS when what
+    the session has learned is damaged in storage.
     """
     GetMetrics: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]  # type: ignore[assignment]
     """Returns how a session does: rewards, how settled they are, points for a
@@ -571,10 +704,11 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
         """
 
     @_abc_1.abstractmethod
@@ -595,10 +729,89 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage.
+        """
+
+    @_abc_1.abstractmethod
+    def RecordTrajectories(
+        self,
+        request_iterator: _MaybeAsyncIterator[_learning_service_pb2.RecordTrajectoriesRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.RecordTrajectoriesResponse], _abc.AsyncIterator[_learning_service_pb2.RecordTrajectoriesResponse]]:
+        """Records a stream of trajectories, for many at once. Each is recorded as
+        RecordExperience does, those that arrive together in one transaction, and
+        acknowledged when it is durable. A batch is recorded when it holds 100
+        trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
+
+        A broken stream is resumed by another one that begins after what was
+        acknowledged: what was recorded and not acknowledged any more changes nothing
+        when it comes again under its id; the clients make the ids. When the call
+        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged and ["message_index"] is the place of the one that is refused,
+        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
+        seconds is ended.
+
+        Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when a prediction is unknown: it is none of this session's, or older than 30
+        days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
+        prediction was given feedback already; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour and a step's probability is unknown;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
+        many bytes as they may, its sessions have learned for as long as they may
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned is of a version of its algorithm that this server
+        does not have; DATA_LOSS when what the session has learned is damaged in
+        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
+        as the server or the tenant may have, or nothing was sent for too long.
+        """
+
+    @_abc_1.abstractmethod
+    def ListTrajectories(
+        self,
+        request: _learning_service_pb2.ListTrajectoriesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_learning_service_pb2.ListTrajectoriesResponse, _abc.Awaitable[_learning_service_pb2.ListTrajectoriesResponse]]:
+        """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
+        and ImportExperience recorded them, the last recorded first.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); INVALID_ARGUMENT
+        (INVALID_FILTER) when the page token is damaged or was made for other filters.
+        """
+
+    @_abc_1.abstractmethod
+    def ImportExperience(
+        self,
+        request: _learning_import_pb2.ImportExperienceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_learning_import_pb2.ImportExperienceResponse], _abc.AsyncIterator[_learning_import_pb2.ImportExperienceResponse]]:
+        """Fills a session with what was recorded before: sessions of agents with their
+        events, or episodes. Each is a trajectory. Its states are made of chosen
+        fields; its actions are the tools that were called, or a label or a field of
+        the record; its reward is how it ended. They are imported oldest first, and
+        learned from like any experience.
+
+        A record that was imported is not imported again, so a later call imports
+        what is new. It goes on until all are read or the caller ends the call; what
+        was imported by then is kept. Records that nothing can be learned from are
+        left out, counted and explained.
+
+        Scope: learn. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
+        only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps take as many bytes as they may, its sessions have
+        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
+        has learned is of a version of its algorithm that this server does not have;
+        DATA_LOSS when what the session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -627,10 +840,11 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        recorded steps take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have, or nothing was sent for too long; DATA_LOSS when what the session
+        has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -651,9 +865,12 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
         learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; DATA_LOSS when what the session has learned is
-        damaged in storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
+        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
+        many streams are open as the server or the tenant may have; INTERNAL
+        (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
+        session goes on choosing by what it had learned before; DATA_LOSS when what
+        the session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod

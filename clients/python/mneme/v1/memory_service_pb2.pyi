@@ -1,11 +1,14 @@
 import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
+from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import common_pb2 as _common_pb2
+from mneme.v1 import memory_stats_pb2 as _memory_stats_pb2
 from mneme.v1 import options_pb2 as _options_pb2
+from mneme.v1 import pattern_pb2 as _pattern_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -130,12 +133,16 @@ class InsertMemoryRequest(_message.Message):
     def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., memory_id: _Optional[str] = ..., keep_copy: _Optional[bool] = ..., similar_limit: _Optional[int] = ..., wait_indexed: _Optional[bool] = ...) -> None: ...
 
 class FoundMemory(_message.Message):
-    __slots__ = ("memory", "similarity")
+    __slots__ = ("memory", "similarity", "causal_uplift", "score")
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    CAUSAL_UPLIFT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
     memory: Memory
     similarity: float
-    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., similarity: _Optional[float] = ...) -> None: ...
+    causal_uplift: float
+    score: float
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., similarity: _Optional[float] = ..., causal_uplift: _Optional[float] = ..., score: _Optional[float] = ...) -> None: ...
 
 class InsertionFigures(_message.Message):
     __slots__ = ("cache_hits", "cache_misses", "queued_count", "embedding_ms", "writing_ms", "vectors_per_second", "embedding_dimension")
@@ -288,21 +295,23 @@ class ListMemoriesResponse(_message.Message):
     def __init__(self, memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
 class SearchMemoriesRequest(_message.Message):
-    __slots__ = ("query", "filter", "limit", "min_similarity", "include_superseded")
+    __slots__ = ("query", "filter", "limit", "min_similarity", "include_superseded", "rerank")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     MIN_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    RERANK_FIELD_NUMBER: _ClassVar[int]
     query: str
     filter: MemoryFilter
     limit: int
     min_similarity: float
     include_superseded: bool
-    def __init__(self, query: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_similarity: _Optional[float] = ..., include_superseded: _Optional[bool] = ...) -> None: ...
+    rerank: bool
+    def __init__(self, query: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_similarity: _Optional[float] = ..., include_superseded: _Optional[bool] = ..., rerank: _Optional[bool] = ...) -> None: ...
 
 class SearchMemoriesResponse(_message.Message):
-    __slots__ = ("results", "total_matches", "matches_capped", "searched_count", "pending_count", "index_kind", "embedding_ms", "search_ms", "partial")
+    __slots__ = ("results", "total_matches", "matches_capped", "searched_count", "pending_count", "index_kind", "embedding_ms", "search_ms", "partial", "rerank_ms")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_MATCHES_FIELD_NUMBER: _ClassVar[int]
     MATCHES_CAPPED_FIELD_NUMBER: _ClassVar[int]
@@ -312,6 +321,7 @@ class SearchMemoriesResponse(_message.Message):
     EMBEDDING_MS_FIELD_NUMBER: _ClassVar[int]
     SEARCH_MS_FIELD_NUMBER: _ClassVar[int]
     PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    RERANK_MS_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[FoundMemory]
     total_matches: int
     matches_capped: bool
@@ -321,30 +331,137 @@ class SearchMemoriesResponse(_message.Message):
     embedding_ms: float
     search_ms: float
     partial: bool
-    def __init__(self, results: _Optional[_Iterable[_Union[FoundMemory, _Mapping]]] = ..., total_matches: _Optional[int] = ..., matches_capped: _Optional[bool] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., index_kind: _Optional[_Union[VectorIndexKind, str]] = ..., embedding_ms: _Optional[float] = ..., search_ms: _Optional[float] = ..., partial: _Optional[bool] = ...) -> None: ...
+    rerank_ms: float
+    def __init__(self, results: _Optional[_Iterable[_Union[FoundMemory, _Mapping]]] = ..., total_matches: _Optional[int] = ..., matches_capped: _Optional[bool] = ..., searched_count: _Optional[int] = ..., pending_count: _Optional[int] = ..., index_kind: _Optional[_Union[VectorIndexKind, str]] = ..., embedding_ms: _Optional[float] = ..., search_ms: _Optional[float] = ..., partial: _Optional[bool] = ..., rerank_ms: _Optional[float] = ...) -> None: ...
 
 class DeleteMemoriesRequest(_message.Message):
-    __slots__ = ("memory_ids", "filter", "dry_run")
+    __slots__ = ("memory_ids", "filter", "dry_run", "cascade")
     MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    CASCADE_FIELD_NUMBER: _ClassVar[int]
     memory_ids: _containers.RepeatedScalarFieldContainer[str]
     filter: MemoryFilter
     dry_run: bool
-    def __init__(self, memory_ids: _Optional[_Iterable[str]] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+    cascade: bool
+    def __init__(self, memory_ids: _Optional[_Iterable[str]] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., dry_run: _Optional[bool] = ..., cascade: _Optional[bool] = ...) -> None: ...
 
 class DeleteMemoriesResponse(_message.Message):
-    __slots__ = ("deleted_count", "vector_count", "memory_ids", "restored_ids", "took_ms", "dry_run")
+    __slots__ = ("deleted_count", "vector_count", "memory_ids", "restored_ids", "took_ms", "dry_run", "episode_count", "episode_ids", "skill_count", "skill_ids", "causal_edge_count", "causal_edge_ids")
     DELETED_COUNT_FIELD_NUMBER: _ClassVar[int]
     VECTOR_COUNT_FIELD_NUMBER: _ClassVar[int]
     MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
     RESTORED_IDS_FIELD_NUMBER: _ClassVar[int]
     TOOK_MS_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    EPISODE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    EPISODE_IDS_FIELD_NUMBER: _ClassVar[int]
+    SKILL_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SKILL_IDS_FIELD_NUMBER: _ClassVar[int]
+    CAUSAL_EDGE_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CAUSAL_EDGE_IDS_FIELD_NUMBER: _ClassVar[int]
     deleted_count: int
     vector_count: int
     memory_ids: _containers.RepeatedScalarFieldContainer[str]
     restored_ids: _containers.RepeatedScalarFieldContainer[str]
     took_ms: float
     dry_run: bool
-    def __init__(self, deleted_count: _Optional[int] = ..., vector_count: _Optional[int] = ..., memory_ids: _Optional[_Iterable[str]] = ..., restored_ids: _Optional[_Iterable[str]] = ..., took_ms: _Optional[float] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+    episode_count: int
+    episode_ids: _containers.RepeatedScalarFieldContainer[str]
+    skill_count: int
+    skill_ids: _containers.RepeatedScalarFieldContainer[str]
+    causal_edge_count: int
+    causal_edge_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, deleted_count: _Optional[int] = ..., vector_count: _Optional[int] = ..., memory_ids: _Optional[_Iterable[str]] = ..., restored_ids: _Optional[_Iterable[str]] = ..., took_ms: _Optional[float] = ..., dry_run: _Optional[bool] = ..., episode_count: _Optional[int] = ..., episode_ids: _Optional[_Iterable[str]] = ..., skill_count: _Optional[int] = ..., skill_ids: _Optional[_Iterable[str]] = ..., causal_edge_count: _Optional[int] = ..., causal_edge_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class MatchedMemory(_message.Message):
+    __slots__ = ("memory", "matches", "similarity")
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    MATCHES_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    memory: Memory
+    matches: _containers.RepeatedCompositeFieldContainer[_pattern_pb2.PatternMatch]
+    similarity: float
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., matches: _Optional[_Iterable[_Union[_pattern_pb2.PatternMatch, _Mapping]]] = ..., similarity: _Optional[float] = ...) -> None: ...
+
+class SearchPatternRequest(_message.Message):
+    __slots__ = ("name", "filter", "limit", "include_superseded", "omit_matches")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    OMIT_MATCHES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    filter: MemoryFilter
+    limit: int
+    include_superseded: bool
+    omit_matches: bool
+    def __init__(self, name: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., omit_matches: _Optional[bool] = ...) -> None: ...
+
+class SearchPatternResponse(_message.Message):
+    __slots__ = ("results", "total_matches", "matches_capped", "searched_count", "search_ms", "partial")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_MATCHES_FIELD_NUMBER: _ClassVar[int]
+    MATCHES_CAPPED_FIELD_NUMBER: _ClassVar[int]
+    SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_MS_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[MatchedMemory]
+    total_matches: int
+    matches_capped: bool
+    searched_count: int
+    search_ms: float
+    partial: bool
+    def __init__(self, results: _Optional[_Iterable[_Union[MatchedMemory, _Mapping]]] = ..., total_matches: _Optional[int] = ..., matches_capped: _Optional[bool] = ..., searched_count: _Optional[int] = ..., search_ms: _Optional[float] = ..., partial: _Optional[bool] = ...) -> None: ...
+
+class IndexStats(_message.Message):
+    __slots__ = ("kind", "memory_bytes", "disk_bytes", "average_search_ms", "search_count", "vector_bytes")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DISK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    AVERAGE_SEARCH_MS_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_COUNT_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_BYTES_FIELD_NUMBER: _ClassVar[int]
+    kind: VectorIndexKind
+    memory_bytes: int
+    disk_bytes: int
+    average_search_ms: float
+    search_count: int
+    vector_bytes: int
+    def __init__(self, kind: _Optional[_Union[VectorIndexKind, str]] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., average_search_ms: _Optional[float] = ..., search_count: _Optional[int] = ..., vector_bytes: _Optional[int] = ...) -> None: ...
+
+class MemoryServiceGetStatsResponse(_message.Message):
+    __slots__ = ("database", "counts", "embeddings", "index", "distribution", "quality", "took_ms")
+    DATABASE_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDINGS_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    DISTRIBUTION_FIELD_NUMBER: _ClassVar[int]
+    QUALITY_FIELD_NUMBER: _ClassVar[int]
+    TOOK_MS_FIELD_NUMBER: _ClassVar[int]
+    database: _memory_stats_pb2.DatabaseInfo
+    counts: _memory_stats_pb2.MemoryCounts
+    embeddings: _memory_stats_pb2.EmbeddingStats
+    index: IndexStats
+    distribution: _memory_stats_pb2.MemoryDistribution
+    quality: _memory_stats_pb2.MemoryQuality
+    took_ms: float
+    def __init__(self, database: _Optional[_Union[_memory_stats_pb2.DatabaseInfo, _Mapping]] = ..., counts: _Optional[_Union[_memory_stats_pb2.MemoryCounts, _Mapping]] = ..., embeddings: _Optional[_Union[_memory_stats_pb2.EmbeddingStats, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., distribution: _Optional[_Union[_memory_stats_pb2.MemoryDistribution, _Mapping]] = ..., quality: _Optional[_Union[_memory_stats_pb2.MemoryQuality, _Mapping]] = ..., took_ms: _Optional[float] = ...) -> None: ...
+
+class InitMemoryResponse(_message.Message):
+    __slots__ = ("database", "counts", "embeddings", "index", "capabilities", "backup", "took_ms")
+    DATABASE_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDINGS_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    TOOK_MS_FIELD_NUMBER: _ClassVar[int]
+    database: _memory_stats_pb2.DatabaseInfo
+    counts: _memory_stats_pb2.MemoryCounts
+    embeddings: _memory_stats_pb2.EmbeddingStats
+    index: IndexStats
+    capabilities: _containers.RepeatedScalarFieldContainer[str]
+    backup: str
+    took_ms: float
+    def __init__(self, database: _Optional[_Union[_memory_stats_pb2.DatabaseInfo, _Mapping]] = ..., counts: _Optional[_Union[_memory_stats_pb2.MemoryCounts, _Mapping]] = ..., embeddings: _Optional[_Union[_memory_stats_pb2.EmbeddingStats, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., capabilities: _Optional[_Iterable[str]] = ..., backup: _Optional[str] = ..., took_ms: _Optional[float] = ...) -> None: ...

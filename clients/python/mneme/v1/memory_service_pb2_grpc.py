@@ -4,6 +4,8 @@ import grpc
 import warnings
 
 from mneme.v1 import memory_service_pb2 as mneme_dot_v1_dot_memory__service__pb2
+from mneme.v1 import memory_stats_pb2 as mneme_dot_v1_dot_memory__stats__pb2
+from mneme.v1 import pattern_pb2 as mneme_dot_v1_dot_pattern__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -76,6 +78,56 @@ class MemoryServiceStub:
                 '/mneme.v1.MemoryService/DeleteMemories',
                 request_serializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.FromString,
+                _registered_method=True)
+        self.StorePattern = channel.unary_unary(
+                '/mneme.v1.MemoryService/StorePattern',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.StorePatternRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.StorePatternResponse.FromString,
+                _registered_method=True)
+        self.GetPattern = channel.unary_unary(
+                '/mneme.v1.MemoryService/GetPattern',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.GetPatternRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.GetPatternResponse.FromString,
+                _registered_method=True)
+        self.ListPatterns = channel.unary_unary(
+                '/mneme.v1.MemoryService/ListPatterns',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsResponse.FromString,
+                _registered_method=True)
+        self.DeletePattern = channel.unary_unary(
+                '/mneme.v1.MemoryService/DeletePattern',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternResponse.FromString,
+                _registered_method=True)
+        self.SearchPattern = channel.unary_unary(
+                '/mneme.v1.MemoryService/SearchPattern',
+                request_serializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternResponse.FromString,
+                _registered_method=True)
+        self.ReportPatternMatches = channel.unary_unary(
+                '/mneme.v1.MemoryService/ReportPatternMatches',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesResponse.FromString,
+                _registered_method=True)
+        self.GetPatternStats = channel.unary_unary(
+                '/mneme.v1.MemoryService/GetPatternStats',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsResponse.FromString,
+                _registered_method=True)
+        self.InitMemory = channel.unary_unary(
+                '/mneme.v1.MemoryService/InitMemory',
+                request_serializer=mneme_dot_v1_dot_memory__stats__pb2.InitMemoryRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.InitMemoryResponse.FromString,
+                _registered_method=True)
+        self.GetStats = channel.unary_unary(
+                '/mneme.v1.MemoryService/GetStats',
+                request_serializer=mneme_dot_v1_dot_memory__stats__pb2.MemoryServiceGetStatsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.MemoryServiceGetStatsResponse.FromString,
+                _registered_method=True)
+        self.ClearCache = channel.unary_unary(
+                '/mneme.v1.MemoryService/ClearCache',
+                request_serializer=mneme_dot_v1_dot_memory__stats__pb2.ClearCacheRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__stats__pb2.ClearCacheResponse.FromString,
                 _registered_method=True)
 
 
@@ -212,12 +264,138 @@ class MemoryServiceServicer:
         deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
         and the answer is the one that the same call would give without.
 
+        With `cascade` goes what rests on them. Without, episodes merely stop naming
+        them.
+
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
         neither ids nor a condition of the filter are given.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StorePattern(self, request, context):
+        """Stores a pattern: something to look for in memories, under a name. The same
+        pattern again changes nothing; to change one, delete it first.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
+        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        has 1,000 patterns.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPattern(self, request, context):
+        """Returns a pattern.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPatterns(self, request, context):
+        """Lists patterns, by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeletePattern(self, request, context):
+        """Deletes a pattern, with what was said of its matches. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchPattern(self, request, context):
+        """Searches memories with a stored pattern, and tells where they match. All
+        memories that pass the filter are looked at: with a regular expression or a
+        structure that takes time in proportion to them.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
+        (EMBEDDING_FAILED) when the pattern is semantic and the embedding backend does
+        not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportPatternMatches(self, request, context):
+        """Says of matches whether they were right: that is what a pattern's success
+        rate is made of.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
+        does not exist (nothing is noted).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPatternStats(self, request, context):
+        """Returns how patterns were used, and what was said of their matches.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such pattern.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def InitMemory(self, request, context):
+        """Makes a tenant's memory ready, which any first call does too, and says what
+        is there. The model is the server's; a request that asks for another is
+        refused.
+
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
+        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
+        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server's model is another, or has another dimension.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetStats(self, request, context):
+        """Says what the caller's tenant holds, what it takes, and how searches went.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ClearCache(self, request, context):
+        """Forgets what is kept of the caller's tenant only to be faster: nothing that
+        is stored is lost. With `vacuum` its database gives back the room that
+        deleted rows left.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        has no room to rewrite the database.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -260,6 +438,56 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.DeleteMemories,
                     request_deserializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.SerializeToString,
+            ),
+            'StorePattern': grpc.unary_unary_rpc_method_handler(
+                    servicer.StorePattern,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.StorePatternRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.StorePatternResponse.SerializeToString,
+            ),
+            'GetPattern': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPattern,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.GetPatternRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.GetPatternResponse.SerializeToString,
+            ),
+            'ListPatterns': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPatterns,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsResponse.SerializeToString,
+            ),
+            'DeletePattern': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeletePattern,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternResponse.SerializeToString,
+            ),
+            'SearchPattern': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchPattern,
+                    request_deserializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternResponse.SerializeToString,
+            ),
+            'ReportPatternMatches': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportPatternMatches,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesResponse.SerializeToString,
+            ),
+            'GetPatternStats': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPatternStats,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsResponse.SerializeToString,
+            ),
+            'InitMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.InitMemory,
+                    request_deserializer=mneme_dot_v1_dot_memory__stats__pb2.InitMemoryRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.InitMemoryResponse.SerializeToString,
+            ),
+            'GetStats': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStats,
+                    request_deserializer=mneme_dot_v1_dot_memory__stats__pb2.MemoryServiceGetStatsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.MemoryServiceGetStatsResponse.SerializeToString,
+            ),
+            'ClearCache': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClearCache,
+                    request_deserializer=mneme_dot_v1_dot_memory__stats__pb2.ClearCacheRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__stats__pb2.ClearCacheResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -459,6 +687,276 @@ class MemoryService:
             '/mneme.v1.MemoryService/DeleteMemories',
             mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.SerializeToString,
             mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StorePattern(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/StorePattern',
+            mneme_dot_v1_dot_pattern__pb2.StorePatternRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.StorePatternResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPattern(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/GetPattern',
+            mneme_dot_v1_dot_pattern__pb2.GetPatternRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.GetPatternResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPatterns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/ListPatterns',
+            mneme_dot_v1_dot_pattern__pb2.ListPatternsRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.ListPatternsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeletePattern(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/DeletePattern',
+            mneme_dot_v1_dot_pattern__pb2.DeletePatternRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.DeletePatternResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchPattern(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/SearchPattern',
+            mneme_dot_v1_dot_memory__service__pb2.SearchPatternRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.SearchPatternResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportPatternMatches(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/ReportPatternMatches',
+            mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPatternStats(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/GetPatternStats',
+            mneme_dot_v1_dot_pattern__pb2.GetPatternStatsRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.GetPatternStatsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InitMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/InitMemory',
+            mneme_dot_v1_dot_memory__stats__pb2.InitMemoryRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.InitMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStats(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/GetStats',
+            mneme_dot_v1_dot_memory__stats__pb2.MemoryServiceGetStatsRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.MemoryServiceGetStatsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ClearCache(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/ClearCache',
+            mneme_dot_v1_dot_memory__stats__pb2.ClearCacheRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__stats__pb2.ClearCacheResponse.FromString,
             options,
             channel_credentials,
             insecure,

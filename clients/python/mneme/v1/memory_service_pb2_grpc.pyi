@@ -6,6 +6,8 @@ Memories: what agents remember, apart from any session."""
 from collections import abc as _abc
 from grpc import aio as _aio
 from mneme.v1 import memory_service_pb2 as _memory_service_pb2
+from mneme.v1 import memory_stats_pb2 as _memory_stats_pb2
+from mneme.v1 import pattern_pb2 as _pattern_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -139,12 +141,98 @@ class MemoryServiceStub:
     deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
     and the answer is the one that the same call would give without.
 
+    With `cascade` goes what rests on them. Without, episodes merely stop naming
+    them.
+
     Many are deleted in steps of 500; a call that is cut off may have deleted some
     of them, and can be sent again.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
     neither ids nor a condition of the filter are given.
+    """
+    StorePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.StorePatternRequest, _pattern_pb2.StorePatternResponse]
+    """Stores a pattern: something to look for in memories, under a name. The same
+    pattern again changes nothing; to change one, delete it first.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
+    of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+    taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+    has 1,000 patterns.
+    """
+    GetPattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternRequest, _pattern_pb2.GetPatternResponse]
+    """Returns a pattern.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+    """
+    ListPatterns: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.ListPatternsRequest, _pattern_pb2.ListPatternsResponse]
+    """Lists patterns, by name.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged.
+    """
+    DeletePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.DeletePatternRequest, _pattern_pb2.DeletePatternResponse]
+    """Deletes a pattern, with what was said of its matches. Deleting it again is
+    NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+    """
+    SearchPattern: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.SearchPatternRequest, _memory_service_pb2.SearchPatternResponse]
+    """Searches memories with a stored pattern, and tells where they match. All
+    memories that pass the filter are looked at: with a regular expression or a
+    structure that takes time in proportion to them.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
+    (EMBEDDING_FAILED) when the pattern is semantic and the embedding backend does
+    not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+    were made with another model.
+    """
+    ReportPatternMatches: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.ReportPatternMatchesRequest, _pattern_pb2.ReportPatternMatchesResponse]
+    """Says of matches whether they were right: that is what a pattern's success
+    rate is made of.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
+    does not exist (nothing is noted).
+    """
+    GetPatternStats: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternStatsRequest, _pattern_pb2.GetPatternStatsResponse]
+    """Returns how patterns were used, and what was said of their matches.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters; NOT_FOUND when there is no
+    such pattern.
+    """
+    InitMemory: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.InitMemoryRequest, _memory_service_pb2.InitMemoryResponse]
+    """Makes a tenant's memory ready, which any first call does too, and says what
+    is there. The model is the server's; a request that asks for another is
+    refused.
+
+    Scope: write. Repeatable: no.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
+    id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
+    lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+    server's model is another, or has another dimension.
+    """
+    GetStats: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]
+    """Says what the caller's tenant holds, what it takes, and how searches went.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
+    ClearCache: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.ClearCacheRequest, _memory_stats_pb2.ClearCacheResponse]
+    """Forgets what is kept of the caller's tenant only to be faster: nothing that
+    is stored is lost. With `vacuum` its database gives back the room that
+    deleted rows left.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+    has no room to rewrite the database.
     """
 
 @_typing.type_check_only
@@ -258,12 +346,98 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
     and the answer is the one that the same call would give without.
 
+    With `cascade` goes what rests on them. Without, episodes merely stop naming
+    them.
+
     Many are deleted in steps of 500; a call that is cut off may have deleted some
     of them, and can be sent again.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
     neither ids nor a condition of the filter are given.
+    """
+    StorePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.StorePatternRequest, _pattern_pb2.StorePatternResponse]  # type: ignore[assignment]
+    """Stores a pattern: something to look for in memories, under a name. The same
+    pattern again changes nothing; to change one, delete it first.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
+    of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+    taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+    has 1,000 patterns.
+    """
+    GetPattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternRequest, _pattern_pb2.GetPatternResponse]  # type: ignore[assignment]
+    """Returns a pattern.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+    """
+    ListPatterns: _aio.UnaryUnaryMultiCallable[_pattern_pb2.ListPatternsRequest, _pattern_pb2.ListPatternsResponse]  # type: ignore[assignment]
+    """Lists patterns, by name.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged.
+    """
+    DeletePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.DeletePatternRequest, _pattern_pb2.DeletePatternResponse]  # type: ignore[assignment]
+    """Deletes a pattern, with what was said of its matches. Deleting it again is
+    NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+    """
+    SearchPattern: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.SearchPatternRequest, _memory_service_pb2.SearchPatternResponse]  # type: ignore[assignment]
+    """Searches memories with a stored pattern, and tells where they match. All
+    memories that pass the filter are looked at: with a regular expression or a
+    structure that takes time in proportion to them.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
+    (EMBEDDING_FAILED) when the pattern is semantic and the embedding backend does
+    not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+    were made with another model.
+    """
+    ReportPatternMatches: _aio.UnaryUnaryMultiCallable[_pattern_pb2.ReportPatternMatchesRequest, _pattern_pb2.ReportPatternMatchesResponse]  # type: ignore[assignment]
+    """Says of matches whether they were right: that is what a pattern's success
+    rate is made of.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
+    does not exist (nothing is noted).
+    """
+    GetPatternStats: _aio.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternStatsRequest, _pattern_pb2.GetPatternStatsResponse]  # type: ignore[assignment]
+    """Returns how patterns were used, and what was said of their matches.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters; NOT_FOUND when there is no
+    such pattern.
+    """
+    InitMemory: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.InitMemoryRequest, _memory_service_pb2.InitMemoryResponse]  # type: ignore[assignment]
+    """Makes a tenant's memory ready, which any first call does too, and says what
+    is there. The model is the server's; a request that asks for another is
+    refused.
+
+    Scope: write. Repeatable: no.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
+    id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
+    lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+    server's model is another, or has another dimension.
+    """
+    GetStats: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]  # type: ignore[assignment]
+    """Says what the caller's tenant holds, what it takes, and how searches went.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
+    ClearCache: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.ClearCacheRequest, _memory_stats_pb2.ClearCacheResponse]  # type: ignore[assignment]
+    """Forgets what is kept of the caller's tenant only to be faster: nothing that
+    is stored is lost. With `vacuum` its database gives back the room that
+    deleted rows left.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+    has no room to rewrite the database.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -416,12 +590,158 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
         and the answer is the one that the same call would give without.
 
+        With `cascade` goes what rests on them. Without, episodes merely stop naming
+        them.
+
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
         neither ids nor a condition of the filter are given.
+        """
+
+    @_abc_1.abstractmethod
+    def StorePattern(
+        self,
+        request: _pattern_pb2.StorePatternRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pattern_pb2.StorePatternResponse, _abc.Awaitable[_pattern_pb2.StorePatternResponse]]:
+        """Stores a pattern: something to look for in memories, under a name. The same
+        pattern again changes nothing; to change one, delete it first.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
+        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        has 1,000 patterns.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPattern(
+        self,
+        request: _pattern_pb2.GetPatternRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pattern_pb2.GetPatternResponse, _abc.Awaitable[_pattern_pb2.GetPatternResponse]]:
+        """Returns a pattern.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        """
+
+    @_abc_1.abstractmethod
+    def ListPatterns(
+        self,
+        request: _pattern_pb2.ListPatternsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pattern_pb2.ListPatternsResponse, _abc.Awaitable[_pattern_pb2.ListPatternsResponse]]:
+        """Lists patterns, by name.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged.
+        """
+
+    @_abc_1.abstractmethod
+    def DeletePattern(
+        self,
+        request: _pattern_pb2.DeletePatternRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pattern_pb2.DeletePatternResponse, _abc.Awaitable[_pattern_pb2.DeletePatternResponse]]:
+        """Deletes a pattern, with what was said of its matches. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        """
+
+    @_abc_1.abstractmethod
+    def SearchPattern(
+        self,
+        request: _memory_service_pb2.SearchPatternRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.SearchPatternResponse, _abc.Awaitable[_memory_service_pb2.SearchPatternResponse]]:
+        """Searches memories with a stored pattern, and tells where they match. All
+        memories that pass the filter are looked at: with a regular expression or a
+        structure that takes time in proportion to them.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
+        (EMBEDDING_FAILED) when the pattern is semantic and the embedding backend does
+        not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model.
+        """
+
+    @_abc_1.abstractmethod
+    def ReportPatternMatches(
+        self,
+        request: _pattern_pb2.ReportPatternMatchesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pattern_pb2.ReportPatternMatchesResponse, _abc.Awaitable[_pattern_pb2.ReportPatternMatchesResponse]]:
+        """Says of matches whether they were right: that is what a pattern's success
+        rate is made of.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
+        does not exist (nothing is noted).
+        """
+
+    @_abc_1.abstractmethod
+    def GetPatternStats(
+        self,
+        request: _pattern_pb2.GetPatternStatsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pattern_pb2.GetPatternStatsResponse, _abc.Awaitable[_pattern_pb2.GetPatternStatsResponse]]:
+        """Returns how patterns were used, and what was said of their matches.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters; NOT_FOUND when there is no
+        such pattern.
+        """
+
+    @_abc_1.abstractmethod
+    def InitMemory(
+        self,
+        request: _memory_stats_pb2.InitMemoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.InitMemoryResponse, _abc.Awaitable[_memory_service_pb2.InitMemoryResponse]]:
+        """Makes a tenant's memory ready, which any first call does too, and says what
+        is there. The model is the server's; a request that asks for another is
+        refused.
+
+        Scope: write. Repeatable: no.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
+        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
+        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server's model is another, or has another dimension.
+        """
+
+    @_abc_1.abstractmethod
+    def GetStats(
+        self,
+        request: _memory_stats_pb2.MemoryServiceGetStatsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.MemoryServiceGetStatsResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceGetStatsResponse]]:
+        """Says what the caller's tenant holds, what it takes, and how searches went.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def ClearCache(
+        self,
+        request: _memory_stats_pb2.ClearCacheRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_stats_pb2.ClearCacheResponse, _abc.Awaitable[_memory_stats_pb2.ClearCacheResponse]]:
+        """Forgets what is kept of the caller's tenant only to be faster: nothing that
+        is stored is lost. With `vacuum` its database gives back the room that
+        deleted rows left.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
+        has no room to rewrite the database.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,8 +1,10 @@
 import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
+from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mneme.v1 import certificate_pb2 as _certificate_pb2
 from mneme.v1 import event_service_pb2 as _event_service_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers

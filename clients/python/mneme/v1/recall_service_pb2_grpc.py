@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from mneme.v1 import certificate_pb2 as mneme_dot_v1_dot_certificate__pb2
 from mneme.v1 import recall_service_pb2 as mneme_dot_v1_dot_recall__service__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -43,6 +44,21 @@ class RecallServiceStub:
                 request_serializer=mneme_dot_v1_dot_recall__service__pb2.RecallRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_recall__service__pb2.RecallResponse.FromString,
                 _registered_method=True)
+        self.RecallWithCertificate = channel.unary_unary(
+                '/mneme.v1.RecallService/RecallWithCertificate',
+                request_serializer=mneme_dot_v1_dot_certificate__pb2.RecallWithCertificateRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_certificate__pb2.RecallWithCertificateResponse.FromString,
+                _registered_method=True)
+        self.GetCertificate = channel.unary_unary(
+                '/mneme.v1.RecallService/GetCertificate',
+                request_serializer=mneme_dot_v1_dot_certificate__pb2.GetCertificateRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_certificate__pb2.GetCertificateResponse.FromString,
+                _registered_method=True)
+        self.VerifyCertificate = channel.unary_unary(
+                '/mneme.v1.RecallService/VerifyCertificate',
+                request_serializer=mneme_dot_v1_dot_certificate__pb2.VerifyCertificateRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_certificate__pb2.VerifyCertificateResponse.FromString,
+                _registered_method=True)
 
 
 class RecallServiceServicer:
@@ -70,6 +86,49 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecallWithCertificate(self, request, context):
+        """Recalls what bears on a query among memories, episodes and skills, ranked by
+        similarity, uplift and latency, with a certificate: a signed record of what
+        was asked and answered, in which each result is proved to be in the
+        tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+
+        Ranked are the candidates that Recall finds by meaning and by words. Ties
+        are in the order of Recall.
+
+        Scope: read. Repeatable: no.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
+        tenant's key is encrypted, and MNEME_KEY_FILE is not set or holds another
+        secret; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model; DATA_LOSS when a result, or the log, is not as
+        it was written: the message names it, and nothing is signed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCertificate(self, request, context):
+        """Returns a certificate that was made before.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def VerifyCertificate(self, request, context):
+        """Checks a certificate of this tenant, and tells whether what it shows was
+        changed, removed or forgotten since. What is wrong with it is the answer,
+        not an error. To check one without trusting the server, use `mneme verify`
+        or a client's function.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RecallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +136,21 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.Recall,
                     request_deserializer=mneme_dot_v1_dot_recall__service__pb2.RecallRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_recall__service__pb2.RecallResponse.SerializeToString,
+            ),
+            'RecallWithCertificate': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecallWithCertificate,
+                    request_deserializer=mneme_dot_v1_dot_certificate__pb2.RecallWithCertificateRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_certificate__pb2.RecallWithCertificateResponse.SerializeToString,
+            ),
+            'GetCertificate': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCertificate,
+                    request_deserializer=mneme_dot_v1_dot_certificate__pb2.GetCertificateRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_certificate__pb2.GetCertificateResponse.SerializeToString,
+            ),
+            'VerifyCertificate': grpc.unary_unary_rpc_method_handler(
+                    servicer.VerifyCertificate,
+                    request_deserializer=mneme_dot_v1_dot_certificate__pb2.VerifyCertificateRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_certificate__pb2.VerifyCertificateResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -110,6 +184,87 @@ class RecallService:
             '/mneme.v1.RecallService/Recall',
             mneme_dot_v1_dot_recall__service__pb2.RecallRequest.SerializeToString,
             mneme_dot_v1_dot_recall__service__pb2.RecallResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecallWithCertificate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.RecallService/RecallWithCertificate',
+            mneme_dot_v1_dot_certificate__pb2.RecallWithCertificateRequest.SerializeToString,
+            mneme_dot_v1_dot_certificate__pb2.RecallWithCertificateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCertificate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.RecallService/GetCertificate',
+            mneme_dot_v1_dot_certificate__pb2.GetCertificateRequest.SerializeToString,
+            mneme_dot_v1_dot_certificate__pb2.GetCertificateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VerifyCertificate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.RecallService/VerifyCertificate',
+            mneme_dot_v1_dot_certificate__pb2.VerifyCertificateRequest.SerializeToString,
+            mneme_dot_v1_dot_certificate__pb2.VerifyCertificateResponse.FromString,
             options,
             channel_credentials,
             insecure,

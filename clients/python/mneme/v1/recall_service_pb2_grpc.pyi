@@ -5,6 +5,7 @@ Recall: finding what the agent knows about a question."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from mneme.v1 import certificate_pb2 as _certificate_pb2
 from mneme.v1 import recall_service_pb2 as _recall_service_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -51,6 +52,37 @@ class RecallServiceStub:
     words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
     the tenant's vectors were made with another model.
     """
+    RecallWithCertificate: _grpc.UnaryUnaryMultiCallable[_certificate_pb2.RecallWithCertificateRequest, _certificate_pb2.RecallWithCertificateResponse]
+    """Recalls what bears on a query among memories, episodes and skills, ranked by
+    similarity, uplift and latency, with a certificate: a signed record of what
+    was asked and answered, in which each result is proved to be in the
+    tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+
+    Ranked are the candidates that Recall finds by meaning and by words. Ties
+    are in the order of Recall.
+
+    Scope: read. Repeatable: no.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
+    tenant's key is encrypted, and MNEME_KEY_FILE is not set or holds another
+    secret; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+    were made with another model; DATA_LOSS when a result, or the log, is not as
+    it was written: the message names it, and nothing is signed.
+    """
+    GetCertificate: _grpc.UnaryUnaryMultiCallable[_certificate_pb2.GetCertificateRequest, _certificate_pb2.GetCertificateResponse]
+    """Returns a certificate that was made before.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    VerifyCertificate: _grpc.UnaryUnaryMultiCallable[_certificate_pb2.VerifyCertificateRequest, _certificate_pb2.VerifyCertificateResponse]
+    """Checks a certificate of this tenant, and tells whether what it shows was
+    changed, removed or forgotten since. What is wrong with it is the answer,
+    not an error. To check one without trusting the server, use `mneme verify`
+    or a client's function.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -74,6 +106,37 @@ class RecallServiceAsyncStub(RecallServiceStub):
     backend does not answer a DENSE query (a HYBRID one is then answered by its
     words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
     the tenant's vectors were made with another model.
+    """
+    RecallWithCertificate: _aio.UnaryUnaryMultiCallable[_certificate_pb2.RecallWithCertificateRequest, _certificate_pb2.RecallWithCertificateResponse]  # type: ignore[assignment]
+    """Recalls what bears on a query among memories, episodes and skills, ranked by
+    similarity, uplift and latency, with a certificate: a signed record of what
+    was asked and answered, in which each result is proved to be in the
+    tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+
+    Ranked are the candidates that Recall finds by meaning and by words. Ties
+    are in the order of Recall.
+
+    Scope: read. Repeatable: no.
+    Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
+    tenant's key is encrypted, and MNEME_KEY_FILE is not set or holds another
+    secret; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+    were made with another model; DATA_LOSS when a result, or the log, is not as
+    it was written: the message names it, and nothing is signed.
+    """
+    GetCertificate: _aio.UnaryUnaryMultiCallable[_certificate_pb2.GetCertificateRequest, _certificate_pb2.GetCertificateResponse]  # type: ignore[assignment]
+    """Returns a certificate that was made before.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    VerifyCertificate: _aio.UnaryUnaryMultiCallable[_certificate_pb2.VerifyCertificateRequest, _certificate_pb2.VerifyCertificateResponse]  # type: ignore[assignment]
+    """Checks a certificate of this tenant, and tells whether what it shows was
+    changed, removed or forgotten since. What is wrong with it is the answer,
+    not an error. To check one without trusting the server, use `mneme verify`
+    or a client's function.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
     """
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -101,6 +164,55 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         backend does not answer a DENSE query (a HYBRID one is then answered by its
         words alone, see `words_only`); FAILED_PRECONDITION (DIMENSION_MISMATCH) when
         the tenant's vectors were made with another model.
+        """
+
+    @_abc_1.abstractmethod
+    def RecallWithCertificate(
+        self,
+        request: _certificate_pb2.RecallWithCertificateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_certificate_pb2.RecallWithCertificateResponse, _abc.Awaitable[_certificate_pb2.RecallWithCertificateResponse]]:
+        """Recalls what bears on a query among memories, episodes and skills, ranked by
+        similarity, uplift and latency, with a certificate: a signed record of what
+        was asked and answered, in which each result is proved to be in the
+        tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+
+        Ranked are the candidates that Recall finds by meaning and by words. Ties
+        are in the order of Recall.
+
+        Scope: read. Repeatable: no.
+        Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
+        tenant's key is encrypted, and MNEME_KEY_FILE is not set or holds another
+        secret; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
+        were made with another model; DATA_LOSS when a result, or the log, is not as
+        it was written: the message names it, and nothing is signed.
+        """
+
+    @_abc_1.abstractmethod
+    def GetCertificate(
+        self,
+        request: _certificate_pb2.GetCertificateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_certificate_pb2.GetCertificateResponse, _abc.Awaitable[_certificate_pb2.GetCertificateResponse]]:
+        """Returns a certificate that was made before.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def VerifyCertificate(
+        self,
+        request: _certificate_pb2.VerifyCertificateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_certificate_pb2.VerifyCertificateResponse, _abc.Awaitable[_certificate_pb2.VerifyCertificateResponse]]:
+        """Checks a certificate of this tenant, and tells whether what it shows was
+        changed, removed or forgotten since. What is wrong with it is the answer,
+        not an error. To check one without trusting the server, use `mneme verify`
+        or a client's function.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
         """
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

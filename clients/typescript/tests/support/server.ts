@@ -26,6 +26,8 @@ export class Server {
   #log = "";
   #made = 0;
   address = "";
+  /** Where it serves HTTP, as a URL; empty where it does not. */
+  httpAddress = "";
 
   private constructor(folder: string, settings: Readonly<Record<string, string>>) {
     this.folder = folder;
@@ -50,6 +52,7 @@ export class Server {
       env: {
         ...Object.fromEntries(kept),
         MNEME_LISTEN: this.address || "127.0.0.1:0",
+        MNEME_HTTP_LISTEN: "",
         MNEME_METRICS_LISTEN: "",
         MNEME_DATA_DIR: join(this.folder, "data"),
         MNEME_MODEL_DIR: MODELS,
@@ -63,6 +66,9 @@ export class Server {
       this.#log += data;
     });
     for await (const line of createInterface({ input: this.#process.stdout as never })) {
+      if (line.startsWith("serving HTTP on ")) {
+        this.httpAddress = line.slice("serving HTTP on ".length).trim();
+      }
       if (line.startsWith("serving on ")) {
         this.address = line.slice("serving on ".length).trim();
         return;

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ulid import ULID
+
 from mneme_server.admin.ports import Backup
+from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import DataLoss, MnemeError, NotFound, Reason, ResourceExhausted
 from mneme_server.common.ids import new_id
 from mneme_server.common.progress import Cancelled, Silent, Step
@@ -51,6 +54,16 @@ class BackupFiles:
         self._model = runtime.model
         self._require_tenant = require_tenant
         self._replaced = replaced
+        self._applied: list[Callable[[str, SqliteTenantStore], object]] = []
+
+    def also_apply(self, change: Callable[[str, SqliteTenantStore], object]) -> None:
+        """Have this called with each backup that is put back, before it takes a tenant's place."""
+        self._applied.append(change)
+
+    def made_before(self, tenant_id: str, time_us: int) -> Sequence[str]:
+        """Return the names of the tenant's backups that may hold what it held at a time."""
+        names = sorted(path.name for path in (self._backups / tenant_id).glob("*.db"))
+        return [name for name in names if _made_us(name) <= time_us]
 
     def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
         """Copy the tenant's database as it is now."""
@@ -82,6 +95,22 @@ class BackupFiles:
         except BaseException:
             self.discard(tenant_id, staged)
             raise
+
+    def empty(self, tenant_id: str) -> Backup:
+        """Make the tenant's database an empty one; return a backup of what was there."""
+        staged = new_id()
+        folder = self._staged(tenant_id, staged)
+        folder.mkdir(parents=True)
+        try:
+            database = SqliteTenantStore(folder, tenant_id, self._schema)
+            try:
+                require_model(database, self._model, tenant_id)
+            finally:
+                database.close()
+        except BaseException:
+            self.discard(tenant_id, staged)
+            raise
+        return self.replace(tenant_id, staged, lambda _before: None)
 
     def replace(self, tenant_id: str, staged: str, commit: Callable[[Backup], None]) -> Backup:
         """Put what was staged in the place of the tenant's database; return a backup of what was
@@ -158,6 +187,8 @@ class BackupFiles:
             require_model(database, self._model, tenant_id)
             with database.write() as unit:  # What was said of another database is not true of it.
                 unit.feed.renew_generation()
+            for apply in self._applied:
+                apply(tenant_id, database)
         finally:
             database.close()
         modules = modules_of_tables(self._schema)
@@ -191,6 +222,14 @@ class BackupFiles:
 def modules_of_tables(schema: TenantSchema) -> list[str]:
     """Return the modules that say which tables a tenant's database has."""
     return [_CORE_TABLES, *sorted({one.__module__ for one in schema.repositories.values()})]
+
+
+def _made_us(name: str) -> int:
+    """Return when a backup was begun, as its name tells; 0 where somebody else named it."""
+    try:
+        return int(ULID.from_str(name.partition(".")[0]).timestamp * MICROSECONDS)
+    except ValueError:
+        return 0
 
 
 def _sync(file: Path) -> None:

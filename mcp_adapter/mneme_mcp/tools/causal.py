@@ -1,0 +1,272 @@
+"""`causal_*` and `learner_discover`: what brings about what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, cast
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import Labels, SnakeArguments
+from mneme_mcp.outputs import SnakeOutput
+from mneme_mcp.text import Item, counted, listing
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+_PATIENCE_S = 600.0
+_TOKENS = 800
+_KEPT = ("created", "updated", "unchanged", "kept")
+"""What becomes of an effect that was discovered."""
+
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=300,
+        description="A label, or memory:ID, episode:ID, skill:ID, tag:NAME, tool:NAME.",
+    ),
+]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class AddEdgeArguments(SnakeArguments):
+    """What changes what."""
+
+    cause: Name
+    effect: Name
+    uplift: Annotated[
+        float, Field(description="How much more of the effect there is with the cause: 0.25.")
+    ]
+    confidence: Annotated[Share, Field(description="How sure that is.")] = 0.95
+    sample_size: Annotated[int, Field(ge=0, description="Observations it rests on.")] = 0
+    evidence_ids: Annotated[Labels, Field(description="What speaks for it, by id.")] = []
+    mechanism: Annotated[str, Field(description="How it works.")] = ""
+    metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
+
+
+class AddEdgeOutput(SnakeOutput):
+    """The added edge."""
+
+    edge_id: str
+    cause: str
+    effect: str
+    uplift: float
+    confidence: float
+
+
+async def add_edge(call: Call, given: AddEdgeArguments) -> Reply:
+    """Answer `causal_add_edge`."""
+    answer = to_dict(
+        await call.client.add_edge(
+            given.cause,
+            given.effect,
+            uplift=given.uplift,
+            confidence=given.confidence,
+            sample_size=given.sample_size,
+            evidence_ids=given.evidence_ids,
+            mechanism=given.mechanism,
+            metadata=given.metadata or None,
+        )
+    )
+    edge = answer["edge"]
+    made = AddEdgeOutput.model_validate({**edge, "edge_id": edge["id"]})
+    return Reply(f"Added: {made.cause} → {made.effect} (edge {made.edge_id}).", made)
+
+
+class QueryArguments(SnakeArguments):
+    """From where to where."""
+
+    synonyms = {"k": "limit"}
+
+    cause: Annotated[str, Field(max_length=300, description="What follows from this.")] = ""
+    effect: Annotated[str, Field(max_length=300, description="What this comes from.")] = ""
+    min_confidence: Annotated[Share, Field(description="How sure a chain is at least.")] = 0.5
+    min_uplift: Annotated[
+        float, Field(ge=0, description="How large the uplift is at least, either way.")
+    ] = 0.0
+    limit: Annotated[int, Field(ge=1, le=100, description="Chains at most.")] = 10
+
+
+class ChainOutput(SnakeOutput):
+    """A chain of edges, with the product of their uplifts and confidences."""
+
+    cause: str
+    effect: str
+    uplift: float
+    confidence: float
+    path: list[str]
+
+
+class QueryOutput(SnakeOutput):
+    """Chains, what is likely to change most first."""
+
+    chains: list[ChainOutput]
+    total: int
+    assumption: str = ""
+
+
+async def query(call: Call, given: QueryArguments) -> Reply:
+    """Answer `causal_query`."""
+    answer = to_dict(
+        await call.client.query_effects(
+            cause=given.cause,
+            effect=given.effect,
+            min_confidence=given.min_confidence,
+            min_uplift=given.min_uplift,
+            limit=given.limit,
+        )
+    )
+    chains = [
+        ChainOutput.model_validate(
+            {**one, "path": [one["cause"], *(edge["effect"] for edge in one["path"])]}
+        )
+        for one in answer["chains"]
+    ]
+    output = QueryOutput(
+        chains=chains, total=answer["total_chains"], assumption=answer["assumption"]
+    )
+    if not chains:
+        return Reply("No chain is sure enough.", output)
+    items = [
+        Item(f"{place}. {one.uplift:+.3g} [{one.confidence:.2f}]", " → ".join(one.path))
+        for place, one in enumerate(chains, 1)
+    ]
+    head = f"{counted(output.total, 'chain')}, uplift [confidence]:"
+    text = "\n".join(filter(None, [listing(head, items, _TOKENS).text, output.assumption]))
+    return Reply(text, output, _TOKENS)
+
+
+class DiscoverArguments(SnakeArguments):
+    """Which effects are worth knowing."""
+
+    min_attempts: Annotated[
+        int, Field(ge=1, le=1_000_000, description="Attempts that must have had a cause.")
+    ] = 3
+    min_success_rate: Annotated[
+        Share, Field(description="The share that must succeed on the better side.")
+    ] = 0.6
+    min_confidence: Annotated[Share, Field(description="How sure an effect is at least.")] = 0.7
+    dry_run: Annotated[bool, Field(description="Only tell what would be kept.")] = False
+    adjust_for: Annotated[
+        Labels,
+        Field(description='Metadata known before the attempt, e.g. ["difficulty", "tag:hard"].'),
+    ] = []
+    project: Annotated[str, Field(description="Only attempts on this project.")] = ""
+    tags: Annotated[Labels, Field(description="Only attempts with all of these labels.")] = []
+
+
+class EffectOutput(SnakeOutput):
+    """What a cause changes."""
+
+    cause: str
+    outcome: str
+    uplift: float
+    low: float
+    high: float
+    plain_difference: float
+    confidence: float
+    treated_count: int
+    control_count: int
+    change: str
+    edge_id: str = ""
+
+
+class DiscoverOutput(SnakeOutput):
+    """What was discovered, the surest first."""
+
+    discovered: list[EffectOutput]
+    tested: int
+    refused: int
+    removed: int
+    episodes: int
+    adjusted_for: list[str]
+    dry_run: bool
+
+
+async def discover(call: Call, given: DiscoverArguments) -> Reply:
+    """Answer `learner_discover`."""
+    question: Any = {
+        "filter": {"project": given.project, "tags": given.tags},
+        "adjust_for": given.adjust_for,
+        "min_attempts": given.min_attempts,
+        "min_success_rate": given.min_success_rate,
+        "min_confidence": given.min_confidence,
+        "dry_run": given.dry_run,
+    }
+    running = await call.client.start_discover(question=question)
+    answer = cast(
+        "Mapping[str, Any]",
+        to_dict(await call.waiting_for(running.result(timeout=_PATIENCE_S), "Estimating effects")),
+    )
+    found = [
+        EffectOutput.model_validate(one) for one in answer["findings"] if one["change"] in _KEPT
+    ]
+    output = DiscoverOutput(
+        discovered=found,
+        tested=answer["tested_count"],
+        refused=answer["refused_count"],
+        removed=answer["removed_count"],
+        episodes=answer["episode_count"],
+        adjusted_for=answer["adjusted_for"],
+        dry_run=given.dry_run,
+    )
+    head = (
+        f"{counted(output.episodes, 'attempt')}: {counted(output.tested, 'effect')} tested,"
+        f" {len(found)} sure; {output.refused} not estimated (too few attempts, or none alike)"
+        f"{'. Dry run: nothing was changed' if given.dry_run else ''}."
+    )
+    items = [
+        Item(
+            f"{place}. {one.cause} → {one.outcome}:",
+            f"{one.uplift:+.3g} (95 %: {one.low:+.3g} to {one.high:+.3g}; plainly"
+            f" {one.plain_difference:+.3g})",
+        )
+        for place, one in enumerate(found, 1)
+    ]
+    return Reply(listing(head, items, _TOKENS).text if items else head, output, _TOKENS)
+
+
+TOOLS: Sequence[ToolSpec] = (
+    ToolSpec(
+        name="causal_add_edge",
+        title="Say what changes what",
+        description=(
+            "Notes that a cause changes an effect, by how much and how sure that is.\n"
+            "Use it when you have grounds for it: an experiment, counts, a mechanism.\n"
+            "Returns the edge's id. What would bring about its own cause is refused.\n"
+            'Example: {"cause": "oauth2_strategy", "effect": "authentication_success", '
+            '"uplift": 0.25, "confidence": 0.95}.'
+        ),
+        arguments=AddEdgeArguments,
+        output=AddEdgeOutput,
+        handler=add_edge,
+    ),
+    ToolSpec(
+        name="causal_query",
+        title="Ask what changes what",
+        description=(
+            "Follows what is known of cause and effect, also over several steps.\n"
+            "Use it before you choose how to do something: what helps, what does harm?\n"
+            "Returns chains with the effect multiplied through, what changes most first.\n"
+            'Example: {"effect": "success", "min_confidence": 0.5}.'
+        ),
+        arguments=QueryArguments,
+        output=QueryOutput,
+        handler=query,
+        read_only=True,
+    ),
+    ToolSpec(
+        name="learner_discover",
+        title="Discover what helps",
+        description=(
+            "Estimates from the stored attempts what labels, tools and skills change of reward and "
+            "success, among attempts that are alike, and keeps what is sure.\n"
+            "Use it now and then, when hundreds of attempts are stored.\n"
+            "Returns the effects that are sure.\n"
+            'Example: {"min_attempts": 3, "min_success_rate": 0.6, "dry_run": true}.'
+        ),
+        arguments=DiscoverArguments,
+        output=DiscoverOutput,
+        handler=discover,
+    ),
+)

@@ -1,0 +1,353 @@
+"""`agentdb_init`, `agentdb_stats`, `db_stats`, `agentdb_clear_cache`: memory as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import SnakeArguments, Word
+from mneme_mcp.outputs import SnakeOutput
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+_MB = 2**20
+_Cache = Annotated[Literal["embeddings", "search", "patterns"], Word]
+
+
+class InitArguments(SnakeArguments):
+    """What the memory should be."""
+
+    synonyms = {"confirm": "confirm_tenant"}
+
+    model: Annotated[str, Field(description="The embedding model that you expect.")] = ""
+    dimension: Annotated[int, Field(ge=0, description="The dimension that you expect.")] = 0
+    reset: Annotated[
+        bool, Field(description="Begin anew: everything is replaced by nothing. Needs an admin.")
+    ] = False
+    confirm_tenant: Annotated[str, Field(description="With reset: the tenant's name.")] = ""
+
+
+class InitStats(SnakeOutput):
+    """What is there."""
+
+    dimension: int
+    model: str
+    hnsw_enabled: bool
+    wal_mode: bool
+    total_vectors: int
+    total_memories: int
+    total_episodes: int
+    total_skills: int
+    db_size_mb: float
+    startup_time_ms: float
+
+
+class InitOutput(SnakeOutput):
+    """The memory, which is ready."""
+
+    db_path: str
+    stats: InitStats
+    schema_version: str
+    capabilities: list[str]
+    backup: str = ""
+
+
+async def init(call: Call, given: InitArguments) -> Reply:
+    """Answer `agentdb_init`."""
+    answer = to_dict(
+        await call.client.init_memory(
+            model=given.model,
+            dimension=given.dimension,
+            reset=given.reset,
+            confirm_tenant_id=given.confirm_tenant,
+        )
+    )
+    database, counts, embeddings = answer["database"], answer["counts"], answer["embeddings"]
+    ready = InitOutput(
+        db_path=database["path"],
+        stats=InitStats(
+            dimension=embeddings["dimension"],
+            model=embeddings["model"],
+            hnsw_enabled=answer["index"]["kind"] == "hnsw",
+            wal_mode=database["wal_mode"],
+            total_vectors=counts["vectors"],
+            total_memories=counts["memories"],
+            total_episodes=counts["episodes"],
+            total_skills=counts["skills"],
+            db_size_mb=database["size_bytes"] / _MB,
+            startup_time_ms=answer["took_ms"],
+        ),
+        schema_version=database["schema_version"],
+        capabilities=answer["capabilities"],
+        backup=answer["backup"],
+    )
+    text = f"Ready: {counts['memories']} memories, {counts['episodes']} episodes."
+    if ready.backup:
+        text = f"Begun anew; what was there is kept in the backup {ready.backup}."
+    return Reply(text, ready)
+
+
+class StatsArguments(SnakeArguments):
+    """What to tell besides."""
+
+    include_distribution: Annotated[
+        bool, Field(description="How often labels and metadata keys occur.")
+    ] = False
+    include_quality: Annotated[
+        bool, Field(description="Average reward, success rate and confidence.")
+    ] = False
+
+
+class Database(SnakeOutput):
+    """Where it is."""
+
+    path: str
+    size_mb: float
+    wal_mode: bool
+    schema_version: str
+
+
+class Counts(SnakeOutput):
+    """What there is."""
+
+    total_vectors: int
+    total_memories: int
+    total_episodes: int
+    total_skills: int
+    total_causal_edges: int
+    total_certificates: int
+
+
+class Embeddings(SnakeOutput):
+    """How texts become vectors."""
+
+    model: str
+    dimension: int
+    cache_size: int
+    cache_hit_rate: float | None = None
+
+
+class Index(SnakeOutput):
+    """How vectors are searched."""
+
+    hnsw_enabled: bool
+    index_size_mb: float
+    avg_search_ms: float | None = None
+
+
+class Quality(SnakeOutput):
+    """How well things went, on average."""
+
+    avg_episode_reward: float | None = None
+    avg_skill_success_rate: float | None = None
+    avg_causal_confidence: float | None = None
+
+
+class Distribution(SnakeOutput):
+    """How often labels and keys of metadata occur, the most frequent."""
+
+    tags: dict[str, int] = {}
+    metadata_keys: dict[str, int] = {}
+
+
+class StatsOutput(SnakeOutput):
+    """What the memory holds and takes."""
+
+    database: Database
+    counts: Counts
+    embeddings: Embeddings
+    index: Index
+    quality: Quality | None = None
+    distribution: Distribution | None = None
+
+
+async def stats(call: Call, given: StatsArguments) -> Reply:
+    """Answer `agentdb_stats`."""
+    answer = to_dict(
+        await call.client.get_memory_stats(
+            include_distribution=given.include_distribution, include_quality=given.include_quality
+        )
+    )
+    database, counts, embeddings = answer["database"], answer["counts"], answer["embeddings"]
+    index, told = answer["index"], answer.get("distribution")
+    totals = {f"total_{name}": count for name, count in counts.items()}
+    found = StatsOutput(
+        database=Database(**database, size_mb=database["size_bytes"] / _MB),
+        counts=Counts.model_validate(totals),
+        embeddings=Embeddings.model_validate(embeddings),
+        index=Index(
+            hnsw_enabled=index["kind"] == "hnsw",
+            index_size_mb=index["memory_bytes"] / _MB,
+            avg_search_ms=index.get("average_search_ms"),
+        ),
+        quality=_quality(answer) if given.include_quality else None,
+        distribution=None
+        if told is None
+        else Distribution(
+            tags=_counted(told["tags"]), metadata_keys=_counted(told["metadata_keys"])
+        ),
+    )
+    said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
+    return Reply(said or "Nothing is stored yet.", found)
+
+
+def _quality(answer: Mapping[str, Any]) -> Quality:
+    told = answer["quality"]
+    return Quality(
+        avg_episode_reward=told.get("average_episode_reward"),
+        avg_skill_success_rate=told.get("average_skill_success_rate"),
+        avg_causal_confidence=told.get("average_causal_confidence"),
+    )
+
+
+def _counted(named: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {one["name"]: one["count"] for one in named}
+
+
+class NoArguments(SnakeArguments):
+    """Nothing to ask for."""
+
+
+class DbStatsOutput(SnakeOutput):
+    """Counts of every kind, and averages."""
+
+    total_vectors: int
+    total_memories: int
+    total_episodes: int
+    total_skills: int
+    total_causal_edges: int
+    total_certificates: int
+    total_learning_sessions: int
+    total_experiences: int
+    total_patterns: int
+    cache_size: int
+    avg_episode_reward: float | None = None
+    avg_skill_success: float | None = None
+    avg_causal_confidence: float | None = None
+
+
+async def db_stats(call: Call, _: NoArguments) -> Reply:
+    """Answer `db_stats`."""
+    answer = to_dict(await call.client.get_memory_stats(include_quality=True))
+    quality = _quality(answer)
+    totals = {f"total_{name}": count for name, count in answer["counts"].items()}
+    found = DbStatsOutput(
+        **{name: count for name, count in totals.items() if name in DbStatsOutput.model_fields},
+        cache_size=answer["embeddings"]["cache_size"],
+        avg_episode_reward=quality.avg_episode_reward,
+        avg_skill_success=quality.avg_skill_success_rate,
+        avg_causal_confidence=quality.avg_causal_confidence,
+    )
+    lines = [f"{name}: {value}" for name, value in found.dump().items()]
+    return Reply("\n".join(lines), found)
+
+
+class ClearArguments(SnakeArguments):
+    """What to clear."""
+
+    cache_types: Annotated[list[_Cache], Field(description="Which caches.")] = ["embeddings"]
+    vacuum: Annotated[bool, Field(description="Give back what deleted rows took.")] = False
+    older_than_days: Annotated[
+        float, Field(ge=0, le=3_650_000, description="Only what is older than so many days.")
+    ] = 0
+
+
+class ClearedCounts(SnakeOutput):
+    """Entries that were cleared."""
+
+    embeddings: int
+    search: int
+    patterns: int
+
+
+class ClearOutput(SnakeOutput):
+    """What was cleared."""
+
+    cleared: ClearedCounts
+    space_reclaimed_mb: float
+    vacuum_run: bool
+    latency_ms: float
+
+
+async def clear(call: Call, given: ClearArguments) -> Reply:
+    """Answer `agentdb_clear_cache`."""
+    answer = to_dict(
+        await call.client.clear_cache(
+            caches=list(dict.fromkeys(given.cache_types)),
+            vacuum=given.vacuum,
+            older_than_days=given.older_than_days,
+        )
+    )
+    counts = dict.fromkeys(ClearedCounts.model_fields, 0)
+    counts |= {one["cache"]: one["count"] for one in answer["cleared"]}
+    done = ClearOutput(
+        cleared=ClearedCounts(**counts),
+        space_reclaimed_mb=answer["reclaimed_bytes"] / _MB,
+        vacuum_run=answer["vacuumed"],
+        latency_ms=answer["took_ms"],
+    )
+    said = ", ".join(f"{count} of {name}" for name, count in counts.items())
+    return Reply(f"Cleared: {said}. {done.space_reclaimed_mb:.1f} MB won back.", done)
+
+
+TOOLS: Sequence[ToolSpec] = (
+    ToolSpec(
+        name="agentdb_init",
+        title="Begin",
+        description=(
+            "Makes the memory ready, which any other tool does too, and says what is there.\n"
+            "Use it to see what you have, or to make sure of the embedding model.\n"
+            "Returns sizes, counts and what the server offers. With reset everything is replaced "
+            "by nothing: only when asked to.\n"
+            "Example: {}."
+        ),
+        arguments=InitArguments,
+        output=InitOutput,
+        handler=init,
+        destructive=True,
+    ),
+    ToolSpec(
+        name="agentdb_stats",
+        title="Statistics",
+        description=(
+            "Says what the memory holds, what it takes, and how fast it is searched.\n"
+            "Use it to see whether something is there at all.\n"
+            "Returns counts, sizes and measured times.\n"
+            'Example: {"include_quality": true}.'
+        ),
+        arguments=StatsArguments,
+        output=StatsOutput,
+        handler=stats,
+        read_only=True,
+    ),
+    ToolSpec(
+        name="db_stats",
+        title="Counts",
+        description=(
+            "Counts what the memory holds, of every kind.\n"
+            "Use it for an overview.\n"
+            "Returns counts, and the average reward, success rate and confidence.\n"
+            "Example: {}."
+        ),
+        arguments=NoArguments,
+        output=DbStatsOutput,
+        handler=db_stats,
+        read_only=True,
+    ),
+    ToolSpec(
+        name="agentdb_clear_cache",
+        title="Clear caches",
+        description=(
+            "Forgets what is kept only to be faster; nothing that is stored is lost.\n"
+            "Use it when asked to; with vacuum the database gives back what deleted memories "
+            "took.\n"
+            "Returns what was cleared, and the room that was won.\n"
+            'Example: {"cache_types": ["embeddings"], "vacuum": true}.'
+        ),
+        arguments=ClearArguments,
+        output=ClearOutput,
+        handler=clear,
+    ),
+)

@@ -1,0 +1,223 @@
+"""`causal_experiment_*`: chance decides who gets a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from mneme import to_dict
+from pydantic import Field
+
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.outputs import SnakeOutput
+from mneme_mcp.text import counted
+from mneme_mcp.tool import Call, Reply, ToolSpec
+from mneme_mcp.tools.causal import Name
+
+ExperimentId = Annotated[str, Field(min_length=1, max_length=200, description="The experiment.")]
+Subject = Annotated[
+    str,
+    Field(min_length=1, max_length=200, description="Whom or what: a task, a session, a user."),
+]
+
+
+class CreateArguments(SnakeArguments):
+    """What to compare."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200, description="What it is called.")]
+    cause: Name
+    effect: Name
+    description: Annotated[str, Field(description="What you expect, and why.")] = ""
+    experiment_id: Annotated[
+        str, Field(max_length=200, description="Your own id for it; one is made if empty.")
+    ] = ""
+
+
+class CreateOutput(SnakeOutput):
+    """The experiment."""
+
+    experiment_id: str
+
+
+async def create(call: Call, given: CreateArguments) -> Reply:
+    """Answer `causal_experiment_create`."""
+    answer = to_dict(
+        await call.client.create_experiment(
+            given.name,
+            given.cause,
+            effect=given.effect,
+            description=given.description,
+            experiment_id=given.experiment_id,
+        )
+    )
+    made = CreateOutput(experiment_id=answer["experiment"]["id"])
+    return Reply(f"Created the experiment {made.experiment_id}.", made)
+
+
+class AssignArguments(SnakeArguments):
+    """Whom to assign."""
+
+    experiment_id: ExperimentId
+    subject: Subject
+    stratum: Annotated[
+        str,
+        Field(max_length=200, description="Balanced among its like: one project, one agent."),
+    ] = ""
+
+
+class AssignOutput(SnakeOutput):
+    """The subject's arm."""
+
+    treatment: bool
+    already_assigned: bool = False
+
+
+async def assign(call: Call, given: AssignArguments) -> Reply:
+    """Answer `causal_experiment_assign`."""
+    answer = to_dict(
+        await call.client.assign_treatment(
+            given.experiment_id, given.subject, stratum=given.stratum
+        )
+    )
+    arm = AssignOutput.model_validate(answer)
+    said = "gets the cause" if arm.treatment else "goes without the cause"
+    return Reply(f"{given.subject} {said}.", arm)
+
+
+class ObserveArguments(SnakeArguments):
+    """What came of a subject."""
+
+    experiment_id: ExperimentId
+    subject: Subject
+    outcome: Annotated[float, Field(description="1 for a success, 0 for a failure, any number.")]
+
+
+class ObserveOutput(SnakeOutput):
+    """The observation."""
+
+    observation_id: str
+    treatment: bool
+    observations: int
+
+
+async def observe(call: Call, given: ObserveArguments) -> Reply:
+    """Answer `causal_experiment_observe`."""
+    answer = to_dict(
+        await call.client.record_observation(
+            given.experiment_id, outcome=given.outcome, subject=given.subject
+        )
+    )
+    made = ObserveOutput.model_validate({**answer, "observations": answer["observation_count"]})
+    return Reply(f"Recorded; {counted(made.observations, 'observation')} now.", made)
+
+
+class AnalyzeArguments(SnakeArguments):
+    """Which experiment."""
+
+    experiment_id: ExperimentId
+
+
+class AnalyzeOutput(SnakeOutput):
+    """What the observations say."""
+
+    treatment_count: int
+    control_count: int
+    treatment_mean: float | None = None
+    control_mean: float | None = None
+    uplift: float | None = None
+    p_value: float | None = None
+    confidence_lower: float | None = None
+    confidence_upper: float | None = None
+    sequential_lower: float | None = None
+    sequential_upper: float | None = None
+    notes: list[str] = []
+
+
+async def analyze(call: Call, given: AnalyzeArguments) -> Reply:
+    """Answer `causal_experiment_analyze`."""
+    answer = to_dict(await call.client.analyze_experiment(given.experiment_id))
+    result: Mapping[str, Any] = answer["result"]
+    treatment, control = result["treatment"], result["control"]
+    found = AnalyzeOutput(
+        treatment_count=treatment["count"],
+        control_count=control["count"],
+        treatment_mean=treatment.get("mean"),
+        control_mean=control.get("mean"),
+        uplift=result.get("uplift"),
+        p_value=result.get("p_value"),
+        confidence_lower=result.get("low"),
+        confidence_upper=result.get("high"),
+        sequential_lower=result.get("sequential_low"),
+        sequential_upper=result.get("sequential_high"),
+        notes=result["notes"],
+    )
+    lines = [f"{found.treatment_count} treated, {found.control_count} not."]
+    if found.uplift is not None:
+        lines.append(f"Uplift {found.uplift:+.3g}.")
+    if found.p_value is not None:
+        lines.append(
+            f"One look: 95 % {found.confidence_lower:+.3g} to {found.confidence_upper:+.3g}, p ="
+            f" {found.p_value:.3g}."
+        )
+    if found.sequential_lower is not None:
+        lines.append(
+            f"Any look: 95 % {found.sequential_lower:+.3g} to {found.sequential_upper:+.3g}."
+        )
+    return Reply("\n".join([*lines, *found.notes]), found)
+
+
+TOOLS: Sequence[ToolSpec] = (
+    ToolSpec(
+        name="causal_experiment_create",
+        title="Begin an experiment",
+        description=(
+            "Begins an experiment: chance decides which subjects get a cause.\n"
+            "Use it when you want to know whether something helps, not only goes with success.\n"
+            "Returns its id.\n"
+            'Example: {"name": "Review first", "cause": "code_review", "effect": "tests_pass"}.'
+        ),
+        arguments=CreateArguments,
+        output=CreateOutput,
+        handler=create,
+    ),
+    ToolSpec(
+        name="causal_experiment_assign",
+        title="Let chance decide",
+        description=(
+            "Tells whether a subject gets the cause. Asked again, it says the same.\n"
+            "Use it before each attempt of an experiment, and keep to it.\n"
+            "Returns whether it does.\n"
+            'Example: {"experiment_id": "01K…", "subject": "pull-request-7"}.'
+        ),
+        arguments=AssignArguments,
+        output=AssignOutput,
+        handler=assign,
+    ),
+    ToolSpec(
+        name="causal_experiment_observe",
+        title="Record what came of it",
+        description=(
+            "Records what came of a subject that was assigned.\n"
+            "Use it once for each, whatever came of it.\n"
+            "Returns how many observations there are.\n"
+            'Example: {"experiment_id": "01K…", "subject": "pull-request-7", "outcome": 1}.'
+        ),
+        arguments=ObserveArguments,
+        output=ObserveOutput,
+        handler=observe,
+    ),
+    ToolSpec(
+        name="causal_experiment_analyze",
+        title="Ask what an experiment says",
+        description=(
+            "Says what the observations of an experiment say so far.\n"
+            "Use it at the end; if you look more often, go by the interval for any look.\n"
+            "Returns means, uplift, intervals and what to know before believing them.\n"
+            'Example: {"experiment_id": "01K…"}.'
+        ),
+        arguments=AnalyzeArguments,
+        output=AnalyzeOutput,
+        handler=analyze,
+        read_only=True,
+    ),
+)
