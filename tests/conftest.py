@@ -56,7 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     before = structlog.get_config()
     with (folder / "log").open("w", buffering=1) as log:
         configure_logging("info", "console", log)
-        with local_server(folder / "data") as running:
+        with local_server(folder / "data", http_listen="127.0.0.1:0") as running:
             yield running
         structlog.configure(**before)
     bugs = [line for line in (folder / "log").read_text().splitlines() if "internal error" in line]

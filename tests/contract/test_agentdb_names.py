@@ -22,6 +22,24 @@ FIELDS = {
     " rerank_time_ms hnsw_used",
     "agentdb_delete": "vector_ids filters before_timestamp min_age_days cascade dry_run success"
     " deleted vectors episodes skills causal_edges vector_ids_deleted latency_ms",
+    "agentdb_init": "db_path dimension model enable_hnsw reset wal_mode success stats hnsw_enabled"
+    " total_vectors total_episodes total_skills db_size_mb startup_time_ms schema_version"
+    " capabilities",
+    "agentdb_stats": "include_distribution include_quality success database path size_mb wal_mode"
+    " schema_version counts total_vectors total_episodes total_skills total_causal_edges"
+    " total_certificates embeddings model dimension cache_size cache_hit_rate index hnsw_enabled"
+    " index_size_mb avg_search_ms quality avg_episode_reward avg_skill_success_rate"
+    " avg_causal_confidence",
+    "db_stats": "total_vectors total_episodes total_skills total_causal_edges total_certificates"
+    " total_learning_sessions total_experiences total_patterns cache_size avg_episode_reward"
+    " avg_skill_success avg_causal_confidence",
+    "agentdb_pattern_store": "name description pattern_type pattern_data success pattern_id",
+    "agentdb_pattern_search": "pattern_name k extract_matches success results vector_id text"
+    " matches match_positions stats total_matches search_time_ms",
+    "agentdb_pattern_stats": "pattern_name success patterns pattern_id name pattern_type uses"
+    " success_rate avg_match_time_ms last_used",
+    "agentdb_clear_cache": "cache_types vacuum older_than_days success cleared embeddings search"
+    " patterns space_reclaimed_mb vacuum_run latency_ms",
 }
 SPECS = {spec.name: spec for spec in tools_of(TOOLSETS) if spec.name in FIELDS}
 
@@ -52,6 +70,9 @@ def test_what_is_the_same_is_there_and_what_is_none_is_not(tool: str) -> None:
         taken = spec.arguments.field_named(field) is not None
         if here.startswith("the same"):
             assert shown, field
+        elif here.startswith("an answer only"):
+            assert shown, field
+            assert not taken, field
         elif here.startswith("none") or here.startswith("a call"):
             assert not shown, field
             assert not taken, field

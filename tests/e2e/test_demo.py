@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "scripts/demo.py"
-PROMISES = 21
+PROMISES = 23
 
 
 def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -19,7 +19,7 @@ from minilm_export.exporting import ensure_exported
 
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 450  # As `du -sm` counts them.
-OWN = ("pip", "setuptools")
+OWN = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
 """What every virtual environment has."""
 
 pytestmark = pytest.mark.slow
@@ -84,6 +84,7 @@ def address(installed: Path, tmp_path: Path) -> Iterator[str]:
     """A server of the installation, in an empty folder; it ends as it should."""
     settings = {
         "MNEME_LISTEN": "127.0.0.1:0",
+        "MNEME_HTTP_LISTEN": "",
         "MNEME_METRICS_LISTEN": "",
         "MNEME_AUTH": "disabled",
     }

@@ -22,6 +22,6 @@ def test_calls_at_random_meet_no_bug(tmp_path: Path) -> None:
         assert server.process.poll() is None
         assert server.stop() == 0
         assert "internal error" not in server.log
-    # Or else it would show nothing: most methods have answered. Those that follow an operation or a
-    # session that learns must meet the id of one, which so few calls seldom do.
-    assert len(report.answered()) > 0.6 * len(methods()), report
+    # Or else it would show nothing: most methods have answered. Others, e.g. those that restore,
+    # must meet the name of what there is, which so few calls seldom do.
+    assert len(report.answered()) > 0.75 * len(methods()), report

@@ -16,7 +16,8 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import operation_pb2 as pb
 from support.api import Api
-from support.making import event, ids_of, list_events, recall, record
+from support.forgetting import counts, spellings, traces
+from support.making import event, ids_of, list_events, recall, record, struct, verify
 from support.operations import ended, response
 from support.server import ServerProcess, server_process
 
@@ -37,6 +38,27 @@ def cut(data: Path, point: str, kind: str, **fields: str) -> None:
         start(server.keys.admin, kind, **fields)
     assert server.process.wait(timeout=60) == -signal.SIGKILL, server.log
     server._release()
+
+
+@pytest.mark.parametrize("point", ["note+", "hiding", "scrub+", "finish"])
+def test_what_was_asked_to_be_forgotten_is_erased_whenever_the_server_dies(
+    data: Path, point: str
+) -> None:
+    """Also where the request came to nothing but a note in the catalog."""
+    with server_process(data) as server:
+        record(server.keys.admin, event("An unheard-of zyxquorl", id="anns", session="anns",
+                                        metadata=struct(user_id="ann-of-the-attic")))  # fmt: skip
+    cut(data, point, "Forget", user_id="ann-of-the-attic")
+    with server_process(data) as server:
+        admin = server.keys.admin
+        receipt = response(ended(admin, "cut")).receipt
+        assert counts(receipt) == {"event": 1, "session": 1}
+        assert receipt.HasField("erased_at")
+        assert events(admin) == NEW
+        checked = verify(admin)
+        assert (checked.valid, checked.events_forgotten) == (True, 1)
+    needles = [*spellings("zyxquorl"), *spellings("ann-of-the-attic")]
+    assert not traces(data / "tenants" / "default", needles, ["zyxquorl"])
 
 
 def events(api: Api) -> list[str]:

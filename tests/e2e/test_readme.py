@@ -22,6 +22,7 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#([^)\s]+))?\)")
 _VARIABLE = re.compile(r"\bMNEME_[A-Z_]+\b")
 _DOCUMENTED_ADDRESS = "127.0.0.1:50051"
+_DOCUMENTED_URL = "http://127.0.0.1:8080"
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,11 @@ def workplace(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("page", with_runnable_blocks(), ids=name_of)
 def test_every_block_of_a_page_runs(page: Path, workplace: Path) -> None:
-    with server_process(workplace.parent / "data", auth="disabled") as server:
+    (workplace.parent / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\n")
+    data = workplace.parent / "data"
+    with server_process(data, auth="disabled", http_listen="127.0.0.1:0") as server:
         environment = os.environ | {
+            "CURL_HOME": str(workplace.parent),
             "MNEME_ADDRESS": server.address,
             "MNEME_MODEL_DIR": str(model_dir()),
             "MNEME_LINGER_SECONDS": "1",
@@ -83,6 +87,7 @@ def test_every_block_of_a_page_runs(page: Path, workplace: Path) -> None:
             if block.language not in ("sh", "python"):
                 continue
             code = block.code.replace(_DOCUMENTED_ADDRESS, server.address)
+            code = code.replace(_DOCUMENTED_URL, server.http_address)
             interpreter = (
                 ["bash", "-euo", "pipefail", "-c"]
                 if block.language == "sh"
@@ -129,9 +134,10 @@ def test_every_variable_that_a_page_names_is_read_somewhere() -> None:
     read_by_server = {variable_of(name) for name in Settings.model_fields} | {"MNEME_CONFIG"}
     read_by_client = _variables_in("clients/python/mneme") | _variables_in("mcp_adapter/mneme_mcp")
     read_by_tests = {name for name in _variables_in("tests") if name.startswith("MNEME_TEST_")}
+    read_by_vite = set(_VARIABLE.findall((ROOT / "dashboard/vite.config.ts").read_text()))
+    read = read_by_server | read_by_client | read_by_tests | read_by_vite
     for page in PAGES:
-        named = set(_VARIABLE.findall(page.read_text()))
-        assert named <= read_by_server | read_by_client | read_by_tests, name_of(page)
+        assert set(_VARIABLE.findall(page.read_text())) <= read, name_of(page)
 
 
 def _variables_in(folder: str) -> set[str]:

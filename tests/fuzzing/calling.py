@@ -16,12 +16,14 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from support.api import Api
 from support.descriptors import services
+from support.examples import EXAMPLES, needed
 from support.server import ADMIN_KEY, Keys
 
 from fuzzing.making import Maker, Pool, smaller
@@ -43,13 +45,31 @@ _LOOK_S = 0.2
 _CALLS_PER_TENANT = 2_000
 _SHRINKING = 300
 _READ = 200
-_SLOW = frozenset({"Backup", "CreateTenant", "DeleteTenant", "WatchEvents"})
+_SLOW = frozenset(
+    {
+        *("Backup", "CreateTenant", "DeleteTenant", "WatchEvents"),
+        *("StartBackup", "StartDeleteTenant", "StartReindex", "StartRestore", "Restore"),
+        *("Forget", "StartForget"),
+    }
+)
 """Methods that take long by their nature and are called less for it."""
+_ENDS = ("Delete", "End", "Archive")
+"""How methods begin that take away what others ask after, and are called less for it."""
+_BY_EXAMPLE = 0.4
+"""How often what is sent is the method's example, but for some of its fields."""
+_ADMIN = frozenset({"AdminService", "OperationService"})
 
 
 def methods() -> Sequence[MethodDescriptor]:
     """Return every method of every service that the package has, whatever it will have."""
     return [method for service in services() for method in service.methods]
+
+
+def examples_of(method: MethodDescriptor) -> list[Message]:
+    """Return the documentation's example of a method: what is sent."""
+    given = EXAMPLES[f"{method.containing_service.name}.{method.name}"]
+    kind = GetMessageClass(method.input_type)
+    return [ParseDict(one, kind()) for one in (given if isinstance(given, list) else [given])]
 
 
 @dataclass(slots=True)
@@ -148,6 +168,7 @@ class Caller(threading.Thread):
         pool = Pool(frozenset(key.id for key in kept.api_keys) | {ADMIN_KEY, name})
         scopes = auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_LEARN
         api = self._keys.key(name, *scopes)
+        self._follow_examples(api, rng, pool, f"{self._seed}/{tenant}")
         made = 0
         for number in itertools.islice(self._numbers, _CALLS_PER_TENANT):
             code = self._call(api, rng, pool, f"{self._seed}/{tenant}/{number}")
@@ -160,15 +181,44 @@ class Caller(threading.Thread):
             self._keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=name))
         return made == _CALLS_PER_TENANT
 
+    def _follow_examples(self, api: Api, rng: random.Random, pool: Pool, number: str) -> None:
+        """Call what the documentation has as examples, so that there is something to be met."""
+        of = {f"{method.containing_service.name}.{method.name}": method for method in methods()}
+        calls = [(name, [request]) for name, request in needed().items()]
+        calls += [(name, examples_of(of[name])) for name in EXAMPLES]
+        for name, requests in calls:
+            method = of[name]
+            if method.containing_service.name not in _ADMIN and not method.name.startswith(_ENDS):
+                self._make(api, method, requests, pool, rng, number)
+
     def _call(self, api: Api, rng: random.Random, pool: Pool, number: str) -> grpc.StatusCode:
         method = rng.choice(self._methods)
         if method.name in _SLOW and rng.random() < 0.8:
             method = rng.choice(self._methods)
+        if method.name.startswith(_ENDS) and rng.random() < 0.8:  # Or little were left.
+            method = rng.choice(self._methods)
         maker = Maker(rng, pool, rng.choice((0, 0, 0, 0, 0.02, 0.3)))
-        count = rng.choice((1, 1, 2, 5)) if method.client_streaming else 1
-        requests = [maker.message(method.input_type) for _ in range(count)]
-        if method.containing_service.name == "AdminService" and rng.random() < 0.9:
+        if rng.random() < _BY_EXAMPLE:
+            requests = examples_of(method)
+            for _ in range(rng.choice((0, 1, 1, 2, 4))):
+                place = rng.randrange(len(requests))
+                requests[place] = maker.altered(requests[place])
+        else:
+            count = rng.choice((1, 1, 2, 5)) if method.client_streaming else 1
+            requests = [maker.message(method.input_type) for _ in range(count)]
+        if method.containing_service.name in _ADMIN and rng.random() < 0.9:
             api = self._keys.admin
+        return self._make(api, method, requests, pool, rng, number)
+
+    def _make(
+        self,
+        api: Api,
+        method: MethodDescriptor,
+        requests: Sequence[Message],
+        pool: Pool,
+        rng: random.Random,
+        number: str,
+    ) -> grpc.StatusCode:
         hurried = rng.random() < 0.01
         started = time.monotonic()
         code, details = call(api, method, requests, pool, rng, _HURRY_S if hurried else HANG_S)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from mneme.v1 import options_pb2
 from support.descriptors import rules_of
 
 Field = FieldDescriptor
@@ -32,10 +35,17 @@ DOUBLES = (
 WILD_DOUBLES = (float("nan"), float("inf"), float("-inf"), -1e308, -1.0)
 INTS = (0, 1, 2, 10, 100, 2**31 - 1, 2**53 - 1, 2**53, 2**63 - 1)
 WILD_INTS = (-1, -(2**31), -(2**63))
-SECONDS = (0, 1, 1_780_000_000, 9_007_199_254, 9_007_199_255, 253_402_300_799)
+SECONDS = (0, 1, *[1_780_000_000] * 9, 9_007_199_254, 9_007_199_255, 253_402_300_799)
 WILD_SECONDS = (-1, -62_135_596_800, 253_402_300_800, 2**62)
 NANOS = (0, 1, 999, 1_000, 999_999_000, 999_999_999)
 
+SELDOM: Mapping[str, float] = {
+    "page_token": 0.1, "tenant_id": 0.1, "config": 0.1, "state_space": 0.3, "action_space": 0.3,
+    "filled_fields": 0.1, "locale": 0.1,
+}  # fmt: skip
+"""How likely fields are set without which most requests are answered, and with which few are."""
+
+_LEARNING = "learningsession_id"
 _KEPT = 200
 
 
@@ -69,10 +79,22 @@ class Pool:
             else:
                 values[rng.randrange(_KEPT)] = value
 
+    def has(self, kind: str) -> bool:
+        """Return whether there is a value of this kind."""
+        return bool(self._of(kind))
+
     def pick(self, kind: str, rng: random.Random) -> str | None:
         """Return a value of this kind; None without any."""
-        values = self._values.get(kind)
+        values = self._of(kind)
         return rng.choice(values) if values else None
+
+    def _of(self, kind: str) -> list[str]:
+        """Return the values of a kind: "parentskill_id" is one of "skill_id"."""
+        known = self._values.get(kind)
+        if known is None and kind.endswith("_id"):
+            ends = [one for one in self._values if one.endswith("_id") and kind.endswith(one)]
+            known = self._values[max(ends, key=len)] if ends else None
+        return known or []
 
 
 def _kind_of(message: Descriptor, field: FieldDescriptor) -> str:
@@ -81,10 +103,11 @@ def _kind_of(message: Descriptor, field: FieldDescriptor) -> str:
     if message.name == "AlgorithmDescription" and field.name == "name":
         return "algorithm"
     if "learning" in message.file.name and field.name.endswith("session_id"):
-        return "learningsession_id"
+        return _LEARNING
     if field.name == "id":
         return f"{message.name.removeprefix('New').lower()}_id"
-    return str(field.name).removeprefix("next_").removesuffix("s")
+    name = str(field.name).removeprefix("next_").removesuffix("s")
+    return f"{name.removesuffix('_id').replace('_', '')}_id" if name.endswith("_id") else name
 
 
 class Maker:
@@ -109,12 +132,52 @@ class Maker:
             special(self, made, depth)
             return made
         density = self._rng.choice((0.2, 0.5, 0.9))
+        chosen = {self._one_of(oneof).name for oneof in descriptor.oneofs}
         for field in descriptor.fields:
+            if field.containing_oneof is not None and field.name not in chosen:
+                continue
             rules = rules_of(field)
             needed = _is_needed(field, rules) and not self._wild()
-            if needed or self._rng.random() < density:
+            if needed or self._rng.random() < self._chance(field, density, depth):
                 self._fill(made, field, rules, depth)
         return made
+
+    def altered(self, message: Message) -> Any:
+        """Return a copy of a message with one of its fields, or of those within it, made anew."""
+        made = type(message)()
+        made.CopyFrom(message)
+        holder: Any = made
+        depth = 0
+        while (inner := _messages_in(holder)) and self._rng.random() < 0.7:
+            holder, depth = self._rng.choice(inner), depth + 1
+        special = _SPECIAL.get(holder.DESCRIPTOR.full_name)
+        if special is not None:
+            holder.Clear()
+            special(self, holder, depth)
+            return made
+        fields = list(holder.DESCRIPTOR.fields)
+        if not fields:
+            return made
+        field = self._rng.choice(fields)
+        holder.ClearField(field.name)
+        if self._rng.random() < 0.8:
+            self._fill(holder, field, rules_of(field), depth)
+        return made
+
+    def _chance(self, field: FieldDescriptor, density: float, depth: int) -> float:
+        holder = field.containing_type
+        kind = _kind_of(holder, field)
+        if depth == 0 and field.message_type is not None and any(map(_changeable, holder.fields)):
+            return 0.95  # What to change, and how.
+        if depth < 2 and kind.endswith("_id") and self._pool.has(kind):
+            density = max(density, 0.8 if field.name == "id" or kind == _LEARNING else 0.5)
+        return SELDOM.get(field.name, density)
+
+    def _one_of(self, oneof: OneofDescriptor) -> FieldDescriptor:
+        """Return the field to set: objects where there may be some, for most sessions take any."""
+        objects = [field for field in oneof.fields if field.name == "json"]
+        fields = objects if objects and self._rng.random() < 0.7 else list(oneof.fields)
+        return self._rng.choice(fields)
 
     def _fill(self, made: Any, field: FieldDescriptor, rules: Any, depth: int) -> None:
         if not field.is_repeated:
@@ -142,6 +205,9 @@ class Maker:
 
     def _value(self, field: FieldDescriptor, rules: Any, depth: int, holder: Descriptor) -> Any:
         if field.message_type is not None:
+            changed = _changeable(field)
+            if changed and self._rng.random() < 0.8:
+                return FieldMask(paths=self._rng.sample(changed, min(2, len(changed))))
             return self.message(field.message_type, depth + 1)
         kind = rules.WhichOneof("type") if rules is not None else None
         limits = getattr(rules, kind) if kind else None
@@ -152,7 +218,9 @@ class Maker:
         if field.type == Field.TYPE_BOOL:
             return self._rng.random() < 0.5
         if field.type == Field.TYPE_ENUM:
-            values = [value.number for value in field.enum_type.values]
+            unfit = list(limits.not_in) if limits is not None else []
+            fit = list(getattr(limits, "in")) if limits is not None else []
+            values = fit or [v.number for v in field.enum_type.values if v.number not in unfit]
             return self._rng.choice((-1, 999)) if self._wild() else self._rng.choice(values)
         if field.cpp_type in (Field.CPPTYPE_DOUBLE, Field.CPPTYPE_FLOAT):
             return self._number(limits, (*DOUBLES, self._rng.random()), WILD_DOUBLES)
@@ -163,28 +231,26 @@ class Maker:
     def _number(self, limits: Any, usual: tuple[Any, ...], wild: tuple[Any, ...]) -> Any:
         if self._wild():
             return self._rng.choice(wild + usual)
-        least = limits.gte if limits is not None and limits.HasField("gte") else 0
-        most = limits.lte if limits is not None and limits.HasField("lte") else None
-        ends = [least, *([most] if most is not None else [])]
-        fitting = [v for v in usual if v >= least and (most is None or v <= most)]
-        return self._rng.choice([*ends, *fitting])
+        bounds = {} if limits is None else {of.name: bound for of, bound in limits.ListFields()}
+        least, most = bounds.get("gte", bounds.get("gt", 0)), bounds.get("lte", bounds.get("lt"))
+        ends = [bounds[end] for end in ("gte", "lte") if end in bounds]
+        fitting = [
+            v for v in usual
+            if v >= least and (most is None or v <= most)
+            and v != bounds.get("gt") and v != bounds.get("lt")
+        ]  # fmt: skip
+        return self._rng.choice([*ends, *fitting] or [least])
 
     def _text(self, kind: str, limits: Any) -> str:
         if self._wild():
             return self._rng.choice(WILD_TEXTS)
         if limits is not None and getattr(limits, "in"):
             return str(self._rng.choice(list(getattr(limits, "in"))))
-        if self._rng.random() < 0.6 and (known := self._pool.pick(kind, self._rng)) is not None:
+        if self._rng.random() < 0.8 and (known := self._pool.pick(kind, self._rng)) is not None:
             return known
         most = limits.max_len if limits is not None and limits.HasField("max_len") else 1_000
         made = self._words(most)
-        if limits is not None and "x00-" in limits.pattern:
-            made = "".join(c for c in made if c >= " " and c != "\x7f")
-        elif limits is not None and "0-9" in limits.pattern:
-            made = str(self._rng.randrange(10**6))
-        if limits is not None and not made and limits.min_len:
-            made = "x"
-        return made[:most]
+        return made[:most] if limits is None else _fitting(made, limits)[:most]
 
     def _words(self, most: int) -> str:
         chance = self._rng.random()
@@ -205,11 +271,13 @@ class Maker:
         del depth
         made.seconds = self._rng.choice(WILD_SECONDS if self._wild() else SECONDS)
         made.nanos = -1 if self._wild() else self._rng.choice(NANOS)
+        if made.seconds == SECONDS[-1] and not self._wild():
+            made.nanos = 0
 
     def _duration(self, made: Any, depth: int) -> None:
         del depth
-        made.seconds = self._rng.choice((-1, 315_576_000_001) if self._wild() else (0, 1, 3600))
-        made.nanos = self._rng.choice(NANOS)
+        made.seconds = self._rng.choice((-1, 315_576_000_001) if self._wild() else (0, 1, 1, 3600))
+        made.nanos = self._rng.choice(NANOS) if self._rng.random() < 0.3 else 0
 
     def _mask(self, made: Any, depth: int) -> None:
         del depth
@@ -257,14 +325,45 @@ _SPECIAL: Mapping[str, Callable[[Maker, Any, int], None]] = {
 }
 
 
+def _messages_in(message: Message) -> list[Any]:
+    return [
+        item
+        for field, value in message.ListFields()
+        if field.message_type is not None and not field.message_type.GetOptions().map_entry
+        for item in (value if field.is_repeated else [value])
+    ]
+
+
 def _is_needed(field: FieldDescriptor, rules: Any) -> bool:
     """Tell whether a request without the field is refused, as far as its rules say."""
+    if field.containing_oneof is not None and field.containing_oneof.name != f"_{field.name}":
+        return True  # One of them.
     if rules is None:
         return False
     kind = rules.WhichOneof("type")
     limits = getattr(rules, kind) if kind else None
     least = getattr(limits, "min_len", 0) or getattr(limits, "min_items", 0)
-    return bool(rules.required or least or getattr(limits, "not_in", None))
+    pattern = getattr(limits, "pattern", "")
+    empty = bool(re.search(pattern, ""))
+    return bool(rules.required or least or not empty or getattr(limits, "not_in", None))
+
+
+def _changeable(field: FieldDescriptor) -> list[str]:
+    """Return what a mask may name; nothing when it is none."""
+    return list(field.GetOptions().Extensions[options_pb2.changeable].paths)
+
+
+def _fitting(text: str, limits: Any) -> str:
+    """Return what is most like a text and keeps to its limits, as far as one is easily found."""
+    printable = "".join(c for c in text if c >= " " and c != "\x7f")
+    letters = re.sub("[^A-Za-z0-9_.-]", "", text)
+    digits = str(len(text))
+    like = (text, printable, letters, letters.lower(), f"x{letters}", f"x{letters}".lower(), digits)
+    pattern = re.compile(limits.pattern)
+    for one in like:
+        if len(one) >= limits.min_len and pattern.search(one[: limits.max_len or None]):
+            return one
+    return "x"
 
 
 def smaller(message: Message) -> Iterator[Message]:

@@ -84,6 +84,16 @@ def test_running_it_again_changes_nothing(api: Api) -> None:
     assert listed(api) == before
 
 
+def test_a_name_that_is_taken_again_and_again_gets_the_first_free_number(api: Api) -> None:
+    cancellations(api)
+    (planned,) = consolidate(api, dry_run=True).skills
+    for taken in ("", "_2"):
+        skill(api, planned.skill.name + taken)
+    (dry,) = consolidate(api, dry_run=True).skills
+    (made,) = consolidate(api).skills
+    assert dry.skill.name == made.skill.name == f"{planned.skill.name}_3"
+
+
 def test_a_dry_run_shows_what_a_run_then_does(api: Api) -> None:
     cancellations(api)
     dry = consolidate(api, dry_run=True)

@@ -11,20 +11,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import alert_service_pb2 as alert_pb
 from mneme.v1 import auth_pb2, learning_pb2
+from mneme.v1 import causal_pb2 as causal_pb
+from mneme.v1 import causal_service_pb2 as causal_service_pb
+from mneme.v1 import certificate_pb2 as certificate_pb
 from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import discovery_pb2 as discovery_pb
 from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import experiment_pb2 as experiment_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import learning_import_pb2 as import_pb
 from mneme.v1 import learning_service_pb2 as learning_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
+from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import operation_service_pb2 as operations_pb
+from mneme.v1 import pattern_pb2 as pattern_pb
+from mneme.v1 import proof_service_pb2 as proof_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
@@ -33,6 +44,7 @@ from support.api import METHODS, Api, failure_of, grpc, refused
 from support.contexts import get_context, sleep, wake_up
 from support.making import (
     TOOL_CALL,
+    add_edge,
     at,
     episode,
     event,
@@ -50,6 +62,8 @@ from support.making import (
     struct,
     verify,
 )
+from support.operations import ended, response
+from support.rest import RestApi
 from support.server import LocalServer
 
 OTHER = "only-of-the-other"
@@ -131,12 +145,24 @@ def theirs(server: LocalServer) -> Api:
     theirs.learn.LogKnowledge(_entry(OTHER))
     episode(theirs, _TOPIC, **_named(OTHER))
     theirs.memory.InsertMemory(_memory(OTHER))
+    theirs.memory.StorePattern(_pattern(OTHER))
     learner = server.keys.key(theirs.tenant_id, *ALL_SCOPES)
     learner.learning.StartSession(_policy(OTHER))
     learner.learning.Feedback(_done(session_id=OTHER, action=_action(OTHER), reward=1))
     skill(theirs, OTHER, skill_id=OTHER, description=_TOPIC, project=OTHER, tags=[OTHER])
     theirs.skill.LinkSkills(_link(OTHER, skill(theirs, "child", skill_id="child").id))
+    add_edge(theirs, OTHER, "success", 0.5, edge_id=OTHER)
+    theirs.causal.CreateExperiment(_experiment(OTHER))
+    theirs.alert.CreateAlertRule(_alert_rule(OTHER))
     return theirs
+
+
+def _alert_rule(name: str) -> alert_pb.CreateAlertRuleRequest:
+    """Return a rule whose every id and name is this one."""
+    return alert_pb.CreateAlertRuleRequest(
+        rule_id=name, name=name, condition=alert_pb.ALERT_CONDITION_EVENT_COUNT_EXCEEDS,
+        threshold=1_000_000, scope=alert_pb.AlertScope(agent_id=name, project=name, tags=[name]),
+    )  # fmt: skip
 
 
 def _policy(name: str) -> learning_pb.LearningServiceStartSessionRequest:
@@ -219,6 +245,22 @@ def test_another_tenants_data_is_out_of_reach_of(rpc: str, world: World) -> None
     assert _everything(world.theirs) == theirs_before, f"{rpc} changed the other tenant's data"
 
 
+@pytest.mark.parametrize("rpc", sorted(METHODS))
+def test_another_tenants_data_is_out_of_reach_over_rest_of(rpc: str, world: World) -> None:
+    if rpc in NEEDS_NONE:
+        pytest.skip(NEEDS_NONE[rpc])
+    opened = [
+        RestApi(world.server.http_address, api)
+        for api in (world.ours, world.alone, world.administrator)
+    ]
+    ours, alone, administrator = opened
+    theirs_before = _everything(world.theirs)
+    CHECKS[rpc](World(ours, world.theirs, alone, administrator, world.server))
+    assert _everything(world.theirs) == theirs_before, f"{rpc} changed the other tenant's data"
+    for api in opened:
+        api.close()
+
+
 def _everything(api: Api) -> list[Any]:
     """Return all that a tenant holds, but for accesses of its own."""
     lessons = export_lessons(api, include_archived=True)
@@ -227,6 +269,7 @@ def _everything(api: Api) -> list[Any]:
     agents = api.events.ListAgents(events_pb.ListAgentsRequest())
     episodes = api.skill.ListEpisodes(episode_pb.ListEpisodesRequest())
     skills = api.skill.ListSkills(skill_pb.ListSkillsRequest())
+    edges = api.causal.ListEdges(causal_pb.ListEdgesRequest())
     linked = [api.skill.GetSkill(skill_pb.GetSkillRequest(skill_id=s.id)) for s in skills.skills]
     return [
         lessons,
@@ -236,6 +279,10 @@ def _everything(api: Api) -> list[Any]:
         list_events(api),
         list(episodes.episodes),
         linked,
+        list(edges.edges),
+        list(api.causal.ListExperiments(experiment_pb.ListExperimentsRequest()).experiments),
+        list(api.alert.ListAlertRules(alert_pb.ListAlertRulesRequest()).rules),
+        list(api.alert.ListAlertHistory(alert_pb.ListAlertHistoryRequest()).entries),
     ]
 
 
@@ -296,6 +343,15 @@ _OF_A_SESSION: dict[str, Callable[[str], Message]] = {
         states=[learning_pb.ActState(state=learning_pb2.State(json=struct(size=1)))],
     ),
     "Train": lambda asked: learning_pb.TrainRequest(session_id=asked),
+    "RecordTrajectories": lambda asked: learning_pb.RecordTrajectoriesRequest(
+        session_id=asked,
+        trajectory_id="trajectory",
+        steps=[learning_pb2.Experience(state=learning_pb2.State(json=struct(size=1)))],
+    ),
+    "ListTrajectories": lambda asked: learning_pb.ListTrajectoriesRequest(session_id=asked),
+    "ImportExperience": lambda asked: import_pb.ImportExperienceRequest(
+        session_id=asked, state_fields=[import_pb.StateField(path="project")]
+    ),
     "EndSession": lambda asked: learning_pb.LearningServiceEndSessionRequest(session_id=asked),
 }
 
@@ -494,6 +550,84 @@ def _(world: World) -> None:
             assert answer == ["outcome: RECALL_OUTCOME_NOTHING_MATCHES_FILTERS\nconfidence: 0\n"], (
                 field
             )
+
+
+def _certified(api: Api, **fields: Any) -> Any:
+    asked = certificate_pb.RecallWithCertificateRequest(query=_TOPIC, **fields)
+    return api.recall.RecallWithCertificate(asked)
+
+
+@isolates("mneme.v1.RecallService/RecallWithCertificate")
+def _(world: World) -> None:
+    for fields in ({}, {"scopes": ["event", "lesson"]}):
+        answer = _certified(world.ours, **fields)
+        assert OTHER not in str(answer)
+        assert "event-4" not in str(answer)
+    for field in ("agent_id", "session_id", "user_id", "project", "tags"):
+        given = {field: [OTHER] if field == "tags" else OTHER}
+        assert not _certified(world.ours, scopes=["event", "memory"], **given).results
+
+
+@isolates("mneme.v1.RecallService/GetCertificate")
+def _(world: World) -> None:
+    theirs = _certified(world.theirs).certificate.id
+    with refused() as failure:
+        world.ours.recall.GetCertificate(
+            certificate_pb.GetCertificateRequest(certificate_id=theirs)
+        )
+    assert failure.code == grpc.StatusCode.NOT_FOUND
+
+
+@isolates("mneme.v1.RecallService/VerifyCertificate")
+def _(world: World) -> None:
+    theirs = _certified(world.theirs).certificate.json
+    found = world.ours.recall.VerifyCertificate(
+        certificate_pb.VerifyCertificateRequest(json=theirs)
+    )
+    assert not found.valid
+    assert not found.results
+
+
+@isolates("mneme.v1.ProofService/GetCheckpoint")
+def _(world: World) -> None:
+    asked = proof_pb.GetCheckpointRequest()
+    mine, other = (api.proof.GetCheckpoint(asked) for api in (world.ours, world.theirs))
+    assert mine.origin.startswith(f"mneme/{world.ours.tenant_id}/")
+    assert mine.root_hash != other.root_hash
+    assert mine.verifier_key != other.verifier_key
+
+
+@isolates("mneme.v1.ProofService/GetConsistencyProof")
+def _(world: World) -> None:
+    size = world.theirs.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).size
+    with refused() as failure:
+        world.ours.proof.GetConsistencyProof(
+            proof_pb.GetConsistencyProofRequest(old_size=1, new_size=size + 1_000)
+        )
+    assert failure.reason == "OUT_OF_RANGE"
+
+
+@isolates("mneme.v1.ProofService/GetInclusionProof")
+def _(world: World) -> None:
+    answered_as_absent(
+        world.ours,
+        "mneme.v1.ProofService/GetInclusionProof",
+        lambda asked: proof_pb.GetInclusionProofRequest(source_type="lesson", source_id=asked),
+    )
+
+
+@isolates("mneme.v1.ProofService/GetLogKeys")
+def _(world: World) -> None:
+    asked = proof_pb.GetLogKeysRequest()
+    mine, other = (api.proof.GetLogKeys(asked).keys for api in (world.ours, world.theirs))
+    assert not {key.verifier_key for key in mine} & {key.verifier_key for key in other}
+
+
+@isolates("mneme.v1.ProofService/RotateLogKey")
+def _(world: World) -> None:
+    before = world.theirs.proof.GetLogKeys(proof_pb.GetLogKeysRequest())
+    world.administrator.proof.RotateLogKey(proof_pb.RotateLogKeyRequest())
+    assert world.theirs.proof.GetLogKeys(proof_pb.GetLogKeysRequest()) == before
 
 
 @isolates("mneme.v1.LearnService/CreateLesson")
@@ -901,6 +1035,268 @@ def _(world: World) -> None:
         assert found == [""]
 
 
+def _causes_are_out_of_reach(world: World, rpc: str, request: Callable[[str], Message]) -> None:
+    assert not_found(answered_as_absent(world.ours, f"mneme.v1.CausalService/{rpc}", request))
+
+
+ALERTS = "mneme.v1.AlertService/"
+
+
+@isolates(ALERTS + "CreateAlertRule")
+def _(world: World) -> None:
+    made = world.ours.alert.CreateAlertRule(_alert_rule(OTHER)).rule  # The id is free here.
+    assert made.id == OTHER
+
+
+@isolates(ALERTS + "GetAlertRule")
+def _(world: World) -> None:
+    assert not_found(
+        answered_as_absent(
+            world.ours,
+            ALERTS + "GetAlertRule",
+            lambda asked: alert_pb.GetAlertRuleRequest(rule_id=asked),
+        )
+    )
+
+
+@isolates(ALERTS + "UpdateAlertRule")
+def _(world: World) -> None:
+    assert not_found(
+        answered_as_absent(
+            world.ours,
+            ALERTS + "UpdateAlertRule",
+            lambda asked: alert_pb.UpdateAlertRuleRequest(
+                rule=alert_pb.AlertRule(id=asked), update_mask=FieldMask(paths=["enabled"])
+            ),
+        )
+    )
+
+
+@isolates(ALERTS + "DeleteAlertRule")
+def _(world: World) -> None:
+    assert not_found(
+        answered_as_absent(
+            world.ours,
+            ALERTS + "DeleteAlertRule",
+            lambda asked: alert_pb.DeleteAlertRuleRequest(rule_id=asked),
+        )
+    )
+
+
+@isolates(ALERTS + "ListAlertRules")
+def _(world: World) -> None:
+    world.ours.alert.CreateAlertRule(_alert_rule("mine"))
+    answer = world.ours.alert.ListAlertRules(alert_pb.ListAlertRulesRequest())
+    assert ([rule.id for rule in answer.rules], answer.total_size) == (["mine"], 1)
+
+
+@isolates(ALERTS + "ListAlertHistory")
+def _(world: World) -> None:
+    found = answered_as_absent(
+        world.ours,
+        ALERTS + "ListAlertHistory",
+        lambda asked: alert_pb.ListAlertHistoryRequest(rule_id=asked),
+    )
+    assert found == [""]
+
+
+@isolates(ALERTS + "TestAlertRule")
+def _(world: World) -> None:
+    assert not_found(
+        answered_as_absent(
+            world.ours,
+            ALERTS + "TestAlertRule",
+            lambda asked: alert_pb.TestAlertRuleRequest(rule_id=asked),
+        )
+    )
+
+
+@isolates(ALERTS + "TryAlertRule")
+def _(world: World) -> None:
+    assert not_found(
+        answered_as_absent(
+            world.ours,
+            ALERTS + "TryAlertRule",
+            lambda asked: alert_pb.TryAlertRuleRequest(rule_id=asked),
+        )
+    )
+    found = answered_as_absent(
+        world.ours,
+        ALERTS + "TryAlertRule",
+        lambda asked: alert_pb.TryAlertRuleRequest(
+            rule=alert_pb.AlertRule(
+                condition=alert_pb.ALERT_CONDITION_EVENT_COUNT_EXCEEDS,
+                scope=alert_pb.AlertScope(project=asked),
+            ),
+            start_time=at(-1000),
+            end_time=at(1000),
+        ),
+    )
+    assert "searched_count" not in found[0]
+
+
+@isolates(ALERTS + "GetWebhookSecret")
+def _(world: World) -> None:
+    asked = alert_pb.GetWebhookSecretRequest()
+    ours, theirs = (api.alert.GetWebhookSecret(asked) for api in (world.ours, world.theirs))
+    assert ours.secret != theirs.secret
+
+
+@isolates(ALERTS + "RotateWebhookSecret")
+def _(world: World) -> None:
+    before = world.theirs.alert.GetWebhookSecret(alert_pb.GetWebhookSecretRequest())
+    made = world.ours.alert.RotateWebhookSecret(alert_pb.RotateWebhookSecretRequest())
+    assert world.theirs.alert.GetWebhookSecret(alert_pb.GetWebhookSecretRequest()) == before
+    assert made.secret != before.secret
+
+
+@isolates("mneme.v1.CausalService/AddEdge")
+def _(world: World) -> None:
+    # Id, cause and effect are free here, and what leads there to what closes no circle.
+    add_edge(world.ours, "success", OTHER, 0.5, edge_id=OTHER)
+    _causes_are_out_of_reach(
+        world,
+        "AddEdge",
+        lambda asked: causal_pb.AddEdgeRequest(
+            cause=f"skill:{asked}", effect="effect", edge_id="mine"
+        ),
+    )
+
+
+@isolates("mneme.v1.CausalService/GetEdge")
+def _(world: World) -> None:
+    _causes_are_out_of_reach(
+        world, "GetEdge", lambda asked: causal_pb.GetEdgeRequest(edge_id=asked)
+    )
+
+
+@isolates("mneme.v1.CausalService/UpdateEdge")
+def _(world: World) -> None:
+    _causes_are_out_of_reach(
+        world,
+        "UpdateEdge",
+        lambda asked: causal_service_pb.UpdateEdgeRequest(
+            edge=causal_pb.CausalEdge(id=asked, uplift=1), update_mask=FieldMask(paths=["uplift"])
+        ),
+    )
+
+
+@isolates("mneme.v1.CausalService/DeleteEdge")
+def _(world: World) -> None:
+    _causes_are_out_of_reach(
+        world, "DeleteEdge", lambda asked: causal_pb.DeleteEdgeRequest(edge_id=asked)
+    )
+
+
+@isolates("mneme.v1.CausalService/ListEdges")
+def _(world: World) -> None:
+    mine = add_edge(world.ours, "mine", "success", 0.5)
+    answer = world.ours.causal.ListEdges(causal_pb.ListEdgesRequest())
+    assert ([edge.id for edge in answer.edges], answer.total_size) == ([mine.id], 1)
+    found = answered_as_absent(
+        world.ours,
+        "mneme.v1.CausalService/ListEdges",
+        lambda asked: causal_pb.ListEdgesRequest(filter=causal_pb.EdgeFilter(cause=asked)),
+    )
+    assert found == [""]
+
+
+@isolates("mneme.v1.CausalService/QueryEffects")
+def _(world: World) -> None:
+    add_edge(world.ours, "mine", "success", 0.5)
+    answer = world.ours.causal.QueryEffects(causal_pb.QueryEffectsRequest(effect="success"))
+    assert [chain.cause for chain in answer.chains] == ["mine"]
+    found = answered_as_absent(
+        world.ours,
+        "mneme.v1.CausalService/QueryEffects",
+        lambda asked: causal_pb.QueryEffectsRequest(cause=asked),
+    )
+    assert found == [""]
+
+
+def _experiment(experiment_id: str) -> experiment_pb.CreateExperimentRequest:
+    return experiment_pb.CreateExperimentRequest(
+        experiment_id=experiment_id, name="name", cause="cause", effect="effect"
+    )
+
+
+_OF_AN_EXPERIMENT: dict[str, Callable[[str], Message]] = {
+    "GetExperiment": lambda asked: experiment_pb.GetExperimentRequest(experiment_id=asked),
+    "AssignTreatment": lambda asked: experiment_pb.AssignTreatmentRequest(
+        experiment_id=asked, subject="subject"
+    ),
+    "RecordObservation": lambda asked: experiment_pb.RecordObservationRequest(
+        experiment_id=asked, outcome=1, treatment=True
+    ),
+    "AnalyzeExperiment": lambda asked: experiment_pb.AnalyzeExperimentRequest(experiment_id=asked),
+    "ConcludeExperiment": lambda asked: experiment_pb.ConcludeExperimentRequest(
+        experiment_id=asked
+    ),
+    "DeleteExperiment": lambda asked: experiment_pb.DeleteExperimentRequest(experiment_id=asked),
+}
+
+
+def _of_an_experiment(rpc: str) -> Check:
+    return lambda world: _causes_are_out_of_reach(world, rpc, _OF_AN_EXPERIMENT[rpc])
+
+
+for _rpc in _OF_AN_EXPERIMENT:
+    isolates(f"mneme.v1.CausalService/{_rpc}")(_of_an_experiment(_rpc))
+
+
+@isolates("mneme.v1.CausalService/CreateExperiment")
+def _(world: World) -> None:
+    made = world.ours.causal.CreateExperiment(_experiment(OTHER)).experiment
+    assert (made.assigned_count, made.observation_count) == (0, 0)
+
+
+@isolates("mneme.v1.CausalService/ListExperiments")
+def _(world: World) -> None:
+    world.ours.causal.CreateExperiment(_experiment("mine"))
+    answer = world.ours.causal.ListExperiments(experiment_pb.ListExperimentsRequest())
+    assert ([one.id for one in answer.experiments], answer.total_size) == (["mine"], 1)
+
+
+@isolates("mneme.v1.CausalService/Discover")
+def _(world: World) -> None:
+    assert world.ours.causal.Discover(discovery_pb.DiscoverRequest()).episode_count == 0
+    episode(world.ours, _TOPIC)
+    assert world.ours.causal.Discover(discovery_pb.DiscoverRequest()).episode_count == 1
+    for filter_ in _episode_filters().values():
+        answered_as_absent(
+            world.ours,
+            "mneme.v1.CausalService/Discover",
+            lambda asked, f=filter_: discovery_pb.DiscoverRequest(filter=f(asked)),
+        )
+
+
+@isolates("mneme.v1.CausalService/StartDiscover")
+def _(world: World) -> None:
+    episode(world.ours, _TOPIC)
+    request = discovery_pb.StartDiscoverRequest(operation_id=OTHER)
+    started = world.ours.causal.StartDiscover(request).operation
+    assert started.tenant_id == world.ours.tenant_id
+    answer = response(ended(world.ours, started.id))
+    assert answer.episode_count == 1
+
+
+@isolates("mneme.v1.CausalService/GetDiscoverySchedule")
+def _(world: World) -> None:
+    theirs = discovery_pb.SetDiscoveryScheduleRequest(enabled=True, time="01:15")
+    world.theirs.causal.SetDiscoverySchedule(theirs)
+    request = discovery_pb.GetDiscoveryScheduleRequest()
+    schedule = world.ours.causal.GetDiscoverySchedule(request).schedule
+    assert (schedule.enabled, schedule.time) == (False, "03:00")
+
+
+@isolates("mneme.v1.CausalService/SetDiscoverySchedule")
+def _(world: World) -> None:
+    ours = discovery_pb.SetDiscoveryScheduleRequest(enabled=True, time="04:45")
+    world.ours.causal.SetDiscoverySchedule(ours)
+    request = discovery_pb.GetDiscoveryScheduleRequest()
+    assert world.theirs.causal.GetDiscoverySchedule(request).schedule.time != "04:45"
+
+
 @isolates("mneme.v1.LearnService/LogKnowledge")
 def _(world: World) -> None:
     # The other tenant has logged another line under this id; here it is free.
@@ -1024,6 +1420,107 @@ def _(world: World) -> None:
         assert world.ours.memory.DeleteMemories(request).deleted_count == 0
     request = memory_pb.DeleteMemoriesRequest(filter=_memory_filters()["project"]("mine"))
     assert list(world.ours.memory.DeleteMemories(request).memory_ids) == ["mine"]
+
+
+def _pattern(name: str) -> pattern_pb.StorePatternRequest:
+    return pattern_pb.StorePatternRequest(
+        name=name, description=name, regex=pattern_pb.RegexPattern(expression="bank$")
+    )
+
+
+@isolates(f"{_MEMORY}/StorePattern")
+def _(world: World) -> None:
+    # The other tenant has another pattern of this name; here it is free.
+    request = _pattern(OTHER)
+    request.description = "mine"
+    assert world.ours.memory.StorePattern(request).pattern.description == "mine"
+    theirs = world.theirs.memory.GetPattern(pattern_pb.GetPatternRequest(name=OTHER))
+    assert theirs.pattern.description == OTHER
+
+
+@isolates(f"{_MEMORY}/GetPattern")
+@isolates(f"{_MEMORY}/DeletePattern")
+@isolates(f"{_MEMORY}/SearchPattern")
+def _(world: World) -> None:
+    for rpc, kind in (
+        ("GetPattern", pattern_pb.GetPatternRequest),
+        ("DeletePattern", pattern_pb.DeletePatternRequest),
+        ("SearchPattern", memory_pb.SearchPatternRequest),
+    ):
+        found = answered_as_absent(
+            world.ours, f"{_MEMORY}/{rpc}", lambda asked, kind=kind: kind(name=asked)
+        )
+        assert not_found(found), rpc
+    world.ours.memory.StorePattern(_pattern("mine"))
+    world.ours.memory.InsertMemory(_memory("mine"))
+    answer = world.ours.memory.SearchPattern(memory_pb.SearchPatternRequest(name="mine"))
+    assert [found.memory.id for found in answer.results] == ["mine"]
+    assert (answer.total_matches, answer.searched_count) == (1, 1)
+
+
+@isolates(f"{_MEMORY}/ListPatterns")
+@isolates(f"{_MEMORY}/GetPatternStats")
+def _(world: World) -> None:
+    world.ours.memory.StorePattern(_pattern("mine"))
+    listed = world.ours.memory.ListPatterns(pattern_pb.ListPatternsRequest())
+    assert ([one.name for one in listed.patterns], listed.total_size) == (["mine"], 1)
+    told = world.ours.memory.GetPatternStats(pattern_pb.GetPatternStatsRequest())
+    assert [one.pattern.name for one in told.stats] == ["mine"]
+    found = answered_as_absent(
+        world.ours,
+        f"{_MEMORY}/GetPatternStats",
+        lambda asked: pattern_pb.GetPatternStatsRequest(name=asked),
+    )
+    assert not_found(found)
+
+
+@isolates(f"{_MEMORY}/ReportPatternMatches")
+def _(world: World) -> None:
+    world.ours.memory.StorePattern(_pattern("mine"))
+    found = answered_as_absent(
+        world.ours,
+        f"{_MEMORY}/ReportPatternMatches",
+        lambda asked: pattern_pb.ReportPatternMatchesRequest(
+            name="mine", verdicts=[pattern_pb.MatchVerdict(memory_id=asked)]
+        ),
+    )
+    assert not_found(found)
+    found = answered_as_absent(
+        world.ours,
+        f"{_MEMORY}/ReportPatternMatches",
+        lambda asked: pattern_pb.ReportPatternMatchesRequest(
+            name=asked, verdicts=[pattern_pb.MatchVerdict(memory_id=OTHER)]
+        ),
+    )
+    assert not_found(found)
+
+
+@isolates(f"{_MEMORY}/GetStats")
+@isolates(f"{_MEMORY}/InitMemory")
+def _(world: World) -> None:
+    asked = stats_pb.MemoryServiceGetStatsRequest(include_distribution=True, include_quality=True)
+    ours, alone = (api.memory.GetStats(asked) for api in (world.ours, world.alone))
+    assert ours.counts == alone.counts
+    assert (ours.distribution, ours.quality) == (alone.distribution, alone.quality)
+    begun = world.ours.memory.InitMemory(stats_pb.InitMemoryRequest())
+    assert begun.counts == ours.counts
+    assert OTHER not in str(ours)
+
+
+@isolates(f"{_MEMORY}/ClearCache")
+def _(world: World) -> None:
+    everything = stats_pb.ClearCacheRequest(caches=[1, 2, 3])
+    world.ours.memory.ClearCache(everything)
+    world.theirs.memory.InsertMemory(_memory(OTHER))
+    world.theirs.memory.SearchPattern(memory_pb.SearchPatternRequest(name=OTHER))
+    cleared = world.ours.memory.ClearCache(everything).cleared
+    assert [one.count for one in cleared] == [0, 0, 0]
+    # A text that the other tenant has stored is no text that is at hand here.
+    text = f"Nobody has said this, {uuid4()}, before."  # Over REST it is said anew.
+    said = memory_pb.InsertMemoryRequest(text=text, memory_id="said")
+    for api, hits in ((world.theirs, 0), (world.theirs, 1), (world.ours, 0)):
+        assert api.memory.InsertMemory(said).figures.cache_hits == hits
+        api.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(memory_ids=["said"]))
 
 
 _CONTEXT = "mneme.v1.ContextService"
@@ -1162,6 +1659,8 @@ _ADMIN_REQUESTS: dict[str, Callable[[str], Message]] = {
     "StartRestore": lambda tenant: admin_pb.StartRestoreRequest(tenant_id=tenant, backup="x.db"),
     "StartDeleteTenant": lambda tenant: admin_pb.StartDeleteTenantRequest(tenant_id=tenant),
     "StartReindex": lambda tenant: admin_pb.StartReindexRequest(tenant_id=tenant),
+    "Forget": lambda tenant: admin_pb.ForgetRequest(tenant_id=tenant, user_id="ann"),
+    "StartForget": lambda tenant: admin_pb.StartForgetRequest(tenant_id=tenant, user_id="ann"),
 }
 for _method, _request in _ADMIN_REQUESTS.items():
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.recall import search
 from support.api import Api
 from support.making import event, ids_of, recall, record
-from support.server import local_server
+from support.server import LocalServer, local_server
 
 _WAITING = 4_000
 _AT_ONCE = 1_000
@@ -60,3 +63,25 @@ def test_among_thousands_that_wait_the_one_with_the_only_rare_word_comes_first(
 def test_what_is_embedded_is_still_found_by_its_meaning(behind: Api) -> None:
     found = recall(behind, "somebody wants to know about the delivery", limit=5)
     assert all(found_id.startswith("old-") for found_id in ids_of(found))
+
+
+@pytest.mark.parametrize("min_confidence", [0.0, 1.0])
+def test_what_is_embedded_during_a_search_counts_as_waiting(
+    server: LocalServer, monkeypatch: pytest.MonkeyPatch, min_confidence: float
+) -> None:
+    """The search may have missed it; nobody would know if it were counted afterwards."""
+    api = server.keys.tenant()
+    record(api, event("Order 7 was packed."), wait=True)
+    searched: list[bool] = []
+    ranked_apart = search._ranked_apart
+
+    def searching(*arguments: Any) -> Any:
+        found = ranked_apart(*arguments)
+        searched.append(True)
+        return found
+
+    monkeypatch.setattr(search, "_ranked_apart", searching)
+    monkeypatch.setattr(OpenTenant, "pending", property(lambda _: 0 if searched else 1))
+    found = recall(api, "order", min_confidence=min_confidence)
+    assert searched
+    assert (len(found.results), found.pending_count) == (0 if min_confidence else 1, 1)

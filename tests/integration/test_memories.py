@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from mneme.v1 import memory_service_pb2 as pb
+from mneme.v1 import recall_service_pb2 as recall_pb
 from support.api import Api, grpc, refused
 from support.making import at, event, ids_of, recall, record, struct
 from support.server import LocalServer, local_server
@@ -178,6 +179,16 @@ def test_what_holds_is_brought_in_where_only_what_it_superseded_was_found(api: A
     # One that the filters do not let through stays away.
     answer = recall(api, "heliotrope", user_id="ann", end_time=get(api, "new").since)
     assert ids_of(answer) == ["old"]
+
+
+def test_what_was_found_stays_behind_what_was_brought_in(api: Api) -> None:
+    insert(api, "heliotrope", memory_id="old", user_id="ann")
+    insert(api, "amaranth", memory_id="new", user_id="ann", supersedes=["old"])
+    mode = recall_pb.RECALL_MODE_LEXICAL
+    answer = recall(api, "heliotrope", mode=mode, limit=10)
+    assert ids_of(answer) == ["new", "old"]
+    assert answer.total_results == 2
+    assert ids_of(recall(api, "heliotrope", mode=mode, limit=1)) == ["new"]
 
 
 def test_a_memory_cannot_supersede_what_it_must_not(api: Api) -> None:

@@ -13,6 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import to_tuple
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import knowledge_pb2 as knowledge_pb
@@ -166,7 +167,11 @@ def test_the_tenants_tables_are_those_that_the_migrations_make(tmp_path: Path) -
         differences = compare_metadata(context, tables.metadata)
         script = script_of(*tenant_schema().migrations)
         # A revision that another one depends on goes without saying.
-        implied = {name for one in script.walk_revisions() for name in one.dependencies or ()}
+        implied = {
+            name
+            for one in script.walk_revisions()
+            for name in to_tuple(one.dependencies, default=())
+        }
         assert schema_versions(connection) == set(script.get_heads()) - implied
     database.close()
     assert differences == []

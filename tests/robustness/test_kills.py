@@ -15,7 +15,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,6 +48,9 @@ TENANTS = 3
 _SEED = "MNEME_TEST_SEED"
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 _PAUSE_S = 0.03
+
+BATCHED = ("event", "streamed", "memory")
+"""What is sent many at once."""
 
 _numbers = itertools.count(1)
 
@@ -85,7 +88,7 @@ class Worker(threading.Thread):
 
     def _step(self) -> None:
         ids = [f"{self._kind}-{next(_numbers)}" for _ in range(self._rng.randint(1, 20))]
-        ids = ids if self._kind in ("event", "streamed") else ids[:1]
+        ids = ids if self._kind in BATCHED else ids[:1]
         self._ledger.sent[self._kind].update(ids)
         KINDS[self._kind](self._api, ids, self._rng)
         self._ledger.acknowledged[self._kind].update(ids)
@@ -213,7 +216,7 @@ def _round(data: Path, ledgers: list[Ledger], rng: random.Random) -> None:
                    random.Random(rng.random()))
             for ledger in ledgers for kind in KINDS
         ]  # fmt: skip
-        moment_s = rng.uniform(0, 0.6)
+        moment_s = rng.uniform(0, 1.0)
         before = sum(len(ledger.acknowledged["event"]) for ledger in ledgers)
         for worker in workers:
             worker.start()
@@ -254,8 +257,7 @@ def _check(api: Api, ledger: Ledger, rng: random.Random) -> None:
     episodes = Counter(answer.episode.id for answer in exported)
     assert set(episodes.values()) <= {1}
     assert ledger.acknowledged["episode"] <= episodes.keys() <= ledger.sent["episode"]
-    listed = api.skill.ListSkills(skill_pb.ListSkillsRequest(page_size=1000))
-    uses = {one.id: one.record.uses for one in listed.skills}
+    uses = _uses_of_skills(api)
     assert ledger.acknowledged["skill"] <= uses.keys() <= ledger.sent["skill"]
     assert all(uses[one] == 1 for one in ledger.acknowledged["skill"]), uses
     memories = _memories(api)
@@ -272,9 +274,30 @@ def _check(api: Api, ledger: Ledger, rng: random.Random) -> None:
     for kind in ("event", "streamed", "lesson", "memory", "entry", "episode", "skill"):
         known = sorted(ledger.acknowledged[kind])
         for one in rng.sample(known, min(10, len(known))):
-            # A memory that another supersedes comes after that one.
-            found = recall(api, f"word{one.replace('-', '')}", mode=lexical, limit=2)
-            assert one in ids_of(found), f"{one} is not found by its word"
+            # A memory that another supersedes comes after that one; all else comes first.
+            expected = [*_latest(memories, one), one] if kind == "memory" else [one]
+            found = recall(api, f"word{one.replace('-', '')}", mode=lexical, limit=len(expected))
+            assert ids_of(found) == expected, f"{one} is not found by its word"
+
+
+def _latest(memories: Mapping[str, memory_pb.Memory], one: str) -> list[str]:
+    """Return the memory that holds in the place of one that was superseded, if it was."""
+    latest = one
+    while memories[latest].superseded_by:
+        latest = memories[latest].superseded_by
+    return [] if latest == one else [latest]
+
+
+def _uses_of_skills(api: Api) -> dict[str, int]:
+    request = skill_pb.ListSkillsRequest(page_size=1000)
+    found: dict[str, int] = {}
+    while True:
+        page = api.skill.ListSkills(request)
+        assert found.keys().isdisjoint(one.id for one in page.skills)
+        found |= {one.id: one.record.uses for one in page.skills}
+        if not page.next_page_token:
+            return found
+        request.page_token = page.next_page_token
 
 
 def _memories(api: Api) -> dict[str, memory_pb.Memory]:

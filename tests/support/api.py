@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -112,7 +112,7 @@ class Api:
             ],
         )
         self.channel = grpc.intercept_channel(self._plain, _Authorized(secret))
-        stubs = {service.name: _stub(service, self.channel) for service in services()}
+        stubs = {service.name: stub_of(service, self.channel) for service in services()}
         self.events = stubs.pop("EventService")
         for name, stub in stubs.items():
             setattr(self, name.removesuffix("Service").lower(), stub)
@@ -121,20 +121,22 @@ class Api:
         """What `setattr` gave it: the stub of a service, `learn` of the LearnService."""
         raise AttributeError(f"there is no service of the name {name}")
 
-    def call(self, rpc: str, request: Message | bytes) -> list[Message]:
-        """Call any RPC by its full name with one message, given as such or as raw bytes.
+    def call(self, rpc: str, request: Message | bytes | Sequence[Message]) -> list[Message]:
+        """Call any RPC by its full name with one message, given as such or as raw bytes, or with
+        those of a stream.
 
         Returns the answers; of a stream that stays open only the first.
         """
         method = METHODS[rpc]
-        raw = request if isinstance(request, bytes) else request.SerializeToString()
+        sent = [request] if isinstance(request, Message | bytes) else request
+        raw = [one if isinstance(one, bytes) else one.SerializeToString() for one in sent]
         answer_class = GetMessageClass(method.output_type)
         kind = ("stream" if method.client_streaming else "unary") + (
             "_stream" if method.server_streaming else "_unary"
         )
         make: Callable[..., Any] = getattr(self.channel, kind)
         callable_ = make(f"/{rpc}", request_serializer=None, response_deserializer=None)
-        given = iter([raw]) if method.client_streaming else raw
+        given = iter(raw) if method.client_streaming else raw[0]
         answer = callable_(given, timeout=_TIMEOUT_S)
         if not method.server_streaming:
             return [answer_class.FromString(answer)]
@@ -149,7 +151,7 @@ class Api:
         self._plain.close()
 
 
-def _stub(service: ServiceDescriptor, channel: grpc.Channel) -> Any:
+def stub_of(service: ServiceDescriptor, channel: grpc.Channel) -> Any:
     module = service.file.name.removesuffix(".proto").replace("/", ".")
     return getattr(import_module(f"{module}_pb2_grpc"), f"{service.name}Stub")(channel)
 

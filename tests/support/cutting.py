@@ -1,9 +1,13 @@
 """A server that kills itself at a point of its work: `python -m support.cutting POINT`.
 
 A point is what an operation's work does: "keep", "commit", "finish" or a stage of its progress;
-before it, or after it with a "+". Or it is "apply": an event or a memory of the id LAST is
-committed, and the index is about to be told. The server is gone as by SIGKILL, in the middle of its
-work.
+before it, or after it with a "+". Of forgetting it is "note", which says in the tenant's database
+what was forgotten, before that is committed, or "scrub", which rewrites that database. Or it is
+of an event or a memory of the id LAST: "leaf", its rows are written, and its leaf in the log not
+yet; "leaf+", that too, and nothing is committed; "apply", it is committed, and the index is about
+to be told. Or it is the name of an RPC of edges, experiments or patterns, with a "+": its work is
+committed, and nobody was answered; "row AddEdge+": its row is written and not committed. The server
+is gone as by SIGKILL, in the middle of its work.
 """
 
 from __future__ import annotations
@@ -39,10 +43,42 @@ def _cut(point: str, when: str, do: Callable[..., Any]) -> Callable[..., Any]:
     return cut
 
 
+def _cut_at_last(point: str, name: str, do: Callable[..., Any]) -> Callable[..., Any]:
+    def cut(self: object, change: CorpusChange, *others: Any) -> None:
+        if not any(document.source_id == LAST for document in change.saved):
+            do(self, change, *others)
+        else:
+            _cut(point, name, do)(self, change, *others)
+
+    return cut
+
+
+def _cut_calls(point: str) -> None:
+    """Cut the calls of edges, experiments and patterns, and the rows that they write."""
+    from mneme_server.causal.service import CausalServicer
+    from mneme_server.causal.store.edges import SqlEdges
+    from mneme_server.causal.store.experiments import SqlExperiments
+    from mneme_server.patterns.service import PatternCalls
+    from mneme_server.patterns.store.patterns import SqlPatterns
+
+    parts: tuple[tuple[Any, str, Any, str], ...] = (
+        (CausalServicer, "AddEdge", SqlEdges, "save"),
+        (CausalServicer, "AssignTreatment", SqlExperiments, "assign"),
+        (CausalServicer, "RecordObservation", SqlExperiments, "observe"),
+        (PatternCalls, "StorePattern", SqlPatterns, "add"),
+        (PatternCalls, "ReportPatternMatches", SqlPatterns, "judge"),
+    )
+    for servicer, call, rows, write in parts:
+        setattr(servicer, call, _cut(point, call, getattr(servicer, call)))
+        setattr(rows, write, _cut(point, f"row {call}", getattr(rows, write)))
+
+
 def main() -> None:
     """Serve with what is cut."""
     point = sys.argv.pop(1)
+    from mneme_server.forgetting.store.forgettings import SqlForgettings
     from mneme_server.operations import running
+    from mneme_server.storage.sqlite_store import SqliteTenantStore
 
     task, run = running._Task, running.Run
     for owner, method, name in (
@@ -50,18 +86,16 @@ def main() -> None:
         (task, "commit", "commit"),
         (task, "report", "report"),
         (run, "_finish", "finish"),
+        (SqlForgettings, "save", "note"),
+        (SqliteTenantStore, "scrub", "scrub"),
     ):
         setattr(owner, method, _cut(point, name, getattr(owner, method)))
+    _cut_calls(point)
     from mneme_server.corpus.live_index import LiveIndex
+    from mneme_server.proof.store.log import SqlLog
 
-    apply = LiveIndex.apply
-
-    def apply_or_go(self: LiveIndex[Any], change: CorpusChange) -> None:
-        if point == "apply" and any(document.source_id == LAST for document in change.saved):
-            _gone()
-        apply(self, change)
-
-    LiveIndex.apply = apply_or_go  # type: ignore[method-assign]
+    for owner, method, name in ((SqlLog, "seal", "leaf"), (LiveIndex, "apply", "apply")):
+        setattr(owner, method, _cut_at_last(point, name, getattr(owner, method)))
     runpy.run_module("mneme_server", run_name="__main__")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
+from mneme.v1 import causal_pb2
 from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
@@ -104,6 +105,14 @@ def episode(api: Api, task: str, *, success: bool = True, **fields: Any) -> epis
 def skill(api: Api, name: str, **fields: Any) -> skill_pb.Skill:
     """Save a skill and return it."""
     return api.skill.CreateSkill(skill_pb.CreateSkillRequest(name=name, **fields)).skill
+
+
+def add_edge(
+    api: Api, cause: str, effect: str, uplift: float, **fields: Any
+) -> causal_pb2.CausalEdge:
+    """Add a causal edge and return it."""
+    request = causal_pb2.AddEdgeRequest(cause=cause, effect=effect, uplift=uplift, **fields)
+    return api.causal.AddEdge(request).edge
 
 
 def list_lessons(api: Api, **filter_: Any) -> list[learn_pb.Lesson]:

@@ -34,6 +34,7 @@ def settings_of(data_dir: Path, **changed: Any) -> Settings:
     """Return settings for a server of tests: a free port, no metrics, a key that tests know."""
     values: dict[str, Any] = {
         "listen": "127.0.0.1:0",
+        "http_listen": "",
         "metrics_listen": "",
         "data_dir": data_dir,
         "model_dir": model_dir(),
@@ -97,6 +98,7 @@ class LocalServer:
         except BaseException:
             self.application.abandon()
             raise
+        self.http_address = self.application.http_address
         self.keys = Keys(self.address)
 
     def close_tenant(self, tenant_id: str) -> None:
@@ -152,6 +154,12 @@ class ServerProcess:
             )
         self.address = self._wait()
         self.keys = Keys(self.address)
+
+    @property
+    def http_address(self) -> str:
+        """Where it serves HTTP, as a URL; empty where it does not."""
+        said = "serving HTTP on "
+        return next((one.removeprefix(said) for one in self.printed if one.startswith(said)), "")
 
     @property
     def log(self) -> str:
@@ -218,6 +226,7 @@ def environment(data_dir: Path, **changed: Any) -> dict[str, str]:
     """Return the environment for a command on a data folder: the machine's, and these settings."""
     settings: Mapping[str, Any] = {
         "listen": "127.0.0.1:0",
+        "http_listen": "",
         "metrics_listen": "",
         "data_dir": data_dir,
         "model_dir": model_dir(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -267,13 +268,90 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
     (
         "agentdb_delete",
         {"filters": {"tags": ["ops"], "before_timestamp": 4_000_000_000}, "dry_run": True},
-        lambda text, data: "would be deleted" in text and data["deleted"] == {"vectors": 1},
+        lambda text, data: "would be deleted" in text and data["deleted"]["vectors"] == 1,
     ),
     (
         "agentdb_delete",
         {"filters": {"tags": ["ops"]}},
-        lambda text, data: data["deleted"] == {"vectors": 1}
+        lambda text, data: data["deleted"]
+        == {"vectors": 1, "episodes": 0, "skills": 0, "causal_edges": 0}
         and len(data["vector_ids_deleted"]) == 1,
+    ),
+    (
+        "agentdb_pattern_store",
+        {"name": "oauth_version", "pattern_type": "REGEX",
+         "pattern_data": {"regex": r"OAuth(\d)"}, "description": "which OAuth"},
+        lambda text, data: data["pattern_id"] in text
+        and data["pattern_data"] == {"regex": r"OAuth(\d)"},
+    ),
+    (
+        "agentdb_pattern_search",
+        {"pattern_name": "oauth_version", "k": 1},
+        lambda text, data: data["results"][0]["matches"] == ["OAuth2"]
+        and data["results"][0]["match_positions"] == [[10, 16]]
+        and data["stats"]["total_matches"] == 2
+        and "OAuth2" in text,
+    ),
+    (
+        "agentdb_pattern_feedback",
+        {"pattern_name": "oauth_version", "right": []},
+        lambda text, data: "no match was reported on" in text,
+    ),
+    (
+        "agentdb_pattern_store",
+        {"name": "important", "pattern_type": "structural",
+         "pattern_data": {"schema": {"required": ["priority"]}}},
+        lambda text, data: data["pattern_data"]["target"] == "metadata",
+    ),
+    (
+        "agentdb_pattern_store",
+        {"name": "logging_in", "pattern_type": "semantic", "pattern_data": {"text": "logging in"}},
+        lambda text, data: data["pattern_data"]["threshold"] == 0.5,
+    ),
+    (
+        "agentdb_pattern_search",
+        {"pattern_name": "important", "extract_matches": False},
+        lambda text, data: "matches" not in data["results"][0]
+        and data["stats"]["total_matches"] == 1,
+    ),
+    (
+        "agentdb_pattern_stats",
+        {"pattern_name": "oauth_version"},
+        lambda text, data: data["patterns"][0]["uses"] == 1
+        and data["patterns"][0]["avg_match_time_ms"] > 0
+        and "success_rate" not in data["patterns"][0],
+    ),
+    (
+        "agentdb_pattern_stats",
+        {},
+        lambda text, data: [one["name"] for one in data["patterns"]]
+        == ["important", "logging_in", "oauth_version"],
+    ),
+    (
+        "agentdb_init",
+        {"model": "all-MiniLM-L6-v2", "dimension": 384},
+        lambda text, data: data["stats"]["total_memories"] > 0
+        and data["db_path"].endswith("mneme.db")
+        and "MemoryService" in data["capabilities"],
+    ),
+    (
+        "agentdb_stats",
+        {"include_distribution": True, "include_quality": True},
+        lambda text, data: data["counts"]["total_memories"] > 0
+        and data["distribution"]["tags"]["auth"] == 1
+        and data["index"]["avg_search_ms"] > 0
+        and not data["index"]["hnsw_enabled"]
+        and "memories" in text,
+    ),
+    (
+        "db_stats",
+        {},
+        lambda text, data: data["total_patterns"] == 3 and data["cache_size"] > 0,
+    ),
+    (
+        "agentdb_clear_cache",
+        {"cache_types": ["patterns", "embeddings"], "vacuum": True},
+        lambda text, data: data["cleared"]["patterns"] == 2 and data["vacuum_run"],
     ),
     (
         "reflexion_store",
@@ -295,6 +373,25 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         lambda text, data: [one["success"] for one in data["episodes"]] == [False]
         and "The token had expired." in data["critique_summary"]
         and "Refresh it first. [1 failed]" in text,
+    ),
+    (
+        "agentlens_context",
+        {"query": "authentication"},
+        lambda text, data: "authentication of ann" in [e["task"] for e in data["episodes"]]
+        and "failed just now" in text,
+    ),
+    (
+        "agentlens_context",
+        {"query": "authentication", "withoutExperience": True},
+        lambda text, data: "episodes" not in data and "Earlier attempts" not in text,
+    ),
+    (
+        "recall_with_certificate",
+        {"query": "How to implement JWT authentication?", "k": 5, "alpha": 0.7, "beta": 0.2,
+         "gamma": 0.1},
+        lambda text, data: data["results"][0]["reason"] == "semantic_match"
+        and data["certificate_id"] in text
+        and data["minimal_why"] and 0 < data["completeness_score"] <= 1,
     ),
     (
         "skill_create",
@@ -320,6 +417,53 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         "skill_consolidate",
         {"min_attempts": 3},
         lambda text, data: data["skills"] == [] and "0 skills created" in text,
+    ),
+    (
+        "causal_add_edge",
+        {"cause": "oauth2_strategy", "effect": "authentication_success", "uplift": 0.25,
+         "confidence": 0.95},
+        lambda text, data: data["uplift"] == 0.25 and data["edge_id"] in text,
+    ),
+    (
+        "causal_add_edge",
+        {"cause": "authentication_success", "effect": "happy_users", "uplift": 0.4},
+        lambda text, data: data["confidence"] == 0.95,
+    ),
+    (
+        "causal_query",
+        {"cause": "oauth2_strategy", "effect": "happy_users", "k": 3},
+        lambda text, data: data["chains"][0]["path"]
+        == ["oauth2_strategy", "authentication_success", "happy_users"]
+        and abs(data["chains"][0]["uplift"] - 0.1) < 1e-9
+        and "nothing acts on its end" in text,
+    ),
+    (
+        "learner_discover",
+        {"min_attempts": 3, "min_success_rate": 0.6, "dry_run": True},
+        lambda text, data: data["discovered"] == [] and data["episodes"] == 2
+        and "nothing was changed" in text,
+    ),
+    (
+        "causal_experiment_create",
+        {"name": "Review first", "cause": "code_review", "effect": "tests_pass",
+         "experiment_id": "review-first"},
+        lambda text, data: data["experiment_id"] == "review-first",
+    ),
+    (
+        "causal_experiment_assign",
+        {"experiment_id": "review-first", "subject": "pull-request-7", "stratum": "shop"},
+        lambda text, data: data["treatment"] == ("gets the cause" in text),
+    ),
+    (
+        "causal_experiment_observe",
+        {"experiment_id": "review-first", "subject": "pull-request-7", "outcome": 1},
+        lambda text, data: data["observations"] == 1 and "1 observation now" in text,
+    ),
+    (
+        "causal_experiment_analyze",
+        {"experiment_id": "review-first"},
+        lambda text, data: data["treatment_count"] + data["control_count"] == 1
+        and "p_value" not in data and "nothing can be tested yet" in text,
     ),
     (
         "learning_start_session",
@@ -350,7 +494,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         {"session_id": "agent-123", "trajectory": [
             {"state": {"task_type": "ui"}, "action": "mock", "reward": 0.5, "done": True},
             {"state": {"task_type": "ui"}, "action": {"type": "discrete", "value": "mock"},
-             "reward": 0.25, "done": True}]},
+             "reward": 0.25, "done": True}], "metadata": {"task": "login", "success": True}},
         lambda text, data: data["steps_recorded"] == 2 and data["total_reward"] == 0.75
         and data["buffer_size"] == 3 and 0 < data["buffer_utilization"] < 1,
     ),
@@ -363,8 +507,15 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
     ),
     (
         "learning_end_session",
+        {"session_id": "agent-123", "min_performance": 0.5, "create_skill": False},
+        lambda text, data: data["meets_skill_bar"] and not data["skill_created"]
+        and "skill_id" not in data,
+    ),
+    (
+        "learning_end_session",
         {"session_id": "agent-123", "min_performance": 0.5},
         lambda text, data: data["model_saved"] and data["model_path"] in text
+        and data["skill_created"] and data["skill_id"] in text
         and data["meets_skill_bar"] and data["session_duration_ms"] > 0
         and data["final_metrics"]["episodes"] == 3,
     ),
@@ -392,6 +543,11 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         {"session_id": "grid", "num_steps": 5},
         lambda text, data: data["steps_completed"] == 5 and data["updates"] > 0
         and data["metrics"]["avg_loss"] >= 0 and data["metrics"]["training_time_ms"] > 0,
+    ),
+    (
+        "learning_train",
+        {"session_id": "grid", "num_steps": 5, "batch_size": 2},
+        lambda text, data: data["steps_completed"] == 5 and data["updates"] == 10,
     ),
     (
         "learning_start_session",
@@ -474,11 +630,34 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("skill_create", {"name": ""}, "at least 1 character"),
     ("skill_search", {"task": "x", "min_success": 1}, "did you mean 'min_success_rate'"),
     ("skill_consolidate", {"min_attempts": 0}, "min_attempts"),
+    ("causal_add_edge", {"cause": "x", "effect": "x", "uplift": 1}, "the same"),
+    ("causal_query", {"min_confidence": 2}, "min_confidence"),
+    ("learner_discover", {"adjust_for": ["reward"]}, "says how the attempt went"),
+    ("causal_experiment_create", {"name": "x", "cause": "x"}, "effect is required"),
+    ("causal_experiment_assign", {"experiment_id": "none", "subject": "s"}, "no experiment"),
+    ("causal_experiment_observe", {"experiment_id": "none", "subject": "s", "outcome": 1},
+     "no experiment"),
+    ("causal_experiment_analyze", {"experiment_id": "none"}, "no experiment"),
+    ("recall_with_certificate", {"query": "x", "k": 0}, "greater than or equal to 1"),
     ("agentdb_insert", {"tags": ["x"]}, "text is required"),
     ("agentdb_insert", {"text": "x", "supersedes": ["missing"]}, "no memory 'missing'"),
     ("agentdb_insert_batch", {"items": [{"txt": "x"}]}, "items[0].text"),
     ("agentdb_search", {"query": "x", "filters": {"tag": ["x"]}}, "filters.tag"),
     ("agentdb_delete", {}, "give vector_ids, or filters"),
+    ("agentdb_pattern_store", {"name": "x", "pattern_type": "regex",
+                               "pattern_data": {"regex": "(a"}}, "missing )"),
+    ("agentdb_pattern_store", {"name": "x", "pattern_type": "regex",
+                               "pattern_data": {"text": "a"}}, 'give for example {"regex":'),
+    ("agentdb_pattern_store", {"name": "x", "pattern_type": "glob", "pattern_data": {}},
+     "pattern_type"),
+    ("agentdb_pattern_search", {"pattern_name": "missing"}, "agentdb_pattern_stats lists"),
+    ("agentdb_pattern_stats", {"pattern_name": "missing"}, "agentdb_pattern_stats lists"),
+    ("agentdb_pattern_feedback", {"pattern_name": "missing", "right": ["x"]},
+     "agentdb_pattern_stats lists"),
+    ("agentdb_init", {"dimension": -1}, "dimension"),
+    ("agentdb_stats", {"quality": True}, "did you mean 'include_quality'"),
+    ("db_stats", {"detail": True}, "there is no argument 'detail'"),
+    ("agentdb_clear_cache", {"cache_types": ["all"]}, "cache_types"),
     ("agentdb_delete", {"filters": {"before_timestamp": "soon"}}, "should be a time such as"),
     ("learning_start_session", {"algorithm": "magic"}, "q_learning"),
     ("learning_start_session", {"algorithm": "linucb", "config": {"learning_rte": 1}}, "epsilon"),
@@ -540,6 +719,7 @@ async def test_a_day_of_calls_succeeds(host: Client) -> None:
 
 
 async def test_calls_that_cannot_succeed_say_what_to_do(host: Client) -> None:
+    tools = {tool.name: tool for tool in (await host.list_tools()).tools}
     assert {name for name, _, _ in FAILURES} == {spec.name for spec in tools_of(TOOLSETS)}
     for name, arguments, words in FAILURES:
         result = await host.call_tool(name, arguments)
@@ -552,6 +732,13 @@ async def test_calls_that_cannot_succeed_say_what_to_do(host: Client) -> None:
         assert error["reason"] in REASONS, error
         assert error["message"] == said
         assert error["retryable"] is False
+        assert error["tool"] == name
+        snake = "request_id" in error
+        assert error["request_id" if snake else "requestId"]
+        assert abs(error["timestamp"] - time.time()) < 600
+        if "there is no argument" in said:
+            known = error["details"]["valid_params"]
+            assert known == list(tools[name].input_schema["properties"])
         assert "pydantic" not in said.lower()
 
 

@@ -45,6 +45,11 @@ def _count(database: Database) -> int:
         return int(connection.execute(text("SELECT count(*) FROM notes")).scalar_one())
 
 
+def _sum(database: Database) -> int:
+    with database.read() as connection:
+        return int(connection.execute(text("SELECT sum(length(body)) FROM notes")).scalar_one())
+
+
 @pytest.mark.parametrize(
     ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]
 )
@@ -136,6 +141,22 @@ def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(DataLoss, match=r"broken\.db is damaged") as refused:
         Database(path)
     assert refused.value.reason is Reason.DATA_DAMAGED
+
+
+@pytest.mark.parametrize(("name", "damaged_name"), [(b"notes", b"nobes"), (b"body", b"bony")])
+def test_a_damaged_name_in_the_schema_is_reported_when_it_is_used(
+    database: Database, name: bytes, damaged_name: bytes
+) -> None:
+    _add(database, "one")
+    database.close()
+    raw = database.path.read_bytes()
+    assert name in raw[:4096]
+    database.path.write_bytes(raw[:4096].replace(name, damaged_name) + raw[4096:])
+    damaged = Database(database.path)
+    for use in (_sum, lambda it: _add(it, "two")):
+        with pytest.raises(DataLoss, match="damaged") as refused:
+            use(damaged)
+        assert refused.value.reason is Reason.DATA_DAMAGED
 
 
 def test_a_damaged_page_is_reported_when_it_is_read(database: Database) -> None:

@@ -39,6 +39,24 @@ def test_an_id_that_is_taken_is_refused(tenants: Tenants) -> None:
     assert tenants.get("acme").display_name == ""
 
 
+def test_a_tenant_is_made_with_what_belongs_to_it_and_not_without(tenants: Tenants) -> None:
+    made: list[str] = []
+    tenants.also_make(made.append)
+    tenants.ensure_default()
+    assert made == [], "it is there already"
+    tenants.create("acme", "")
+    assert made == ["acme"]
+
+    def fails(tenant_id: str) -> None:
+        raise OSError(f"no key for {tenant_id}")
+
+    tenants.also_make(fails)
+    with pytest.raises(OSError, match="no key for bee"):
+        tenants.create("bee", "")
+    with pytest.raises(NotFound):
+        tenants.get("bee")
+
+
 @pytest.mark.parametrize(
     "bad", ["", "..", "a/b", "/etc", "A", "a\n", "-a", "a" * 64, "ä", "a.b", "a\0", "."]
 )

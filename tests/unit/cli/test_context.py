@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.messages import (
+    ContextEpisode,
     ContextSession,
+    ContextSkill,
     FoundLesson,
     FoundSession,
     GetContextResponse,
@@ -58,6 +60,8 @@ def _context() -> GetContextResponse:
             )
         ],
         lessons=[FoundLesson(lesson=Lesson(title="Backups", content="first of all"), score=0.5)],
+        episodes=[ContextEpisode(task="Move it", critique="Copy in batches.", reward=0.2)],
+        skills=[ContextSkill(name="in_batches", use_count=3, success_count=2)],
         total_sessions=3,
         prompt="## Past sessions",
     )  # fmt: skip
@@ -69,13 +73,14 @@ def test_given_a_topic_relevant_sessions_and_lessons_are_displayed(
     asked = _answer(served, "GetContext", _context())
     result = mneme(
         "context", "database migrations", "--user", "u", "--agent", "a", "--project", "p",
-        "--limit", "3",
+        "--limit", "3", "--without-experience",
     )  # fmt: skip
     assert result.code == 0, result.err
     request = asked[0]
     assert (request.topic, request.user_id, request.agent_id, request.project, request.limit) == (
         "database migrations", "u", "a", "p", 3,
     )  # fmt: skip
+    assert request.without_experience
     head = result.lines[0]
     for shown in ("s1", "0.75", _WHEN, "success", "ann"):  # Id, relevance, time.
         assert shown in head
@@ -84,6 +89,8 @@ def test_given_a_topic_relevant_sessions_and_lessons_are_displayed(
     ]  # fmt: skip
     assert "Backups" in result.out
     assert "first of all" in result.out
+    for shown in ("failure", "Copy in batches.", "in_batches", "2 of 3"):
+        assert shown in result.out
 
 
 def test_context_says_when_there_is_none(served: ScriptedServer) -> None:

@@ -10,6 +10,7 @@ from mneme.messages import (
     FeedbackResponse,
     GetLearningSessionResponse,
     GetMetricsResponse,
+    ImportExperienceResponse,
     LearningServiceEndSessionResponse,
     LearningServiceStartSessionResponse,
     LearningSession,
@@ -284,3 +285,28 @@ def test_a_column_chart_stands_on_the_least_value_and_shortens_long_series() -> 
     assert column_chart([0, 1], height=2) == ["1 ┤ █", "0 ┤▁█"]
     assert column_chart([3, 3], height=2) == ["3 ┤▅▅"]
     assert max(map(len, column_chart([float(i) for i in range(1000)], 40))) == len("987 ┤") + 40
+
+
+def test_importing_says_what_became_of_it_and_what_was_left_out(served: ScriptedServer) -> None:
+    counted = {"action": {"label": "ask"}, "count": 7, "mean_reward": 0.25}
+    left = {"reason": "it called no tool", "count": 2, "examples": ["s1", "s2"]}
+    told = {"imported": 3, "known": 4, "steps": 7, "actions": [counted], "skipped": [left]}
+    last = from_dict(told, ImportExperienceResponse())
+    served.on("ImportExperience", lambda _request, _context: iter([last]))
+    result = mneme(
+        *["learning", "import", "s", "--state", "project", "--state", "kind=metadata.k.kind"],
+        *["--action-tag", "plan:", "--kind", "episodes", "--project", "shop", "--dry-run"],
+    )
+    assert result.lines[0] == "imported 3 records with 7 steps; 4 were imported before"
+    assert "Left out 2 records: it called no tool (s1, s2)." in result.err
+    assert "ask" in result.out
+    asked = served.last("ImportExperience")
+    assert [(one.name, one.path) for one in asked.state_fields] == [
+        ("", "project"), ("kind", "metadata.k.kind"),
+    ]  # fmt: skip
+    assert (asked.action_name, asked.selection.project, asked.dry_run) == ("plan:", "shop", True)
+    refused = mneme(
+        "learning", "import", "s", "--state", "a", "--action-tag", "x", "--action-field", "y"
+    )
+    assert refused.code != 0
+    assert "not both" in refused.err

@@ -54,7 +54,9 @@ def _unary() -> Iterator[tuple[str, str]]:
         method = (
             descriptor_pool.Default().FindServiceByName(rpc.service).methods_by_name[rpc.method]
         )
-        updates = rpc.method in ("UpdateLesson", "UpdateMemory", "UpdateSkill")
+        updates = rpc.method in (
+            "UpdateAlertRule", "UpdateEdge", "UpdateLesson", "UpdateMemory", "UpdateSkill",
+        )  # fmt: skip
         if not method.client_streaming and not updates:
             yield rpc.path, rpc.method
 

@@ -7,7 +7,7 @@ from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.local import LocalEmbedder
 from unit.embedding.fakes import FakeEmbedder, TellsQuestions, vector_of
 
-ENTRY_BYTES = 32 * 4 + 250  # what the cache counts for one of the fake's vectors
+ENTRY_BYTES = 32 * 4 + 400  # what the cache counts for one of the fake's vectors
 
 
 def test_a_text_embedded_twice_costs_one_inference_and_gives_the_same_vector() -> None:

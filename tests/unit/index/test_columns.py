@@ -298,3 +298,15 @@ def test_a_name_before_what_is_said_is_its_author(text: str, author: str) -> Non
 def test_what_a_tool_reports_has_no_author_but_its_agent() -> None:
     assert author_of(event(1, "Error: no seats", category="tool_error")) == ""
     assert author_of(event(1, "Ann: hello", category="tool_response", agent_id="bot")) == "bot"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(STEPS, max_size=6))
+def test_the_newest_time_is_that_of_the_newest_document_after_every_change(
+    parts: list[Steps],
+) -> None:
+    table = DocumentTable()
+    live: dict[int, Document] = {}
+    for part in parts:
+        live = apply(table, part, live)
+        assert table.newest_us == max((one.timestamp_us for one in live.values()), default=0)

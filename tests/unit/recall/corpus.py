@@ -74,7 +74,7 @@ class Corpus:
 
     lost = 0
 
-    def get_many(self, doc_ids: Sequence[int]) -> Mapping[int, Memory]:
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
         return {d.doc_id: Memory(d, {}) for d in self._source.documents_of(doc_ids)}
 
     def sum_up(self, session: str, text: str) -> int:

@@ -83,7 +83,7 @@ def test_a_longer_field_costs_in_proportion(method: MethodDescriptor, path: Path
     service = method.containing_service.name
     kind = GetMessageClass(method.input_type)
     known = METHODS[f"/mneme.v1.{service}/{method.name}"]
-    serve = getattr(failing(service, errors.NotFound("there is none")), method.name)
+    serve = getattr(failing(method, errors.NotFound("there is none")), method.name)
 
     def request_of(times: int) -> bytes:
         message = example(method)

@@ -133,6 +133,28 @@ def test_all_violations_are_listed_and_the_first_gives_the_reason(
     assert refusal.fields == ["a", "b[2]"]
 
 
+@pytest.mark.parametrize("word", ["plain ", "größer als 100 % ", "記憶😀 "])
+@pytest.mark.parametrize(("count", "words"), [(1_000, 3), (5, 60), (2, 3_000), (1, 20_000)])
+def test_an_error_travels_however_much_there_is_to_say(
+    edge: Edge, client: Client, count: int, words: int, word: str
+) -> None:
+    violations = [
+        Violation(f"events[{n}].text", word * words, Reason.OUT_OF_RANGE) for n in range(count)
+    ]
+    edge.raises(GET, InvalidRequest(violations))
+    for _ in range(
+        20
+    ):  # Between the soft limit of trailers and the hard one only some are dropped.
+        refusal = client.refusal(GET, REQUEST)
+        assert refusal.code is StatusCode.INVALID_ARGUMENT
+    assert refusal.fields[0] == "events[0].text"
+    named = len(refusal.fields)
+    if named < count:
+        assert refusal.message.endswith((f"; and {count - named} more", "..."))
+    edge.raises(GET, errors.NotFound(word * words))
+    assert client.refusal(GET, REQUEST).code is StatusCode.NOT_FOUND
+
+
 @pytest.mark.parametrize(
     ("error", "code", "reason"),
     [

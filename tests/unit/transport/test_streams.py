@@ -321,7 +321,8 @@ class Context:
 
 
 def _call(context: Context) -> Call:
-    (method,) = methods_of([SERVICES["RecallService"]]).values()
+    methods = methods_of([SERVICES["RecallService"]])
+    method = methods["/mneme.v1.RecallService/Recall"]
     return Call(method, cast(grpc.ServicerContext, context))
 
 

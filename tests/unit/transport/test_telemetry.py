@@ -72,6 +72,21 @@ def test_a_call_without_an_id_gets_one_of_its_own(edge: Edge, client: Client) ->
     assert all(len(request_id) == 16 for request_id in ids)
 
 
+@pytest.mark.parametrize(
+    ("said", "trace"),
+    [(f"00-{'ab' * 16}-{'cd' * 8}-01", "ab" * 16), ("nonsense", None), ("00-ab-cd-01", None)],
+)
+def test_a_call_is_logged_with_the_trace_that_it_belongs_to(
+    edge: Edge, said: str, trace: str | None
+) -> None:
+    client = edge.client(edge.key("acme").secret, traceparent=said)
+    with capture_logs() as logs:
+        client.call(GET, REQUEST)
+        _settled(edge)
+    (call,) = [entry for entry in logs if entry["event"] == "call"]
+    assert call.get("trace_id") == trace
+
+
 def test_a_key_never_reaches_the_log(edge: Edge) -> None:
     secret = edge.key().secret
     with capture_logs() as logs:

@@ -1,0 +1,74 @@
+"""Forgetting where vectors are searched in a graph: their codes are in no file afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import auth_pb2
+from mneme.v1 import memory_service_pb2 as memory_pb
+from support.api import Api
+from support.contexts import eventually
+from support.forgetting import counts, forget, traces, vectors_of
+from support.making import event, ids_of, recall, record
+from support.server import LocalServer, local_server
+
+OTHERS, PLANTED = 150, 5
+SAID = "the violins of the string section are tuned in the attic, number"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[LocalServer]:
+    """A server that builds a graph from a hundred vectors on."""
+    with local_server(tmp_path / "data", exact_search_limit=100) as running:
+        yield running
+
+
+def graphed(api: Api) -> bool:
+    return api.admin.GetStats(admin_pb.GetStatsRequest()).tenant.dense_index == "hnsw"
+
+
+def codes_of(server: LocalServer, tenant_id: str, vectors: list[bytes]) -> list[bytes]:
+    """Return how the graphs hold these vectors: each in its codes, a byte for a dimension."""
+    wanted = np.stack([np.frombuffer(one, np.float32) for one in vectors])
+    with server.application.runtime.tenants.open(tenant_id) as tenant:
+        graphs, _, _ = tenant.index._dense.export()  # type: ignore[attr-defined]
+    found = []
+    for graph in graphs:
+        held = graph.vectors(np.arange(graph.size))
+        nearest = (held @ wanted.T).argmax(axis=0)
+        close = np.abs(held[nearest] - wanted).max(axis=1) < 0.01
+        found += [graph._codes[place].tobytes() for place in nearest[close]]
+    return found
+
+
+def test_the_codes_of_forgotten_vectors_are_in_no_graph(own: LocalServer) -> None:
+    api = own.keys.tenant("graphs", *auth_pb2.KeyScope.values()[1:])
+    folder = Path(own.data_dir) / "tenants" / api.tenant_id
+    for number in range(PLANTED):
+        api.memory.InsertMemory(
+            memory_pb.InsertMemoryRequest(
+                memory_id=f"anns-{number}", text=f"{SAID} {number}", user_id="ann"
+            )
+        )
+    others = (event(f"the harbour opens at {n} in berth {n * 7}", "s") for n in range(OTHERS))
+    record(api, *others, wait=True)
+    eventually(lambda: graphed(api), bool)
+    vectors = [one for n in range(PLANTED) for one in vectors_of(folder, "memory", f"anns-{n}")]
+    codes = codes_of(own, api.tenant_id, vectors)
+    assert len(vectors) == len(codes) == PLANTED
+    own.close_tenant(api.tenant_id)  # Then the graph is in a file.
+    before = "\n".join(traces(folder, codes))
+    assert before.count("index/graph") >= PLANTED
+
+    assert counts(forget(api, user_id="ann")) == {"memory": PLANTED}
+    assert not traces(folder, [*codes, *vectors]), "in use"
+    assert not codes_of(own, api.tenant_id, vectors), "in memory"
+    own.close_tenant(api.tenant_id)
+    assert not traces(folder, [*codes, *vectors]), "closed"
+    assert graphed(api)
+    assert not {f"anns-{n}" for n in range(PLANTED)}.intersection(ids_of(recall(api, SAID)))
+    assert recall(api, "when does the harbour open").results

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mneme import messages
+from mneme.messages import (
+    AlertHistoryEntry,
+    AlertRule,
+    CreateAlertRuleResponse,
+    DeleteAlertRuleResponse,
+    GetAlertRuleResponse,
+    GetWebhookSecretResponse,
+    ListAlertHistoryResponse,
+    ListAlertRulesResponse,
+    RotateWebhookSecretResponse,
+    TryAlertRuleResponse,
+    UpdateAlertRuleResponse,
+)
+from mneme.plain import from_dict
+from unit.cli.command import mneme
+from unit.client.scripted import ScriptedServer
+
+
+def rule(**fields: Any) -> AlertRule:
+    known = {
+        "id": "01R", "name": "Checkout fails", "enabled": True, "condition": "ERROR_RATE_EXCEEDS",
+        "threshold": 0.2, "resolve_threshold": 0.1, "window_minutes": 15, "min_events": 20,
+        "scope": {"project": "shop"}, "state": "TRIGGERED", "notify_channels": ["https://a.b/c"],
+    }  # fmt: skip
+    return from_dict(known | fields, AlertRule())
+
+
+def cells(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line.strip())
+
+
+def test_a_rule_is_created_listed_shown_changed_and_deleted(served: ScriptedServer) -> None:
+    served.on("CreateAlertRule", CreateAlertRuleResponse(rule=rule()))
+    result = mneme(
+        "alerts", "create", "Checkout fails", "error_rate_exceeds", "--threshold", "0.2",
+        "--window", "15", "--project", "shop", "--notify", "https://a.b/c",
+    )  # fmt: skip
+    assert result.lines == ["created 01R: Checkout fails"]
+    request = served.last("CreateAlertRule")
+    assert (request.threshold, request.window_minutes, request.scope.project) == (0.2, 15, "shop")
+    assert list(request.notify_channels) == ["https://a.b/c"]
+    served.on("ListAlertRules", ListAlertRulesResponse(rules=[rule(), rule(enabled=False)]))
+    lines = mneme("alerts", "list").lines
+    assert cells(lines[-2])[:4] == ["triggered", "Checkout fails", "error_rate_exceeds", "0.2"]
+    assert cells(lines[-1])[0] == "disabled"
+    served.on("GetAlertRule", GetAlertRuleResponse(rule=rule()))
+    out = "\n".join(mneme("alerts", "get", "01R").lines)
+    assert re.search(r"Resolves at\s+0.1", out)
+    served.on("UpdateAlertRule", UpdateAlertRuleResponse(rule=rule()))
+    result = mneme("alerts", "update", "01R", "--disable", "--threshold", "0.3")
+    assert result.lines == ["changed 01R: enabled, threshold"]
+    request = served.last("UpdateAlertRule")
+    assert sorted(request.update_mask.paths) == ["enabled", "threshold"]
+    assert (request.rule.enabled, request.rule.threshold) == (False, 0.3)
+    assert mneme("alerts", "update", "01R").code == 2
+    served.on("DeleteAlertRule", DeleteAlertRuleResponse(rule=rule()))
+    assert mneme("alerts", "delete", "01R", "--yes").lines == ["deleted 01R: Checkout fails"]
+
+
+def test_what_was_triggered_is_listed(served: ScriptedServer) -> None:
+    entry = {
+        "rule_id": "01R", "rule_name": "Checkout fails", "message": "30 % of it failed.",
+        "triggered_at": "2026-05-01T10:00:00Z",
+        "deliveries": [{"state": "DELIVERED"}, {"state": "WAITING"}],
+    }  # fmt: skip
+    answer = ListAlertHistoryResponse(entries=[from_dict(entry, AlertHistoryEntry())])
+    served.on("ListAlertHistory", answer)
+    result = mneme("alerts", "history", "--open", "--rule", "01R")
+    assert cells(result.lines[-1])[1:] == ["Checkout fails", "30 % of it failed.", "1 of 2", "01R"]
+    assert (served.last("ListAlertHistory").rule_id, served.last("ListAlertHistory").state) == (
+        "01R", 2,
+    )  # fmt: skip
+
+
+def test_a_test_is_sent_and_the_secret_shown(served: ScriptedServer) -> None:
+    sent = {"channel": "https://a.b/c", "state": "FAILED", "error": "the receiver answered 500"}
+    answer = from_dict({"deliveries": [sent]}, messages.TestAlertRuleResponse())
+    served.on("TestAlertRule", answer)
+    lines = mneme("alerts", "test", "01R").lines
+    assert cells(lines[-1]) == ["https://a.b/c", "failed", "the receiver answered 500"]
+    served.on("GetWebhookSecret", GetWebhookSecretResponse(secret="whsec_a"))
+    assert mneme("alerts", "secret").lines == ["whsec_a"]
+    served.on("RotateWebhookSecret", RotateWebhookSecretResponse(secret="whsec_b"))
+    assert mneme("alerts", "secret", "--rotate").lines == ["whsec_b"]
+
+
+def test_a_rule_is_tried_against_the_past(served: ScriptedServer) -> None:
+    answer = {
+        "alerts": [{"triggered_at": "2026-05-01T10:00:00Z", "current_value": 4}],
+        "summary": "would have triggered once in 1 week", "current_value": 1, "highest_value": 4,
+    }  # fmt: skip
+    served.on("TryAlertRule", from_dict(answer, TryAlertRuleResponse()))
+    result = mneme("alerts", "try", "--condition", "cost_exceeds", "--threshold", "3")
+    assert "It would have triggered once in 1 week; the value is 1 now" in result.err
+    assert served.last("TryAlertRule").rule.threshold == 3
+    mneme("alerts", "try", "01R")
+    assert served.last("TryAlertRule").rule_id == "01R"
+    assert mneme("alerts", "try").code == 2
+    assert mneme("alerts", "try", "01R", "--threshold", "3").code == 2
