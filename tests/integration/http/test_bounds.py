@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import socket
 from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
@@ -39,6 +39,15 @@ def all_of(peer: socket.socket) -> bytes:
         while part := peer.recv(65_536):
             said += part
     return said
+
+
+def first_to_speak(peers: list[socket.socket]) -> socket.socket:
+    """Not by `select`, which takes no file above the 1,024th: others may have many open."""
+    with selectors.DefaultSelector() as selector:
+        for peer in peers:
+            selector.register(peer, selectors.EVENT_READ)
+        key, _ = selector.select(_PATIENCE_S)[0]
+        return next(peer for peer in peers if peer is key.fileobj)
 
 
 def calls_are_served(api: Api, http: Http) -> None:
@@ -116,8 +125,7 @@ def test_bodies_that_are_too_much_together_are_refused_and_leave_room_for_others
         for peer in peers:
             with suppress(OSError):  # The last is refused before it has said all.
                 peer.sendall(sent + body)
-        (first, *_), _, _ = select.select(peers, [], [], _PATIENCE_S)
-        refused = first.recv(1_000)
+        refused = first_to_speak(peers).recv(1_000)
         assert refused.startswith(b"HTTP/1.1 429")
         assert b"retry-after" in refused
         assert recall(api, "anything").total_results == 0
@@ -134,7 +142,7 @@ def test_answers_that_nobody_reads_hold_up_nobody(
         lesson(api, f"tides {number}", "x" * 60_000, lesson_id=f"lesson-{number}")
     asked = head(server, "GET", "/api/exports/lessons", api.secret)
     with ExitStack() as opened:
-        for _ in range(3):
+        for _ in range(2):  # A tenant may have three exports open; the last is read.
             peer = opened.enter_context(connected(server))
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             peer.sendall(asked)
