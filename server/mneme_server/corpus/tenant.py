@@ -188,19 +188,23 @@ class OpenTenant(Generic[U_co]):
         with self._store.read() as unit:
             return unit.feed.changes_after(place, limit)
 
-    def vacuum(self, least_share: float) -> bool:
-        """Give back the room that deleted rows left in the store, if that is this share of it at
-        least; return whether it was. Writes wait meanwhile.
+    def compact(self, worth_rewriting: float) -> bool:
+        """See `TenantStore`.
 
         Raises:
             Unavailable: reads went on for too long; it can be tried again.
             ResourceExhausted: the disk is full.
         """
+        return self._store.compact(worth_rewriting)
+
+    def rewrite(self) -> None:
+        """Write the store anew, without any of the room that deleted rows left. Writes wait.
+
+        Raises:
+            As `compact`.
+        """
         with deadline.holding(self._write_lock):
-            worth_it = self._store.free_share() >= least_share
-            if worth_it:
-                self._store.scrub()
-        return worth_it
+            self._store.scrub()
 
     @property
     def queue_is_long(self) -> bool:

@@ -151,8 +151,15 @@ class TenantStore(Protocol[U_co]):
         """
         ...
 
-    def free_share(self) -> float:
-        """Return the share of what it takes that is room of deleted rows, 0 to 1."""
+    def compact(self, worth_rewriting: float) -> bool:
+        """Give back the room of deleted rows; return whether there was any. Reads and writes go on.
+
+        A store that must be rewritten for that, while writes wait, is left as it is where less than
+        this share of it, 0 to 1, would be won.
+
+        Raises:
+            Unavailable: others used it for too long; it can be tried again.
+        """
         ...
 
     def scrub(self) -> None:

@@ -11,6 +11,7 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, even
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from mneme_server.common import interpreter
+from mneme_server.common import deadline, interpreter
 from mneme_server.common.errors import (
     DataLoss,
     FailedPrecondition,
@@ -52,6 +53,13 @@ _NO_SPACE_BYTES = 256 * 1024
 _PAGE_CACHE_BYTES = 2_000 * 1024
 """SQLite's own limit for a connection."""
 _WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
+_SHRINK_IN_PLACE = "PRAGMA auto_vacuum = INCREMENTAL"
+"""Holds for a file as it is made, or as it is rewritten next."""
+_INCREMENTAL = 2
+_PAGES_AT_ONCE = 2_000
+"""Writes wait for so many pages to be given back, some hundredths of a second."""
+_BETWEEN_S = 0.005
+"""Long enough for who waits to write to be woken."""
 
 
 class Database:
@@ -133,14 +141,6 @@ class Database:
                 retry_after_s=_BUSY_RETRY_S,
             )
 
-    def free_share(self) -> float:
-        """Return the share of the file that is free pages, 0 to 1."""
-        with self.read() as connection:
-            reader = driver.driver_of(connection)
-            (free,) = reader.execute("PRAGMA freelist_count").fetchone()
-            (pages,) = reader.execute("PRAGMA page_count").fetchone()
-        return free / pages if pages else 0.0
-
     def scrub(self) -> None:
         """Leave nothing in the files of what was deleted, neither in free pages nor in the log.
 
@@ -150,14 +150,56 @@ class Database:
             Unavailable: TRANSACTION_FAILED, a read went on for too long; it can be tried again.
             As `write`.
         """
+        with self._outside_transactions() as writer:
+            writer.execute(_SHRINK_IN_PLACE)
+            writer.execute("VACUUM")
+            self._empty_log(writer)
+
+    def compact(self, worth_rewriting: float) -> bool:
+        """Give the free pages back to the disk; return whether any were.
+
+        It takes as long as there are free pages, and writes go on in between. A file made by a
+        version that could not do this is rewritten once, as by `scrub`, if at least this share of
+        it, 0 to 1, is free.
+
+        Raises:
+            Abandoned: nobody waits any more; what was given back until then stays given back.
+            As `scrub`.
+        """
+        with self.read() as connection:
+            mode, free, pages = (
+                driver.driver_of(connection).execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("auto_vacuum", "freelist_count", "page_count")
+            )
+        if mode != _INCREMENTAL:
+            if worth_it := bool(free >= worth_rewriting * pages):
+                self.scrub()
+            return worth_it
+        for _ in range(0, free, _PAGES_AT_ONCE):
+            deadline.check()
+            with self._outside_transactions() as writer:
+                # `execute` would end it after the first page.
+                writer.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
+            time.sleep(_BETWEEN_S)
+        if free:
+            with self._outside_transactions() as writer:
+                self._empty_log(writer)
+        return bool(free)
+
+    @contextmanager
+    def _outside_transactions(self) -> Iterator[sqlite3.Connection]:
+        """Write what no transaction can hold."""
+        interpreter.turns.leave()
         with self._turn, self._writers.transaction() as connection:
             writer = driver.driver_of(connection)
-            writer.rollback()  # A transaction cannot hold what is done here.
+            writer.rollback()
             try:
-                writer.execute("VACUUM")
-                (busy, *_) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                yield writer
             except sqlite3.Error as error:
                 raise domain_error(error, self.path, read_only=False) or error from error
+
+    def _empty_log(self, writer: sqlite3.Connection) -> None:
+        (busy, *_) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise Unavailable(
                 f"reads of {self.path.name} took too long to empty its log",
@@ -197,6 +239,9 @@ def _engine(path: Path, begin: str, busy_timeout_s: float, *, read_only: bool = 
 
     def prepare(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}")
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        if not pages:  # On a file that has some, it would wait for who writes.
+            connection.execute(_SHRINK_IN_PLACE)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise FailedPrecondition(

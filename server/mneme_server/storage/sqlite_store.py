@@ -86,9 +86,9 @@ class SqliteTenantStore:
             yield unit
             unit.seal()
 
-    def free_share(self) -> float:
+    def compact(self, worth_rewriting: float) -> bool:
         """See `TenantStore`."""
-        return self._database.free_share()
+        return self._database.compact(worth_rewriting)
 
     def scrub(self) -> None:
         """See `TenantStore`."""

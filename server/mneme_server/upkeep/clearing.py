@@ -14,8 +14,8 @@ _DAY_S = 24 * 60 * 60
 
 _SMALL_BYTES = 64 * 1024 * 1024
 _WORTH_REWRITING = 0.01
-"""Share of a database that is not small that deleted rows must have left: to rewrite it takes as
-long as copying it three times."""
+"""Share of a database that is not small that deleted rows must have left where it can only be
+rewritten whole: that takes as long as copying it three times."""
 
 Clear = Callable[[str, float], int]
 """Forgets what is kept of a tenant, put there at least so many seconds ago; returns how much."""
@@ -32,8 +32,9 @@ class ClearCaches:
     def __call__(
         self, tenant_id: str, caches: Collection[Cache], *, older_days: float, vacuum: bool
     ) -> Cleared:
-        """Clear these, of what is at least so many days old; with `vacuum` rewrite the database
-        where deleted rows left room that is worth it.
+        """Clear these, of what is at least so many days old; with `vacuum` have the
+        database give back the room that deleted rows left: a small one is rewritten, another gives
+        back its free pages.
 
         Raises:
             ResourceExhausted: the disk has no room to rewrite the database.
@@ -43,7 +44,9 @@ class ClearCaches:
             return Cleared(counts, None)
         with self.tenants.open(tenant_id) as tenant:
             before = self.folders.database_bytes(tenant_id)
-            if not tenant.vacuum(0.0 if before <= _SMALL_BYTES else _WORTH_REWRITING):
+            if before <= _SMALL_BYTES:
+                tenant.rewrite()
+            elif not tenant.compact(_WORTH_REWRITING):
                 return Cleared(counts, None)
             after = self.folders.database_bytes(tenant_id)
         return Cleared(counts, max(0, before - after))

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
+from mneme_server.storage import engine
 from mneme_server.storage.engine import Database
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError, OperationalError
@@ -56,8 +58,8 @@ def _sum(database: Database) -> int:
 def test_every_connection_is_set_to_be_durable_and_consistent(
     database: Database, pragma: str, value: object
 ) -> None:
-    for engine in (database.writer, database.reader):
-        with engine.connect() as connection:
+    for each in (database.writer, database.reader):
+        with each.connect() as connection:
             assert connection.execute(text(f"PRAGMA {pragma}")).scalar_one() == value
 
 
@@ -236,4 +238,65 @@ def test_a_commit_that_finds_the_disk_full_leaves_a_connection_that_writes_again
     ballast.unlink()
     _add(database, "there is room again")
     assert _count(database) == 1
+    database.close()
+
+
+def _filled_and_emptied(database: Database) -> int:
+    """Leave ten large notes of two thousand; return the bytes that the file takes."""
+    with database.write() as connection:
+        connection.execute(text("DELETE FROM notes"))
+        for number in range(2_000):
+            body = f"{number:05}" + "x" * 8_000
+            connection.execute(text("INSERT INTO notes (body) VALUES (:body)"), {"body": body})
+    with database.write() as connection:
+        connection.execute(text("DELETE FROM notes WHERE id > 10"))
+    return database.path.stat().st_size
+
+
+def test_free_pages_are_given_back_while_others_write(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_PAGES_AT_ONCE", 50)
+    before = _filled_and_emptied(database)
+    done = threading.Event()
+    written: list[str] = []
+
+    def write() -> None:
+        while not done.wait(0.001):
+            _add(database, f"meanwhile {len(written)}")
+            written.append("")
+
+    other = threading.Thread(target=write)
+    other.start()
+    try:
+        assert database.compact(worth_rewriting=1.0)
+    finally:
+        done.set()
+        other.join()
+    assert written
+    assert _count(database) == 10 + len(written)
+    assert database.path.stat().st_size < before / 4
+    with database.read() as connection:
+        assert connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok"
+
+
+def test_a_database_without_free_pages_gives_nothing_back(database: Database) -> None:
+    _add(database, "kept")
+    assert not database.compact(worth_rewriting=0.0)
+
+
+def test_a_file_of_before_is_rewritten_once_where_that_is_worth_it(tmp_path: Path) -> None:
+    path = tmp_path / "before.db"
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)")
+    database = Database(path)
+    before = _filled_and_emptied(database)
+    assert not database.compact(worth_rewriting=1.0)
+    assert path.stat().st_size == before
+    assert database.compact(worth_rewriting=0.5)
+    assert path.stat().st_size < before / 4
+    assert _count(database) == 10
+    grown = _filled_and_emptied(database)
+    assert database.compact(worth_rewriting=1.0)
+    assert path.stat().st_size < grown / 4
     database.close()

@@ -771,10 +771,10 @@ class ClearCacheResponse(
     """For each cache that was asked for."""
 
     vacuumed: bool
-    """Whether the database was rewritten."""
+    """Whether the database was rewritten, or gave pages back."""
 
     reclaimed_bytes: int
-    """Bytes by which its files are smaller now; 0 if it was not."""
+    """Bytes by which its files are smaller now; 0 if it did neither."""
 
     took_ms: float
     """Milliseconds that it took."""

@@ -994,9 +994,11 @@ class MemoryMethods(SyncCaller):
         Args:
             caches: Which; empty: EMBEDDINGS. Up to 3 entries.
             older_than_days: Only what was put there at least so many days ago. 0 to 3,650,000.
-            vacuum: Rewrite the tenant's database without the room that deleted rows left; one
-                of more than 64 MB if that is at least a hundredth of it. Takes as much room on
-                the disk once more while it lasts; writes of the tenant wait for it.
+            vacuum: Have the tenant's database give back the room that deleted rows left. One of
+                up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
+                back its free pages, a few at a time, and writes go on. Where a version of Mneme
+                made it that could not do this, it is rewritten once, if at least a hundredth of
+                it is free, which takes as much room on the disk once more.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1821,9 +1823,11 @@ class AsyncMemoryMethods(AsyncCaller):
         Args:
             caches: Which; empty: EMBEDDINGS. Up to 3 entries.
             older_than_days: Only what was put there at least so many days ago. 0 to 3,650,000.
-            vacuum: Rewrite the tenant's database without the room that deleted rows left; one
-                of more than 64 MB if that is at least a hundredth of it. Takes as much room on
-                the disk once more while it lasts; writes of the tenant wait for it.
+            vacuum: Have the tenant's database give back the room that deleted rows left. One of
+                up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
+                back its free pages, a few at a time, and writes go on. Where a version of Mneme
+                made it that could not do this, it is rewritten once, if at least a hundredth of
+                it is free, which takes as much room on the disk once more.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

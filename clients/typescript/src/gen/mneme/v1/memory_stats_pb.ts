@@ -709,9 +709,11 @@ export type ClearCacheRequest = Message<"mneme.v1.ClearCacheRequest"> & {
   olderThanDays: number;
 
   /**
-   * Rewrite the tenant's database without the room that deleted rows left; one of
-   * more than 64 MB if that is at least a hundredth of it. Takes as much room on
-   * the disk once more while it lasts; writes of the tenant wait for it.
+   * Have the tenant's database give back the room that deleted rows left. One of
+   * up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
+   * back its free pages, a few at a time, and writes go on. Where a version of
+   * Mneme made it that could not do this, it is rewritten once, if at least a
+   * hundredth of it is free, which takes as much room on the disk once more.
    *
    * @generated from field: bool vacuum = 3;
    */
@@ -741,9 +743,11 @@ export type ClearCacheRequestJson = {
   olderThanDays?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Rewrite the tenant's database without the room that deleted rows left; one of
-   * more than 64 MB if that is at least a hundredth of it. Takes as much room on
-   * the disk once more while it lasts; writes of the tenant wait for it.
+   * Have the tenant's database give back the room that deleted rows left. One of
+   * up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
+   * back its free pages, a few at a time, and writes go on. Where a version of
+   * Mneme made it that could not do this, it is rewritten once, if at least a
+   * hundredth of it is free, which takes as much room on the disk once more.
    *
    * @generated from field: bool vacuum = 3;
    */
@@ -820,14 +824,14 @@ export type ClearCacheResponse = Message<"mneme.v1.ClearCacheResponse"> & {
   cleared: ClearedCache[];
 
   /**
-   * Whether the database was rewritten.
+   * Whether the database was rewritten, or gave pages back.
    *
    * @generated from field: bool vacuumed = 2;
    */
   vacuumed: boolean;
 
   /**
-   * Bytes by which its files are smaller now; 0 if it was not.
+   * Bytes by which its files are smaller now; 0 if it did neither.
    *
    * @generated from field: int64 reclaimed_bytes = 3;
    */
@@ -855,14 +859,14 @@ export type ClearCacheResponseJson = {
   cleared?: ClearedCacheJson[];
 
   /**
-   * Whether the database was rewritten.
+   * Whether the database was rewritten, or gave pages back.
    *
    * @generated from field: bool vacuumed = 2;
    */
   vacuumed?: boolean;
 
   /**
-   * Bytes by which its files are smaller now; 0 if it was not.
+   * Bytes by which its files are smaller now; 0 if it did neither.
    *
    * @generated from field: int64 reclaimed_bytes = 3;
    */
