@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import grpc
 import orjson
@@ -36,6 +36,8 @@ from mneme_server.http.spelling import SEARCHED, spelling_of
 from mneme_server.http.streaming import stream_answer, stream_both
 from mneme_server.http.telemetry import ExportRpc, exports_of, serve_export
 from mneme_server.transport.entrance import Entrance
+
+R = TypeVar("R", bound=ConnectRpc)
 
 _log = structlog.get_logger(__name__)
 
@@ -95,9 +97,8 @@ class Edge:
         }
         self._by_name = {method.full_name: method for method in self._methods.values()}
         self._rest: dict[tuple[str, str, str], RestRpc] = {}
-        self._connect: dict[str, ConnectRpc] = {}
+        self._rpcs: dict[tuple[type[ConnectRpc], str], ConnectRpc] = {}
         self._exports = exports_of(services)
-        self._export_rpcs: dict[str, ExportRpc] = {}
         self._site = Site(files("mneme_server.http") / "dashboard")
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -137,9 +138,9 @@ class Edge:
         if not self._options.auth_required:
             check_origin(request, self._options.origins)
         if (method := self._methods.get(request.raw_path)) is not None:
-            await serve_connect(self._entrance, self._bodies, self._connect_rpc(method), peer)
+            await serve_connect(self._entrance, self._bodies, self._rpc(ConnectRpc, method), peer)
         elif (export := self._exports.get(request.raw_path)) is not None:
-            await serve_export(self._entrance, self._bodies, self._export_rpc(export), peer)
+            await serve_export(self._entrance, self._bodies, self._rpc(ExportRpc, export), peer)
         elif not await self._fixed(request, answer):
             await self._rest_call(peer)
 
@@ -225,17 +226,11 @@ class Edge:
             rpc = self._rest[key] = RestRpc(route, method, spelling, self._entrance)
         return rpc
 
-    def _connect_rpc(self, method: MethodDescriptor) -> ConnectRpc:
-        rpc = self._connect.get(method.full_name)
+    def _rpc(self, kind: type[R], method: MethodDescriptor) -> R:
+        rpc = self._rpcs.get((kind, method.full_name))
         if rpc is None:
-            rpc = self._connect[method.full_name] = ConnectRpc(method, self._entrance)
-        return rpc
-
-    def _export_rpc(self, method: MethodDescriptor) -> ExportRpc:
-        rpc = self._export_rpcs.get(method.full_name)
-        if rpc is None:
-            rpc = self._export_rpcs[method.full_name] = ExportRpc(method, self._entrance)
-        return rpc
+            rpc = self._rpcs[kind, method.full_name] = kind(method, self._entrance)
+        return cast(R, rpc)
 
 
 def quiet_libraries() -> None:
