@@ -22,6 +22,7 @@ from mneme_server.otlp.vocabulary import KINDS, ROWS, Dialect
 from mneme_server.settings import Settings, flag_of, variable_of
 from mneme_server.transport.errors import INTERNAL_REASON
 from mneme_server.transport.extensions import extension
+from mneme_server.transport.memory_operations import OPERATIONS, OperationName
 from pages import ROOT, write_or_check
 
 ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
@@ -117,6 +118,20 @@ def telemetry_fields() -> str:
     )
 
 
+def memory_operations() -> str:
+    """The RPCs by what they do to memory, as a table."""
+    return _table(
+        ("`gen_ai.operation.name`", "RPCs"),
+        [
+            (
+                f"`{name.value}`",
+                ", ".join(f"`{rpc}`" for rpc, one in OPERATIONS.items() if one.name is name),
+            )
+            for name in OperationName
+        ],
+    )
+
+
 def _codes(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}N.`" if name.endswith(".") else f"`{name}`" for name in names)
 
@@ -130,6 +145,7 @@ def tables() -> dict[str, str]:
         "decisions": decisions(),
         "telemetry kinds": telemetry_kinds(),
         "telemetry fields": telemetry_fields(),
+        "memory operations": memory_operations(),
     }
 
 

@@ -15,6 +15,9 @@ from hypothesis import settings as hypothesis_settings
 for _name in [name for name in os.environ if name.startswith("MNEME_")]:
     if _name != "MNEME_MODEL_DIR" and not _name.startswith("MNEME_TEST_"):
         del os.environ[_name]
+# Nor may whoever watches how the tests run get the spans of the servers that they start.
+for _name in [name for name in os.environ if name.startswith("OTEL_")]:
+    del os.environ[_name]
 # Servers that tests start find it whatever else of the environment they are given.
 os.environ.setdefault("MNEME_MODEL_DIR", str(Path(__file__).parents[1] / "model" / "mneme_minilm"))
 

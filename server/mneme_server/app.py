@@ -16,11 +16,12 @@ from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capabilities import capabilities, catalog_migrations, tenant_schema
-from mneme_server.capability import Gauge, Host, Parts
+from mneme_server.capability import Host, Parts
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
 from mneme_server.common.open_files import allow_many_files
+from mneme_server.gauges import gauges_of
 from mneme_server.http.options import HttpOptions
 from mneme_server.http.serving import HttpServer
 from mneme_server.local.folder import only_process_in
@@ -31,6 +32,7 @@ from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings, split_origins
+from mneme_server.runtime.tracing import Spans, spans_of_process
 from mneme_server.stopping import Stopping
 from mneme_server.transport.logging import configure_logging
 from mneme_server.transport.metrics import Metrics, MetricsEndpoint
@@ -50,6 +52,7 @@ class Opened:
         settings: the server's.
         progress: told what takes long.
         hold: holds the data folder for this process; None: it is taken here.
+        spans: where spans go; closed with the rest.
 
     Raises:
         FailedPrecondition: another process has the data folder, or a newer version wrote it.
@@ -62,13 +65,16 @@ class Opened:
         *,
         progress: Callable[[str], None],
         hold: AbstractContextManager[None] | None = None,
+        spans: Spans | None = None,
     ) -> None:
+        spans = spans or Spans()
         with ExitStack() as opened:
+            opened.callback(spans.close)
             opened.enter_context(hold or only_process_in(settings.data_dir))
             self.catalog = Catalog(settings.data_dir / "catalog.db", *catalog_migrations())
             opened.callback(self.catalog.close)
             self.runtime = Runtime(
-                settings, self.catalog.tenants, tenant_schema(), progress=progress
+                settings, self.catalog.tenants, tenant_schema(), progress=progress, spans=spans.root
             )
             opened.callback(self.runtime.close)
             self._resources = opened.pop_all()
@@ -101,7 +107,9 @@ class Application:
             settings = local.settings
         self._settings = settings
         self._local = local
-        self._opened = Opened(settings, progress=progress, hold=nullcontext() if local else None)
+        spans = _spans(settings, local)
+        hold = nullcontext() if local else None
+        self._opened = Opened(settings, progress=progress, hold=hold, spans=spans)
         self.runtime = runtime = self._opened.runtime
         catalog = self._opened.catalog
         self._authenticator = Authenticator(catalog.keys)
@@ -134,9 +142,10 @@ class Application:
             room=room,
             sending=Sending(runtime.steps, runtime.watchdog),
             wait_until_as_fresh=runtime.wait_until_as_fresh,
+            spans=spans.root,
         )
         self._http = _http_server(settings, self._server)
-        for gauge in (*_gauges(runtime), *(gauge for part in parts for gauge in part.gauges)):
+        for gauge in (*gauges_of(runtime), *(gauge for part in parts for gauge in part.gauges)):
             self._metrics.gauge(gauge.name, gauge.meaning, gauge.value)
         self._endpoint: MetricsEndpoint | None = None
         self.http_address = ""
@@ -250,43 +259,6 @@ class Application:
         return built
 
 
-def _gauges(runtime: Runtime) -> Sequence[Gauge]:
-    open_tenants, cache = runtime.tenants.open_tenants, runtime.embedder.cache
-    return [
-        Gauge("mneme_open_tenants", "Tenants whose files are open.", lambda: len(open_tenants())),
-        Gauge(
-            "mneme_open_tenants_bytes",
-            "Memory that open tenants take, as it is counted against MNEME_TENANT_MEMORY_BYTES.",
-            lambda: runtime.tenants.held_bytes,
-        ),
-        Gauge(
-            "mneme_embedding_queue_depth",
-            "Texts waiting to be embedded, over the open tenants.",
-            lambda: sum(tenant.pending for tenant in open_tenants()),
-        ),
-        Gauge(
-            "mneme_index_vectors",
-            "Vectors that are searched, over the open tenants.",
-            lambda: sum(tenant.vector_count for tenant in open_tenants()),
-        ),
-        Gauge(
-            "mneme_index_documents",
-            "Documents that can be recalled, over the open tenants.",
-            lambda: sum(tenant.index.columns.size for tenant in open_tenants()),
-        ),
-        Gauge(
-            "mneme_embedding_cache_hits",
-            "Texts whose embedding was in the cache since the start.",
-            lambda: cache.stats().hits,
-        ),
-        Gauge(
-            "mneme_embedding_cache_misses",
-            "Texts whose embedding was not in the cache since the start.",
-            lambda: cache.stats().misses,
-        ),
-    ]
-
-
 def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     """Serve until SIGTERM, SIGINT or SIGHUP; return the exit code.
 
@@ -358,6 +330,14 @@ def _all_tenants(catalog: Catalog) -> list[str]:
     while page := catalog.tenants.list(found[-1] if found else "", 1000):
         found += [tenant.id for tenant in page]
     return found
+
+
+def _spans(settings: ServerSettings, local: LocalServing | None) -> Spans:
+    """Return where spans go. A folder's server has the variables of whoever was first to use the
+    folder: they say where that one's spans go."""
+    if local is not None:
+        return Spans()
+    return spans_of_process((settings.listen, settings.http_listen), __version__)
 
 
 def _http_server(settings: ServerSettings, server: GrpcServer) -> HttpServer | None:

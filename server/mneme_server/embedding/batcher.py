@@ -18,6 +18,7 @@ from mneme_server.common.panics import is_failure
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
 from mneme_server.embedding.port import Embedder, EmbedderView, for_questions
+from mneme_server.embedding.telling import told
 
 _RETRY_AFTER_S = 1.0
 _PATIENCE_S = 1.0
@@ -148,11 +149,18 @@ class MicroBatcher:
             for piece in pieces:
                 self._lines.push(piece)
             self._state.notify(len(pieces))
-        return partial(self._result, call, pieces)
+        return partial(self._result, call, pieces, time.time_ns())
 
-    def _result(self, call: EmbedCall, pieces: Sequence[Piece]) -> NDArray[np.float32]:
-        if pieces:
-            self._wait(call, pieces)
+    def _result(
+        self, call: EmbedCall, pieces: Sequence[Piece], began_ns: int
+    ) -> NDArray[np.float32]:
+        if not pieces:
+            return np.empty((0, self.dimensions), np.float32)
+        with told(self.model_id, sum(len(piece.texts) for piece in pieces), began_ns):
+            return self._waited_for(call, pieces)
+
+    def _waited_for(self, call: EmbedCall, pieces: Sequence[Piece]) -> NDArray[np.float32]:
+        self._wait(call, pieces)
         if call.error is not None:
             # A fresh exception per caller: several threads raising one object would mix their
             # tracebacks.
@@ -162,8 +170,6 @@ class MicroBatcher:
                 retryable=call.error.retryable,
                 retry_after_s=call.error.retry_after_s,
             ) from call.error
-        if not pieces:
-            return np.empty((0, self.dimensions), np.float32)
         return np.concatenate([piece.rows for piece in pieces if piece.rows is not None])
 
     def close(self) -> None:

@@ -9,7 +9,9 @@ from typing import Protocol
 import numpy as np
 import structlog
 
+from mneme_server.common import tracing
 from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit, QueuedText
@@ -35,6 +37,7 @@ class EmbeddingPipeline(TenantWorker):
         embedder: makes the vectors.
         foreground: the calls that embedding gives way to, unless a queue is getting long.
         batch: documents a step takes from one tenant before it is the next one's turn.
+        spans: what the spans of embeddings are parts of.
     """
 
     def __init__(
@@ -44,15 +47,18 @@ class EmbeddingPipeline(TenantWorker):
         *,
         foreground: Foreground,
         batch: int,
+        spans: Span = NOTHING,
     ) -> None:
         super().__init__("embedding", thread="embedding-pipeline")
         self._open_tenant = open_tenant
         self._embedder = embedder
         self._foreground = foreground
         self._batch = batch
+        self._spans = spans
 
     def step(self, tenant_id: str) -> int | None:
         """Embed one batch of the tenant."""
+        tracing.enter(self._spans)
         with self._open_tenant(tenant_id) as memory:
             if memory.pending and not memory.queue_is_long:
                 self._foreground.give_way()

@@ -11,6 +11,7 @@ import structlog
 from mneme_server.common.consistency import ConsistencyToken
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.open_files import most_files
+from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.corpus.tenant import OpenTenant, TenantListener
 from mneme_server.embedding.batcher import MicroBatcher
@@ -81,6 +82,7 @@ class Runtime:
         known: the tenants.
         schema: what a tenant's database is made of.
         progress: told what takes long.
+        spans: what the spans of work in the background are parts of.
 
     Raises:
         ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
@@ -94,6 +96,7 @@ class Runtime:
         schema: TenantSchema,
         *,
         progress: Callable[[str], None],
+        spans: Span = NOTHING,
     ) -> None:
         self.schema = schema
         self.foreground = Foreground()
@@ -157,6 +160,7 @@ class Runtime:
                 self.background_embedder,
                 foreground=self.foreground,
                 batch=settings.embed_batch,
+                spans=spans,
             )
             opened.callback(self.pipeline.stop)
             self._resources = opened.pop_all()

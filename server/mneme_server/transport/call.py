@@ -53,8 +53,8 @@ class Call:
     """One call, whatever edge it came through: who calls, how long there is, and its end.
 
     It is all that a service sees beside the request. `request_id` is the caller's `x-request-id`,
-    or one made here. `caller` is set by the authentication; `code` and `reason` once the outcome is
-    known.
+    or one made here. `caller` is set by the authentication, `trace_id` where the call is told of as
+    a span; `code` and `reason` once the outcome is known.
     """
 
     __slots__ = (
@@ -70,6 +70,7 @@ class Call:
         "method",
         "reason",
         "request_id",
+        "trace_id",
     )
 
     def __init__(self, method: Method, edge: Edge) -> None:
@@ -89,6 +90,7 @@ class Call:
         self.code: grpc.StatusCode | None = None
         self.reason = ""
         self.error_id = ""
+        self.trace_id = ""
         self.ended = False
         self._caller: Caller | None = None
         self._end_callbacks: list[Callable[[], object]] | None = None

@@ -53,6 +53,11 @@ class Method:
         gRPC's context."""
         return self.scope is not None
 
+    @property
+    def is_traced(self) -> bool:
+        """Whether its calls are told of as spans: Mneme's own are, what takes spans is not."""
+        return self.scope is not None and self.has_rules
+
 
 def methods_of(
     services: Iterable[ServiceDescriptor],

@@ -17,7 +17,7 @@ import grpc
 import structlog
 from google.protobuf.message import Message
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, tracing
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.runtime.foreground import Foreground, Size
 from mneme_server.transport.admission import Admission, too_many_calls
@@ -35,6 +35,9 @@ Check: TypeAlias = Callable[[Call, Message], None]
 """Code that looks at a request message. It raises to refuse it."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+Respond: TypeAlias = Callable[[Any, Any], Any]
+"""What serves a request, or an iterator of them."""
 
 _log = structlog.get_logger(__name__)
 
@@ -57,6 +60,7 @@ class Pipeline(grpc.ServerInterceptor):
         foreground: the turn of large requests to be parsed and checked.
         sending: sends what open streams have to say.
         room: of requests in memory; None where nothing limits it.
+        around: changes what serves a method, behind all layers; None: nothing does.
     """
 
     def __init__(
@@ -69,7 +73,9 @@ class Pipeline(grpc.ServerInterceptor):
         foreground: Foreground,
         sending: Sending,
         room: Room | None = None,
+        around: Callable[[Method, Respond], Respond] | None = None,
     ) -> None:
+        self._around = around
         self._admission = admission
         self._sending = sending
         self._foreground = foreground
@@ -121,6 +127,8 @@ class Pipeline(grpc.ServerInterceptor):
         if method.stream is StreamKind.WATCH:
             return self._wrap_watch(method, handler)
         make, respond = _shape(handler)
+        if self._around is not None:
+            respond = self._around(method, respond)
         read_one = partial(self._read, _present(handler.request_deserializer))
         read = partial(self._read_all, read_one) if handler.request_streaming else read_one
         takes_room = self._room is not None and not handler.request_streaming
@@ -235,12 +243,14 @@ class Pipeline(grpc.ServerInterceptor):
 
 @contextmanager
 def _waited_for(call: Call) -> Iterator[None]:
-    """Tell what is below how long the caller waits, and forget it at the call's end."""
+    """Tell what is below how long the caller waits, and forget it at the call's end, and its span:
+    the layer of a stream that stays open ends in another thread."""
     deadline.enter(call.time_left)
     try:
         yield
     finally:
         deadline.leave()
+        tracing.leave()
 
 
 class _Entered:

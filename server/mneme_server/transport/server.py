@@ -14,6 +14,7 @@ import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mneme_server.common.address import is_unix, join_host_port, split_host_port
+from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.steps import Steps
@@ -29,8 +30,10 @@ from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_li
 from mneme_server.transport.interceptors.running import RunningCalls
 from mneme_server.transport.interceptors.streams import StreamSlots, stopping_error
 from mneme_server.transport.interceptors.telemetry import telemetry
+from mneme_server.transport.interceptors.tracing import traced
 from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.listening import ListenError
+from mneme_server.transport.memory_operations import told
 from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.open_stream import Sending
@@ -117,6 +120,7 @@ class GrpcServer:
         room: Room | None = None,
         sending: Sending | None = None,
         wait_until_as_fresh: WaitUntilAsFresh = lambda _tenant, _token: True,
+        spans: Span = NOTHING,
     ) -> None:
         self._options = options
         names = [service.descriptor.full_name for service in services]
@@ -140,6 +144,7 @@ class GrpcServer:
             methods,
             layers=[
                 self._running.layer,
+                *([traced(spans)] if spans.is_told else []),
                 telemetry(metrics),
                 skip_abandoned,
                 map_errors(diagnose),
@@ -155,6 +160,7 @@ class GrpcServer:
             foreground=foreground or Foreground(),
             sending=self._sending,
             room=room,
+            around=told if spans.is_told else None,
         )
         self.max_message_bytes = _largest(options, room)
         self.entrance = Entrance(services, methods, self._pipeline, self._workers, self._refusals)

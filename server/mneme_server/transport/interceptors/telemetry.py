@@ -54,7 +54,7 @@ def _facts(call: Call, code: grpc.StatusCode, seconds: float) -> dict[str, objec
         "request_id": call.request_id,
         "peer": call.peer,
     }
-    if trace := _trace_of(call):
+    if trace := call.trace_id or _trace_of(call):
         facts["trace_id"] = trace
     if call.reason:
         facts["reason"] = call.reason
