@@ -12,13 +12,19 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browser.conftest import PATIENCE_MS, SIZES, chromium, launch_options  # noqa: E402
+from browser.showing import (  # noqa: E402
+    arrive,
+    chromium,
+    launch_options,
+    new_context,
+    signed_in,
+)
 from browser.stories import fill, import_samples, wait_until_indexed  # noqa: E402
 from mneme import MnemeClient  # noqa: E402
 from mneme_server.transport.logging import configure_logging  # noqa: E402
@@ -78,21 +84,12 @@ def main() -> int:
 
 def take(browser: Browser, server: LocalServer, picture: Picture) -> None:
     """Write one picture, once its page has come and loads no more."""
-    width, height = SIZES[picture.size]
-    page = browser.new_page(
-        viewport={"width": width, "height": height},
-        color_scheme="dark" if picture.theme == "dark" else "light",
-        reduced_motion="reduce",
-        locale="en-US",
-        timezone_id="UTC",
-    )
-    page.goto(f"{server.http_address}{picture.address}#key={ADMIN_KEY}")
-    expect.set_options(timeout=PATIENCE_MS)
-    expect(page.locator("main h1")).to_be_visible()
-    expect(page.get_by_role("status", name="Loading")).to_have_count(0)
-    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    context = new_context(browser, picture.size, picture.theme)
+    page = context.new_page()
+    page.goto(signed_in(server, picture.address, ADMIN_KEY))
+    arrive(page)
     page.screenshot(path=FOLDER / f"{picture.name}.png")
-    page.close()
+    context.close()
 
 
 if __name__ == "__main__":

@@ -5,38 +5,19 @@ The browser is the system's. Where there is none the tests are skipped; `make ch
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import mneme_server.http
 import pytest
+from browser.showing import chromium, launch_options, new_context, signed_in
 from browser.stories import fill, import_samples, wait_until_indexed
 from browser.watching import Watched
 from mneme import MnemeClient
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from support.server import ADMIN_KEY, LocalServer, local_server
 
 BUILT = Path(mneme_server.http.__file__).parent / "dashboard" / "index.html"
-PATIENCE_MS = 60_000
-"""A machine that does much else is waited for; a page that is done is not."""
-SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-
-
-def chromium() -> str | None:
-    """Return where the system's Chromium is."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next((found for name in names if (found := shutil.which(name))), None)
-
-
-def launch_options(program: str) -> dict[str, Any]:
-    """Return how the browser is started. Root, as in containers, has no sandbox; and their shared
-    memory is small."""
-    flags = ["--disable-dev-shm-usage"] + (["--no-sandbox"] if os.geteuid() == 0 else [])
-    return {"executable_path": program, "args": flags}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +27,6 @@ def browser() -> Iterator[Browser]:
         pytest.skip("Chromium is missing: `make chromium` installs it")
     if not BUILT.exists():
         pytest.skip("the dashboard is not built: `make dashboard`")
-    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(**launch_options(program))
         yield running
@@ -84,20 +64,11 @@ def open_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Open
         key: str = ADMIN_KEY,
         theme: str = "light",
     ) -> Page:
-        width, height = SIZES[size]
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if theme == "dark" else "light",
-            reduced_motion="reduce",
-            locale="en-US",
-            timezone_id="UTC",
-        )
-        context.set_default_timeout(PATIENCE_MS)
+        context = new_context(browser, size, theme)
         contexts.append(context)
         page = context.new_page()
         watched.append(Watched(page))
-        fragment = f"#key={quote(key, safe='')}" if key else ""
-        page.goto(f"{server.http_address}{address}{fragment}")
+        page.goto(signed_in(server, address, key))
         return page
 
     yield open_one

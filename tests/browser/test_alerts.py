@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from browser.conftest import Open
-from browser.test_pages import arrive, check_untouched
+from browser.showing import arrive, check_untouched
 from playwright.sync_api import expect
 from support.server import LocalServer
 

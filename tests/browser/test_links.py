@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browser.conftest import Open
-from browser.test_pages import arrive
+from browser.showing import arrive
 from playwright.sync_api import expect
 from support.server import LocalServer
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from browser.conftest import Open
+from browser.showing import arrive, check_untouched
 from browser.stories import fill, hostile, hostile_session, wait_until_indexed
 from mneme import MnemeClient
 from playwright.sync_api import Page, expect
@@ -26,13 +27,6 @@ MORE = [
     *(f"/insights?type={one}" for one in ANALYSES), "/knowledge?q=tables", "/lessons?q=test",
     LEARNING,
 ]  # fmt: skip
-
-
-def arrive(page: Page) -> None:
-    """Wait until a page shows what it is for, and loads no more."""
-    expect(page.locator("main h1")).to_be_visible()
-    expect(page.get_by_role("status", name="Loading")).to_have_count(0)
-    expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
 def check_with_axe(page: Page) -> None:
@@ -75,9 +69,6 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalSe
         yield running, session
 
 
-PLANTED = "img[src=x], main script, svg[onload], [onerror], a[href^='javascript:']"
-
-
 @pytest.mark.parametrize("address", ADDRESSES + MORE)
 def test_what_is_stored_is_never_more_than_text(
     scripted: tuple[LocalServer, str], open_page: Open, address: str
@@ -92,11 +83,6 @@ def test_what_is_stored_is_never_more_than_text(
         arrive(page)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     check_untouched(page)
-
-
-def check_untouched(page: Page) -> None:
-    assert page.evaluate("window.broken") is None
-    expect(page.locator(PLANTED)).to_have_count(0)
 
 
 def test_a_session_of_scripts_is_shown_as_text(

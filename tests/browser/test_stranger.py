@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from browser.conftest import Open
-from browser.test_pages import arrive
+from browser.showing import arrive
 from mneme import MnemeClient
 from playwright.sync_api import Locator, Page, expect
 from support.server import ADMIN_KEY, LocalServer

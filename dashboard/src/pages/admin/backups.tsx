@@ -5,9 +5,9 @@ import { type ApiError, asApiError } from "../../api/errors";
 import { admin } from "../../api/services";
 import { ErrorBox, Section } from "../../components/basics";
 import { Confirm } from "../../components/dialog";
+import { Field } from "../../components/field";
 import { announce } from "../../components/live";
 import { filter, setQuery } from "../../router";
-import { Field } from "../lessons/editor";
 import { Operations } from "./operations";
 
 /** Begins backups and restores; below, those that ran. */

@@ -7,12 +7,12 @@ import { usePages } from "../../api/load";
 import { admin } from "../../api/services";
 import { Badge, Empty, ErrorBox, Section, Time } from "../../components/basics";
 import { Confirm, Dialog } from "../../components/dialog";
+import { Field } from "../../components/field";
 import { Filters, TextFilter, Toggle } from "../../components/filters";
 import { announce } from "../../components/live";
 import { Pages, Table } from "../../components/table";
 import { count, word } from "../../format";
 import { filter } from "../../router";
-import { Field } from "../lessons/editor";
 
 const SCOPES = ["read", "write", "learn", "admin"] as const;
 

@@ -5,7 +5,7 @@ import { type ApiError, asApiError } from "../../api/errors";
 import { admin } from "../../api/services";
 import { ErrorBox } from "../../components/basics";
 import { Dialog } from "../../components/dialog";
-import { Field } from "../lessons/editor";
+import { Field } from "../../components/field";
 
 /** Asks for a new tenant. */
 export function TenantDialog(props: { onClose: () => void; onMade: (id: string) => void }) {

@@ -2,13 +2,13 @@
 
 import type { ForgetReceiptJson, ForgetRequestJson } from "@mneme/client/http";
 import { useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/errors";
 import { admin } from "../../api/services";
 import { Badge, ErrorBox, Facts, Section, Time } from "../../components/basics";
 import { Confirm } from "../../components/dialog";
+import { Counts, counted, Plan, useDryRun } from "../../components/dryrun";
 import { announce } from "../../components/live";
 import { Id } from "../../components/text";
-import { count, num, plural } from "../../format";
+import { plural } from "../../format";
 
 /** What is to be forgotten: of a user or of an agent. */
 export interface Whose {
@@ -16,35 +16,16 @@ export interface Whose {
   readonly id: string;
 }
 
-/** The counts of a dry run, in words. */
-export function counted(receipt: ForgetReceiptJson): readonly (readonly [string, string])[] {
-  return (receipt.counts ?? [])
-    .filter(({ count: found }) => num(found) > 0)
-    .map(({ kind = "", count: found }) => [kind.replaceAll("_", " "), count(found)] as const);
-}
-
 /** The dry run, the question, and the receipt. */
 export function Forget({ whose, onForgotten }: { whose: Whose; onForgotten: () => void }) {
-  const [plan, setPlan] = useState<ForgetReceiptJson>();
   const [receipt, setReceipt] = useState<ForgetReceiptJson>();
   const [asking, setAsking] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError>();
   const request: ForgetRequestJson =
     whose.kind === "user" ? { userId: whose.id } : { agentId: whose.id };
-  const look = async (): Promise<void> => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      setPlan((await admin.forget({ ...request, dryRun: true })).receipt ?? {});
-    } catch (failed) {
-      setError(asApiError(failed));
-    }
-    setBusy(false);
-  };
+  const { plan, busy, error, look, drop } = useDryRun(request);
   const forget = async (): Promise<void> => {
     setReceipt((await admin.forget(request)).receipt ?? {});
-    setPlan(undefined);
+    drop();
     announce(`Forgotten: ${whose.id}`);
     onForgotten();
   };
@@ -57,7 +38,7 @@ export function Forget({ whose, onForgotten }: { whose: Whose; onForgotten: () =
       {receipt ? (
         <Receipt receipt={receipt} />
       ) : plan ? (
-        <Plan plan={plan} kind={whose.kind} onForget={() => setAsking(true)} />
+        <Plan plan={plan} of={`this ${whose.kind}`} onForget={() => setAsking(true)} />
       ) : (
         <button type="button" onClick={look} disabled={busy}>
           {busy ? "Looking…" : "Show what would be forgotten"}
@@ -76,42 +57,6 @@ export function Forget({ whose, onForgotten }: { whose: Whose; onForgotten: () =
         </Confirm>
       )}
     </Section>
-  );
-}
-
-function Plan(props: { plan: ForgetReceiptJson; kind: string; onForget: () => void }) {
-  const any = counted(props.plan).length > 0;
-  return (
-    <div class="stack">
-      {any ? (
-        <>
-          <p>This would be forgotten. Nothing has been yet.</p>
-          <Counts receipt={props.plan} />
-          <div>
-            <button type="button" class="danger" onClick={props.onForget}>
-              Forget…
-            </button>
-          </div>
-        </>
-      ) : (
-        <p class="muted">Nothing is kept of this {props.kind}.</p>
-      )}
-    </div>
-  );
-}
-
-function Counts({ receipt }: { receipt: ForgetReceiptJson }) {
-  const { policies = [] } = receipt;
-  return (
-    <>
-      <Facts of={counted(receipt)} />
-      {policies.length > 0 && (
-        <p class="fine">
-          {plural(policies.length, "learning session")} had learned of it and will learn again from
-          what is left.
-        </p>
-      )}
-    </>
   );
 }
 

@@ -6,8 +6,8 @@ import { type ApiError, asApiError } from "../../api/errors";
 import { alerts } from "../../api/services";
 import { ErrorBox } from "../../components/basics";
 import { Dialog } from "../../components/dialog";
+import { Field } from "../../components/field";
 import { num } from "../../format";
-import { Field } from "../lessons/editor";
 import { Trial } from "./trial";
 import { CONDITIONS, conditionOf, scopeOf, sentence, TRENDS } from "./wording";
 

@@ -6,6 +6,7 @@ import { type ApiError, asApiError } from "../../api/errors";
 import { learn } from "../../api/services";
 import { ErrorBox } from "../../components/basics";
 import { Dialog } from "../../components/dialog";
+import { Field } from "../../components/field";
 import { word } from "../../format";
 
 const IMPORTANCES = ["low", "normal", "high", "critical"] as const;
@@ -98,44 +99,6 @@ function Importance({ value, onChange }: { value: string; onChange: (value: stri
           </option>
         ))}
       </select>
-    </div>
-  );
-}
-
-/** A field with its label; of several lines with `rows`. */
-export function Field(props: {
-  label: string;
-  value: string;
-  onInput: (value: string) => void;
-  required?: boolean;
-  rows?: number;
-  max?: number;
-  placeholder?: string;
-}) {
-  const id = useId();
-  const common = {
-    id,
-    value: props.value,
-    required: props.required ?? false,
-    placeholder: props.placeholder ?? "",
-  };
-  return (
-    <div class="field">
-      <label for={id}>{props.label}</label>
-      {props.rows ? (
-        <textarea
-          {...common}
-          rows={props.rows}
-          onInput={(event) => props.onInput(event.currentTarget.value)}
-        />
-      ) : (
-        <input
-          {...common}
-          autoComplete="off"
-          maxLength={props.max ?? 200}
-          onInput={(event) => props.onInput(event.currentTarget.value)}
-        />
-      )}
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { type ApiError, asApiError } from "../../api/errors";
 import { memories } from "../../api/services";
 import { ErrorBox } from "../../components/basics";
 import { Dialog } from "../../components/dialog";
-import { Field } from "../lessons/editor";
+import { Field } from "../../components/field";
 
 const KINDS = [
   ["regex", "A regular expression"],
