@@ -86,7 +86,10 @@ export function Bars(props: {
  */
 export function Columns(props: {
   title: string;
-  names: readonly [time: string, value: string, bad: string];
+  /** Without a name for what is bad, nothing is. */
+  names:
+    | readonly [time: string, value: string]
+    | readonly [time: string, value: string, bad: string];
   points: readonly { readonly label: string; readonly value: number; readonly bad: number }[];
   format: (value: number) => string;
   badShare?: boolean;
@@ -103,12 +106,16 @@ export function Columns(props: {
     <Chart
       title={props.title}
       head={names}
-      rows={points.map((point) => [point.label, format(point.value), format(point.bad)])}
+      rows={points.map((point) => [
+        point.label,
+        format(point.value),
+        ...(names[2] ? [format(point.bad)] : []),
+      ])}
     >
       <div class="columns">
         <span class="axis top">
           {names[1]}: up to {format(highest)}
-          {worst > 0 && (
+          {names[2] && worst > 0 && (
             <span class="axis-bad">
               {names[2]}: up to {format(worst)}
             </span>
@@ -120,7 +127,9 @@ export function Columns(props: {
             const bad = point.bad * scale;
             return (
               <g key={point.label}>
-                <title>{`${point.label}: ${format(point.value)}, ${format(point.bad)}`}</title>
+                <title>
+                  {`${point.label}: ${format(point.value)}${names[2] ? `, ${format(point.bad)}` : ""}`}
+                </title>
                 <rect
                   x={x}
                   y={base - point.value * scale}

@@ -114,6 +114,17 @@ function State({ of }: { of: OperationJson }) {
         </span>
       )}
       {of.error?.message && <p class="fine">{of.error.message}</p>}
+      {backupOf(of) && (
+        <p class="fine">
+          written to <Id value={backupOf(of)} />
+        </p>
+      )}
     </>
   );
+}
+
+/** The file that a backup was written to, as a restore asks for it. */
+function backupOf({ response }: OperationJson): string {
+  const path: unknown = (response as { path?: unknown } | undefined)?.path;
+  return typeof path === "string" ? (path.split("/").at(-1) ?? "") : "";
 }

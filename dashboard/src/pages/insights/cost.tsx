@@ -46,7 +46,7 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
         <Section title="Over time">
           <Columns
             title="Cost over time"
-            names={["From", "Cost", "–"]}
+            names={["From", "Cost"]}
             points={(of.overTime ?? []).map((point) => ({
               label: label(point.startTime ?? ""),
               value: num(point.costUsd),

@@ -75,7 +75,8 @@ export function SequencesView({ of }: { of: ToolSequencesJson }) {
 }
 
 function Effects(props: { title: string; effects: readonly SequenceEffectJson[] | undefined }) {
-  const rows = props.effects ?? [];
+  // What never led there says nothing of it.
+  const rows = (props.effects ?? []).filter((one) => num(one.effectCount) > 0);
   if (rows.length === 0) return null;
   return (
     <Section title={props.title}>
@@ -104,7 +105,8 @@ function Effects(props: { title: string; effects: readonly SequenceEffectJson[] 
           { name: "Chance", right: true, wide: true, cell: (row) => chance(row.qValue) },
           {
             name: "Verdict",
-            cell: (row) => (row.sure ? <Badge tone="info">sure</Badge> : <Badge>a hint</Badge>),
+            cell: (row) =>
+              row.sure ? <Badge tone="info">sure</Badge> : <Badge>may be chance</Badge>,
           },
         ]}
       />
