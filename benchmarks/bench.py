@@ -19,6 +19,7 @@ from rich.table import Table
 
 from benchmarks.cases import (
     ceiling,
+    dashboard,
     embedding,
     experience,
     faults,
@@ -53,6 +54,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "ceiling": ("What gRPC gives", ceiling.run),
     "recall": ("Recall", recall.run),
     "http": ("Recall over HTTP", http.run),
+    "dashboard": ("The dashboard", dashboard.run),
     "ranking": ("What recall finds", ranking.run),
     "filters": ("Filters", filters.run),
     "recording": ("Recording", recording.run),

@@ -66,7 +66,7 @@ def _build(folder: Path, count: int, say: Callable[[str], None]) -> dict[str, An
     with Server(folder / "data", _SETTINGS, module="benchmarks.quick_server") as server:
         client = server.tenant(TENANT)
         for batch in _made(count):
-            _record(client, batch)
+            record(client, batch)
             recorded += len(batch)
             peak = max(peak, server.memory()["rss"])
             if recorded % _PART == 0 or recorded == count:
@@ -79,7 +79,8 @@ def _build(folder: Path, count: int, say: Callable[[str], None]) -> dict[str, An
     return {"upkeep_s": upkeep_s, "peak_rss": peak}
 
 
-def _record(client: MnemeClient, batch: list[NewEvent]) -> None:
+def record(client: MnemeClient, batch: list[NewEvent]) -> None:
+    """Record events, as soon as the queue has room for them."""
     while True:
         try:
             client.record_events(batch)

@@ -3,9 +3,9 @@ but with the same result whatever the order in which the errors came."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from itertools import combinations
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, combinations
 
 WILDCARD = "<*>"
 MIN_VARIANTS = 3
@@ -46,19 +46,10 @@ def group(templates: Mapping[str, int]) -> tuple[dict[str, str], bool]:
 
 
 def _merge(
-    lines: Iterable[tuple[str, ...]], varying: int
+    lines: Sequence[tuple[str, ...]], varying: int
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Return the group of each line that is alike but for `varying` places with enough others."""
-    alike: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
-    for tokens in lines:
-        places = [i for i, token in enumerate(tokens) if _may_vary(token)]
-        for chosen in combinations(places, varying):
-            # Enough must be left to say what happened.
-            if _literal_count(tokens) - varying < max(2, len(tokens) // 2 - 1):
-                continue
-            alike[tuple(WILDCARD if i in chosen else t for i, t in enumerate(tokens))].append(
-                tokens
-            )
+    alike = _alike(lines, varying)
     groups: dict[tuple[str, ...], tuple[str, ...]] = {}
     for joint, members in sorted(alike.items(), key=lambda item: (-len(item[1]), item[0])):
         free = [tokens for tokens in members if tokens not in groups]
@@ -72,11 +63,46 @@ def _merge(
     return groups
 
 
+def _alike(
+    lines: Sequence[tuple[str, ...]], varying: int
+) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the lines that are alike but for `varying` places, by what they share: those of which
+    there may be enough for a group.
+
+    Two thousand lines have hundreds of thousands of such places, and hardly any two share one: they
+    are counted by hashes, and spelt out only where the hashes meet.
+    """
+    places = {tokens: _places(tokens, varying) for tokens in lines}
+    seen = Counter(chain.from_iterable(_keys(t, of, varying) for t, of in places.items()))
+    alike: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
+    for tokens, of in places.items():
+        keys = _keys(tokens, of, varying)
+        for chosen, key in zip(combinations(of, varying), keys, strict=True):
+            if seen[key] >= MIN_VARIANTS:
+                joint = list(tokens)
+                for place in chosen:
+                    joint[place] = WILDCARD
+                alike[tuple(joint)].append(tokens)
+    return alike
+
+
+def _places(tokens: tuple[str, ...], varying: int) -> Sequence[int]:
+    """Return the places that may vary; none where too little would be left to say what happened."""
+    literal = sum(not token.startswith("<") for token in tokens)
+    if literal - varying < max(2, len(tokens) // 2 - 1):
+        return ()
+    return [place for place, token in enumerate(tokens) if _may_vary(token)]
+
+
+def _keys(tokens: tuple[str, ...], places: Sequence[int], varying: int) -> Iterator[int]:
+    """Yield a hash of the line for each choice of places, with wildcards there: the same for lines
+    that are alike, as good as never for others."""
+    whole = sum(map(hash, enumerate(tokens)))
+    moved = [hash((place, WILDCARD)) - hash((place, tokens[place])) for place in places]
+    return (whole + sum(chosen) for chosen in combinations(moved, varying))
+
+
 def _may_vary(token: str) -> bool:
     """Tell whether a token may be a value: placeholders stand for one already, and digits that
     masking kept name the kind of failure."""
     return not token.startswith("<") and not any(letter.isdigit() for letter in token)
-
-
-def _literal_count(tokens: tuple[str, ...]) -> int:
-    return sum(not token.startswith("<") for token in tokens)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.reflect.grouping import group
+from mneme_server.reflect.grouping import WILDCARD, _merge, group
 
 
 def groups_of(*templates: str) -> dict[str, str]:
@@ -46,3 +48,38 @@ def test_too_many_templates_are_told() -> None:
     found, complete = group({f"{i} x y z w": 1 for i in range(2_001)})
     assert not complete
     assert len(found) == 2_001
+
+
+LINES = st.lists(
+    st.tuples(*(st.sampled_from(("read", "write", "it", "now", "<num>", "v2")) for _ in range(5))),
+    unique=True,
+    max_size=40,
+)
+
+
+@given(LINES, st.sampled_from((1, 2)))
+def test_groups_are_those_that_comparing_every_two_lines_finds(
+    lines: list[tuple[str, ...]], varying: int
+) -> None:
+    found = _merge(lines, varying)
+    for tokens, joint in found.items():
+        places = [place for place, token in enumerate(joint) if token == WILDCARD]
+        assert len(places) == varying
+        assert all(joint[i] == tokens[i] for i in range(5) if i not in places)
+        assert not any(tokens[i].startswith("<") or tokens[i] == "v2" for i in places)
+    for joint in set(found.values()):
+        members = [tokens for tokens in lines if found.get(tokens) == joint]
+        for place in (i for i, token in enumerate(joint) if token == WILDCARD):
+            assert len({tokens[place] for tokens in members}) >= 3
+    # And no group that could still be made was missed.
+    left = [tokens for tokens in lines if tokens not in found]
+    for chosen in combinations(range(5), varying):
+        for tokens in left:
+            alike = [
+                other
+                for other in left
+                if all(other[i] == tokens[i] for i in range(5) if i not in chosen)
+                and all(other[i].isalpha() for i in chosen)
+                and sum(not token.startswith("<") for token in other) - varying >= 2
+            ]
+            assert any(len({other[i] for other in alike}) < 3 for i in chosen)
