@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { MnemeError } from "./errors.js";
 
 const FIRST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 5000;
 const BACKOFF_FACTOR = 3;
-// What a timer of Node.js can hold; longer is as good as no limit.
+// What a timer can hold; longer is as good as no limit.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The attempts of one call: what is left of its time, and when to try again. */
@@ -83,8 +82,20 @@ export class Attempts {
  * @throws MnemeError: the caller gave up meanwhile.
  */
 export async function pauseFor(pause: number, signal: AbortSignal | undefined): Promise<void> {
-  await sleep(pause, undefined, signal && { signal }).catch(() => {
-    throw cancelled(signal);
+  await new Promise<void>((resolve, reject) => {
+    const giveUp = () => {
+      clearTimeout(timer);
+      reject(cancelled(signal));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", giveUp);
+      resolve();
+    }, pause);
+    if (signal?.aborted) {
+      giveUp();
+    } else {
+      signal?.addEventListener("abort", giveUp, { once: true });
+    }
   });
 }
 

@@ -6,10 +6,11 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
 import { Attempts, cancelled, pauseFor } from "./attempts.js";
-import type { Connection } from "./connection.js";
 import { errorOf, MnemeError } from "./errors.js";
 import { fillIds, messageOf } from "./fields.js";
+import type { Freshness } from "./freshness.js";
 import { DEFAULT_PATIENCE_MS, Resumption } from "./resuming.js";
 import { Stream } from "./stream.js";
 
@@ -42,6 +43,20 @@ export interface Call {
   readonly update?: string;
   /** The only field of a stream's requests: what is streamed fills it. */
   readonly item?: string;
+}
+
+/** An open connection. */
+export interface Connection {
+  /** Where the server is. */
+  readonly address: string;
+  /** Connect's transport, which carries the API key with every call. */
+  readonly transport: Transport;
+  /** What was written last. */
+  readonly freshness: Freshness;
+  /** Another connection to the same server: calls on this one do not wait for those on that. */
+  apart(): Connection;
+  /** Closes the connection; calls and streams that are still open fail. */
+  close(): void;
 }
 
 /** Items of a stream to the server. */

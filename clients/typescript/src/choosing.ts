@@ -1,8 +1,7 @@
-import { isDeepStrictEqual } from "node:util";
-import type { JsonObject } from "@bufbuild/protobuf";
-import type { Mneme } from "./client.js";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { MnemeError } from "./errors.js";
 import type { Action, Prediction } from "./gen/mneme/v1/learning_pb.js";
+import type { Mneme } from "./mneme.js";
 
 const ALGORITHM = "thompson";
 
@@ -146,5 +145,22 @@ function asValue(option: Option) {
 
 function sameAction(option: ReturnType<typeof asValue>, action: Action | undefined): boolean {
   const chosen = action?.value;
-  return chosen?.case === option.case && isDeepStrictEqual(chosen.value, option.value);
+  return chosen?.case === option.case && isSame(chosen.value, option.value);
+}
+
+/** Whether two values of JSON are the same, whatever the order of their keys. */
+function isSame(one: JsonValue, other: JsonValue): boolean {
+  if (typeof one !== "object" || typeof other !== "object" || !one || !other) {
+    return one === other;
+  }
+  const keys = Object.keys(one);
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSame(at(one, key), at(other, key)))
+  );
+}
+
+function at(value: object, key: string): JsonValue {
+  return (value as Record<string, JsonValue>)[key] as JsonValue;
 }

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { SecureClientSessionOptions } from "node:http2";
 import { BlockList, connect, isIP } from "node:net";
-import type { Interceptor, Transport } from "@connectrpc/connect";
+import type { Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import type { Connection } from "./caller.js";
 import { ConfigurationError } from "./errors.js";
 import { Freshness } from "./freshness.js";
+import { withTraceContext } from "./tracing.js";
 import { VERSION } from "./version.js";
 
 export const DEFAULT_ADDRESS = "127.0.0.1:50051";
@@ -54,20 +56,6 @@ export interface ConnectionOptions {
    * carries the newest `consistencyToken`. Default: true.
    */
   readonly readOwnWrites?: boolean | undefined;
-}
-
-/** An open connection. */
-export interface Connection {
-  /** Where the server is. */
-  readonly address: string;
-  /** Connect's transport, which carries the API key with every call. */
-  readonly transport: Transport;
-  /** What was written last. */
-  readonly freshness: Freshness;
-  /** Another connection to the same server: calls on this one do not wait for those on that. */
-  apart(): Connection;
-  /** Closes the connection; calls and streams that are still open fail. */
-  close(): void;
 }
 
 interface Endpoint {
@@ -122,7 +110,7 @@ export function open(
     transport: createGrpcTransport({
       baseUrl,
       sessionManager: session,
-      interceptors: [identified(key), freshness.interceptor],
+      interceptors: [identified(key), withTraceContext, freshness.interceptor],
       readMaxBytes: MAX_MESSAGE_BYTES,
       writeMaxBytes: MAX_MESSAGE_BYTES,
     }),

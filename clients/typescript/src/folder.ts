@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transport } from "@connectrpc/connect";
 import { cancelled } from "./attempts.js";
-import type { Connection, ConnectionOptions } from "./connection.js";
+import type { Connection } from "./caller.js";
+import type { ConnectionOptions } from "./connection.js";
 import { ConfigurationError, MnemeError } from "./errors.js";
 import { Freshness } from "./freshness.js";
 import { LocalFolder } from "./local-server.js";

@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, connect } from "node:http2";
-import { type Connection, open } from "./connection.js";
+import type { Connection } from "./caller.js";
+import { open } from "./connection.js";
 import type { Freshness } from "./freshness.js";
 import type { Record } from "./local-server.js";
 

@@ -1,5 +1,5 @@
-import type { Mneme } from "./client.js";
 import type { Reflection } from "./gen/mneme/v1/reflection_pb.js";
+import type { Mneme } from "./mneme.js";
 
 const PAST_LESSONS = 3;
 const LONGEST = 4096;

@@ -105,7 +105,9 @@ test("what browsers load is nothing of Node.js", async () => {
   const load = async (file: URL): Promise<void> => {
     if (seen.has(file.href)) return;
     seen.add(file.href);
-    for (const [, from = ""] of (await readFile(file, "utf8")).matchAll(/from "([^"]+)"/g)) {
+    const text = await readFile(file, "utf8");
+    assert.doesNotMatch(text, /\b(process\.|Buffer\b|require\()/, `${file} is for Node.js`);
+    for (const [, from = ""] of text.matchAll(/(?:from|import) \(?"([^"]+)"/g)) {
       assert.ok(!from.startsWith("node:"), `${file} imports ${from}`);
       if (from.startsWith(".")) await load(new URL(from, file));
     }

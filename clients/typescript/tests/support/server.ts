@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { createMneme, type Mneme, type MnemeOptions, type RequestOf } from "@mneme/client";
+import { createMneme as createOverHttp } from "@mneme/client/http";
 import { REPOSITORY } from "./paths.js";
 
 export const ADMIN_KEY = "mn_the-key-of-the-tests-administrator";
@@ -23,6 +24,7 @@ export class Server {
   readonly #settings: Readonly<Record<string, string>>;
   readonly #clients: Mneme[] = [];
   #process: ChildProcess | undefined;
+  #overHttp = false;
   #log = "";
   #made = 0;
   address = "";
@@ -39,6 +41,18 @@ export class Server {
     const server = new Server(await mkdtemp(join(tmpdir(), "mneme-ts-")), settings);
     await server.restart();
     return server;
+  }
+
+  /** Starts one whose clients speak HTTP. */
+  static async startOverHttp(settings: Readonly<Record<string, string>> = {}): Promise<Server> {
+    const server = await Server.start({ ...settings, MNEME_HTTP_LISTEN: "127.0.0.1:0" });
+    server.#overHttp = true;
+    return server;
+  }
+
+  /** What it has logged so far. */
+  get log(): string {
+    return this.#log;
   }
 
   /** Starts the process again, on the same data and the same address. */
@@ -60,6 +74,7 @@ export class Server {
         MNEME_LOG_LEVEL: "warning",
         MNEME_DRAIN_SECONDS: "2",
         ...this.#settings,
+        ...(this.httpAddress && { MNEME_HTTP_LISTEN: new URL(this.httpAddress).host }),
       },
     });
     this.#process.stderr?.on("data", (data) => {
@@ -79,7 +94,9 @@ export class Server {
 
   /** A client with these options, closed when the server stops. */
   client(options: MnemeOptions = {}): Mneme {
-    const client = createMneme({ address: this.address, ...options });
+    const client = this.#overHttp
+      ? createOverHttp({ url: this.httpAddress, ...options })
+      : createMneme({ address: this.address, ...options });
     this.#clients.push(client);
     return client;
   }
