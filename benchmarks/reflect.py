@@ -100,10 +100,10 @@ def fill(folder: Path, event_count: int, seed: int = 1) -> None:
     folder.mkdir(parents=True)
     database = SqliteTenantStore(folder, TENANT, tenant_schema())
     database.close()
-    from mneme_server.storage.engine import Database
+    from mneme_server.storage.engine import SqliteDatabase
 
     rng = random.Random(seed)
-    opened = Database(folder / FILE_NAME)
+    opened = SqliteDatabase(folder / FILE_NAME)
     session_rows: list[dict[str, Any]] = []
     event_rows: list[dict[str, Any]] = []
     for number in range(-(-event_count // EVENTS_PER_SESSION)):

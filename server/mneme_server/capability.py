@@ -128,12 +128,13 @@ class Host:
         self._offers |= {type(one): one for one in offers}
 
     def get(self, kind: type[T]) -> T:
-        """Return what an earlier capability offers.
+        """Return what an earlier capability offers: of this class, or of one below it.
 
         Raises:
             LookupError: none does; it must come before in the list.
         """
-        found = self._offers.get(kind)
+        below = (one for one in self._offers.values() if isinstance(one, kind))
+        found = self._offers.get(kind) or next(below, None)
         if not isinstance(found, kind):
             raise LookupError(f"no capability before this one offers {kind.__name__}")
         return found

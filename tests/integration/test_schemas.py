@@ -27,7 +27,7 @@ from mneme_server.learn.kinds import KNOWLEDGE, LESSON
 from mneme_server.learn.lesson_model import LessonFilter
 from mneme_server.learn.reflection_model import ReflectionFilter
 from mneme_server.storage import sqlite_store, tables
-from mneme_server.storage.engine import Database
+from mneme_server.storage.engine import SqliteDatabase
 from mneme_server.storage.migrate import schema_versions
 from mneme_server.storage.unit import CORE_MIGRATIONS
 from sqlalchemy.exc import IntegrityError
@@ -161,7 +161,7 @@ def test_what_a_released_version_stored_is_counted(version: str, tmp_path: Path)
 
 def test_the_tenants_tables_are_those_that_the_migrations_make(tmp_path: Path) -> None:
     sqlite_store.SqliteTenantStore(tmp_path, "acme", tenant_schema()).close()
-    database = Database(tmp_path / sqlite_store.FILE_NAME)
+    database = SqliteDatabase(tmp_path / sqlite_store.FILE_NAME)
     with database.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         differences = compare_metadata(context, tables.metadata)

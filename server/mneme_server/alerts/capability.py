@@ -31,7 +31,7 @@ from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.events.recording import RecordEvents
 from mneme_server.events.session_listeners import SessionListeners
 from mneme_server.reflect.reflecting import Reflect
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
 _SENDING = 8

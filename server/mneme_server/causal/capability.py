@@ -24,7 +24,7 @@ from mneme_server.causal.store.forgetting import FORGETS
 from mneme_server.causal.store.schedules import SqlSchedules
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.runtime.repeating import Repeating
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
 

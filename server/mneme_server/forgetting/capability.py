@@ -17,7 +17,7 @@ from mneme_server.forgetting.store.forgettings import FORGETS, SqlForgettings
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
 from mneme_server.runtime.scrubbing import Scrubber
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
 

@@ -12,7 +12,7 @@ from mneme_server.operations.operations import Operations
 from mneme_server.operations.service import OperationServicer
 from mneme_server.operations.store import SqlOperations
 from mneme_server.runtime.settings import ServerSettings
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
 _WAITING_SHARE = 8

@@ -31,7 +31,7 @@ from mneme_server.common.identity import KeyScope
 from mneme_server.common.progress import Progress
 from mneme_server.common.stored import reads
 from mneme_server.operations.model import UNFINISHED, Key, Operation, OperationFilter, State
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
 
 metadata = MetaData()
 

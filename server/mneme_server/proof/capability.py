@@ -24,7 +24,7 @@ from mneme_server.proof.store.log import SqlLog
 from mneme_server.proof.verifying import Proofs
 from mneme_server.recall.search import Recall
 from mneme_server.runtime.settings import ServerSettings
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
 from mneme_server.storage.unit import Unit
 from mneme_server.transport.service import Service
 

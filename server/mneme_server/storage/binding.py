@@ -31,6 +31,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import BinaryExpression, ClauseElement, Grouping
 from sqlalchemy.sql.selectable import AliasedReturnsRows, FromGrouping
 
+from mneme_server.storage.portable import ELEMENTS
 from mneme_server.storage.unindexed import unindexed
 
 TENANT = "tenant_id"
@@ -257,7 +258,7 @@ def _check_known(element: Any, guarded: Collection[str]) -> None:
         raise TenantNotBound(f"SQL that is text: {element.name}")
     if isinstance(getattr(element, "operator", None), operators.custom_op):
         raise TenantNotBound(f"an operator that is text: {element.operator.opstring}")
-    if not type(element).__module__.startswith("sqlalchemy.") and type(element) is not unindexed:
+    if not type(element).__module__.startswith("sqlalchemy.") and type(element) not in ELEMENTS:
         raise TenantNotBound(f"an element that is not in use: {type(element)}")
     if isinstance(element, TableClause):
         name = element.name.lower()

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from mneme_server.common.errors import MnemeError
-from mneme_server.storage.driver import FAILURES, begin, driver_of
+from mneme_server.storage.driver import begin, driver_of, failures_of
 
 
 class Connections:
@@ -71,10 +71,14 @@ class Connections:
     def _give_back(self, connection: Connection) -> None:
         """Undo what was not committed: SQLAlchemy's, where it ran a statement, and the
         database's."""
+        driver = driver_of(connection)
         try:
             connection.rollback()
-            driver_of(connection).rollback()
-        except (*FAILURES, MnemeError, SQLAlchemyError):
+            driver.rollback()
+        except (MnemeError, SQLAlchemyError):
+            self._drop(connection)
+            return
+        except failures_of(driver):
             self._drop(connection)
             return
         if len(self._resting) < self._kept:

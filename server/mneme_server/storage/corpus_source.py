@@ -13,8 +13,8 @@ from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import FeedRow, Position, ranges
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import VectorBatch
+from mneme_server.storage.database import Database
 from mneme_server.storage.document_rows import document_reader, select_documents
-from mneme_server.storage.engine import Database
 from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks

@@ -13,7 +13,8 @@ from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import Matrix
 from mneme_server.storage.document_rows import COLUMNS, document_reader, document_row
 from mneme_server.storage.embedding_queue import enqueue
-from mneme_server.storage.rows import chunks, encode_tags, insert_rows, next_number
+from mneme_server.storage.numbering import take_numbers
+from mneme_server.storage.rows import chunks, encode_tags, insert_rows
 from mneme_server.storage.said_before import in_context
 from mneme_server.storage.tables import documents, embedding_queue, vectors
 from mneme_server.storage.unindexed import unindexed
@@ -34,7 +35,8 @@ class SqlDocuments:
     def add(self, added: Sequence[Document], embedded: Matrix | None = None) -> list[Document]:
         if not added:
             return []
-        for doc_id, document in enumerate(added, next_number(self._connection, documents)):
+        first = take_numbers(self._connection, self._tenant_id, documents, len(added))
+        for doc_id, document in enumerate(added, first):
             document.doc_id = doc_id
         rows = [document_row(document, self._tenant_id) for document in added]
         insert_rows(self._connection, documents, rows)

@@ -1,7 +1,7 @@
 """SQLite databases: how they are opened, read, written, and how their errors look to the domain.
 
-A `Database` is one file with one writing connection and a few reading ones. Writers begin with
-`BEGIN IMMEDIATE` and wait for each other in the pool of one; readers see the snapshot of their
+A `SqliteDatabase` is one file with one writing connection and a few reading ones. Writers begin
+with `BEGIN IMMEDIATE` and wait for each other in the pool of one; readers see the snapshot of their
 first statement and wait for nobody (WAL).
 """
 
@@ -32,6 +32,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.storage import driver
 from mneme_server.storage.connections import Connections
+from mneme_server.storage.database import Database
 from mneme_server.storage.driver import TRANSLATE
 from mneme_server.storage.reading import not_utf8
 
@@ -62,7 +63,7 @@ _BETWEEN_S = 0.005
 """Long enough for who waits to write to be woken."""
 
 
-class Database:
+class SqliteDatabase(Database):
     """One SQLite file.
 
     Args:
@@ -111,16 +112,13 @@ class Database:
         return each * (len(self._writers) + len(self._readers))
 
     def read(self) -> AbstractContextManager[Connection]:
-        """Open a read transaction: one consistent snapshot. Writing in it fails."""
+        """See `Database`."""
         self._check_open()
         return self._readers.transaction()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Open a write transaction; it is durable when the block ends, undone when it raises.
-
-        Not reentrant: a second `write` inside the block would wait for the first.
-        """
+        """See `Database`."""
         self._check_open()
         if not self._turn.acquire(blocking=False):
             interpreter.turns.leave()
@@ -168,7 +166,7 @@ class Database:
         """
         with self.read() as connection:
             mode, free, pages = (
-                driver.driver_of(connection).execute(f"PRAGMA {name}").fetchone()[0]
+                driver.sqlite_of(connection).execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("auto_vacuum", "freelist_count", "page_count")
             )
         if mode != _INCREMENTAL:
@@ -191,7 +189,7 @@ class Database:
         """Write what no transaction can hold."""
         interpreter.turns.leave()
         with self._turn, self._writers.transaction() as connection:
-            writer = driver.driver_of(connection)
+            writer = driver.sqlite_of(connection)
             writer.rollback()
             try:
                 yield writer

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
-    func,
     select,
     update,
 )
@@ -33,7 +32,8 @@ from mneme_server.corpus.forgetting import (
     merged,
 )
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.storage.rows import chunks, listed
+from mneme_server.storage.portable import json_items, listed
+from mneme_server.storage.rows import chunks
 from mneme_server.storage.tables import (
     documents,
     embedding_queue,
@@ -301,7 +301,7 @@ def _passing(filter_: ForgetFilter) -> list[ColumnElement[bool]]:
     if filter_.end_us is not None:
         conditions.append(columns.timestamp < filter_.end_us)
     for tag in sorted(filter_.tags):
-        each = func.json_each(columns.tags).table_valued("value")
+        each = json_items(columns.tags)
         conditions.append(select(each.c.value).where(each.c.value == tag).exists())
     return conditions
 

@@ -9,7 +9,6 @@ call only compares parameters.
 
 from __future__ import annotations
 
-import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -17,12 +16,12 @@ from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Engine, Insert, Row, Select, event
+from sqlalchemy import Connection, Dialect, Engine, Insert, Row, Select, event
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from mneme_server.storage.binding import TenantNotBound, tenant_parameters
-from mneme_server.storage.driver import FAILURES, driver_of, translated
+from mneme_server.storage.driver import DriverConnection, driver_of, failures_of, translated
 from mneme_server.storage.schema import metadata
 
 __all__ = ["Prepared", "TenantNotBound", "require_tenant"]
@@ -51,8 +50,39 @@ class Prepared:
     """
 
     def __init__(self, statement: Insert | Select[Any], names: Collection[str] = ()) -> None:
+        self._statement, self._names = statement, names
+        # For SQLite at once, so that a statement that is not bound is found when it is declared.
+        self._compiled = {"sqlite": _Compiled(statement, names, _sqlite())}
+
+    def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Run it for each row."""
+        self._for(connection).insert(connection, rows)
+
+    def first(self, connection: Connection, given: Mapping[str, Any]) -> Row[Any] | None:
+        """Run it and return the first row, if there is one."""
+        rows = self._for(connection).rows(connection, given, 1)
+        return rows[0] if rows else None
+
+    def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row[Any]]:
+        """Run it and return its rows."""
+        return self._for(connection).rows(connection, given, None)
+
+    def _for(self, connection: Connection) -> _Compiled:
+        dialect = connection.dialect
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            found = self._compiled[dialect.name] = _Compiled(self._statement, self._names, dialect)
+        return found
+
+
+class _Compiled:
+    """A prepared statement in the words of one kind of database."""
+
+    def __init__(
+        self, statement: Insert | Select[Any], names: Collection[str], dialect: Dialect
+    ) -> None:
         compiled = statement.compile(
-            dialect=_dialect(),
+            dialect=dialect,
             column_keys=list(names) or None,
             for_executemany=isinstance(statement, Insert),
         )
@@ -64,29 +94,19 @@ class Prepared:
         self._fixed = {n: v for n, v in compiled.params.items() if n not in names}
         self._places = [place for place, name in enumerate(order) if name in tenant]
         self._row: Callable[[Iterable[Any]], Any] | None = None
-        self._processed = _processors(statement) if isinstance(statement, Select) else {}
+        self._processed = _processors(statement, dialect) if isinstance(statement, Select) else {}
 
     def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Run it for each row."""
         if self._fixed:
             rows = [{**self._fixed, **row} for row in rows]
         values = list(map(self._values, rows))
         driver = self._driver(connection, values)
         try:
             driver.executemany(self._sql, values).close()
-        except FAILURES as error:
+        except failures_of(driver) as error:
             raise translated(connection, self._sql, values, error) from error
 
-    def first(self, connection: Connection, given: Mapping[str, Any]) -> Row[Any] | None:
-        """Run it and return the first row, if there is one."""
-        rows = self._rows(connection, given, 1)
-        return rows[0] if rows else None
-
-    def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row[Any]]:
-        """Run it and return its rows."""
-        return self._rows(connection, given, None)
-
-    def _rows(
+    def rows(
         self, connection: Connection, given: Mapping[str, Any], most: int | None
     ) -> list[Row[Any]]:
         values = self._values({**self._fixed, **given})
@@ -98,7 +118,7 @@ class Prepared:
                 names = [column[0] for column in cursor.description]
                 self._row = _named(names)
             cursor.close()  # Or it would go on reading behind the first row.
-        except FAILURES as error:
+        except failures_of(driver) as error:
             raise translated(connection, self._sql, values, error) from error
         if self._processed:
             found = [self._process(row) for row in found]
@@ -110,7 +130,7 @@ class Prepared:
             values[place] = process(values[place])
         return values
 
-    def _driver(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> sqlite3.Connection:
+    def _driver(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> DriverConnection:
         """Return the driver's connection, if the rows bind the tenant of the transaction."""
         tenant_of = connection.get_execution_options().get(_TENANT_OF)
         if tenant_of is not None:
@@ -137,10 +157,10 @@ def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any,
     return lambda given: tuple(given[name] for name in names)
 
 
-def _processors(statement: Select[Any]) -> dict[int, Callable[[Any], Any]]:
+def _processors(statement: Select[Any], dialect: Dialect) -> dict[int, Callable[[Any], Any]]:
     """Return what makes values of what the driver returns, by their places, where that differs."""
     made = (
-        column.type.dialect_impl(_dialect()).result_processor(_dialect(), None)
+        column.type.dialect_impl(dialect).result_processor(dialect, None)
         for column in statement.selected_columns
     )
     return {place: process for place, process in enumerate(made) if process is not None}
@@ -193,5 +213,5 @@ def _names(compiled: Any, guarded: frozenset[str]) -> frozenset[str]:
 
 
 @cache
-def _dialect() -> Any:
+def _sqlite() -> Any:
     return sqlite.dialect()

@@ -18,14 +18,15 @@ from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.document_rows import document_reader, select_documents
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.kinds import Details, MemoryKinds
+from mneme_server.storage.portable import listed
 from mneme_server.storage.reading import read_rows
-from mneme_server.storage.rows import listed
 from mneme_server.storage.tables import documents
 
 _log = structlog.get_logger(__name__)
 
 _TENANT: BindParameter[Any] = bindparam("tenant")
-_IDS = listed(bindparam("ids"))
+_DOC_IDS = listed(bindparam("ids"), numbers=True)
+_SOURCE_IDS = listed(bindparam("ids"))
 
 
 class SqlMemories:
@@ -95,7 +96,7 @@ class SqlMemories:
 def _select_details(details: Details) -> Prepared:
     return Prepared(
         select(details.key.label("id"), *details.columns).where(
-            details.key.table.c.tenant_id == _TENANT, details.key.in_(_IDS)
+            details.key.table.c.tenant_id == _TENANT, details.key.in_(_SOURCE_IDS)
         )
     )
 
@@ -113,4 +114,4 @@ def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]
         document = document_of(row)
         return Memory(document, kinds.told(document))
 
-    return Prepared(select_documents(_TENANT).where(documents.c.doc_id.in_(_IDS))), memory_of
+    return Prepared(select_documents(_TENANT).where(documents.c.doc_id.in_(_DOC_IDS))), memory_of

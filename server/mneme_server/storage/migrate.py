@@ -19,7 +19,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.storage.engine import Database, NotInSchema, domain_error
+from mneme_server.storage.engine import NotInSchema, SqliteDatabase, domain_error
 
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
 _REVISION_FILE = re.compile(r"^((?:[a-z]+_)?\d{4})_\w+\.py$")
@@ -28,14 +28,14 @@ _DEPENDS_ON = re.compile(r"""^depends_on = ["'](\w+)["']$""", re.MULTILINE)
 _one_at_a_time = threading.Lock()
 
 
-def migrate(database: Database, trunk: Path, *branches: Path) -> None:
+def migrate(database: SqliteDatabase, trunk: Path, *branches: Path) -> None:
     """Bring the database to the newest revisions of `trunk` and of each of `branches`, in one
     transaction.
 
     Raises:
         FailedPrecondition: SCHEMA_ERROR, the database was made by a newer version, or by one that
             had another capability.
-        As `Database` does.
+        As `SqliteDatabase` does.
     """
     folders = (trunk, *branches)
     known = [_known_revisions(folder) for folder in folders]
@@ -94,7 +94,7 @@ def _depended_on(folder: Path) -> frozenset[str]:
     return frozenset(match.group(1) for match in found if match)
 
 
-def _is_empty(database: Database) -> bool:
+def _is_empty(database: SqliteDatabase) -> bool:
     with database.read() as connection:
         return connection.exec_driver_sql("SELECT 1 FROM sqlite_master").first() is None
 
@@ -108,7 +108,7 @@ def _fresh(folders: tuple[Path, ...]) -> sqlite3.Connection:
     """
     copy = sqlite3.connect(":memory:", check_same_thread=False)
     with tempfile.TemporaryDirectory() as folder:
-        made = Database(Path(folder) / "fresh.db")
+        made = SqliteDatabase(Path(folder) / "fresh.db")
         try:
             _upgrade(made, folders)
             with made.writer.connect() as connection:
@@ -118,7 +118,7 @@ def _fresh(folders: tuple[Path, ...]) -> sqlite3.Connection:
     return copy
 
 
-def _copy(source: sqlite3.Connection, database: Database) -> None:
+def _copy(source: sqlite3.Connection, database: SqliteDatabase) -> None:
     """Copy all of a database in one transaction."""
     with database.writer.connect() as connection:
         try:
@@ -133,7 +133,7 @@ def _driver(connection: Connection) -> sqlite3.Connection:
     return driver
 
 
-def _upgrade(database: Database, folders: tuple[Path, ...]) -> None:
+def _upgrade(database: SqliteDatabase, folders: tuple[Path, ...]) -> None:
     from alembic import command
     from alembic.config import Config
 

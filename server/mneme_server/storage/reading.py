@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Executable, Row
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import damaged
-from mneme_server.storage.driver import driver_of
+from mneme_server.storage.driver import sqlite_of
 
 T = TypeVar("T")
 
@@ -37,8 +37,22 @@ class NotUtf8(DataLoss):
 
 def not_utf8(error: sqlite3.Error) -> NotUtf8 | None:
     """Return what the driver's error says if it is that a stored text is not UTF-8."""
-    if not str(error).startswith("Could not decode to UTF-8"):
-        return None
+    return _damaged_text() if str(error).startswith("Could not decode to UTF-8") else None
+
+
+def decoded(text: bytes) -> str:
+    """Return a stored text that was read as bytes.
+
+    Raises:
+        NotUtf8: it is damaged.
+    """
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise _damaged_text() from error
+
+
+def _damaged_text() -> NotUtf8:
     return NotUtf8(
         "a text is damaged where it is stored (it is not UTF-8); what can be read of the tenant is"
         " served, the rest has to come from a backup"
@@ -151,7 +165,7 @@ def _require_utf8(row: Row[Any], kind: str, key: str) -> None:
 
 @contextmanager
 def _leniently(connection: Connection) -> Iterator[None]:
-    driver = driver_of(connection)
+    driver = sqlite_of(connection)
     before = driver.text_factory
     driver.text_factory = lenient_text
     try:

@@ -12,24 +12,17 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
-    Select,
     Table,
     bindparam,
-    column,
-    func,
     select,
 )
-from sqlalchemy import table as alone
-from sqlalchemy.dialects.sqlite import Insert, insert
 
 from mneme_server.common.parts import parts
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import Insert, insert, listed
 from mneme_server.storage.reading import read_rows
 
 T = TypeVar("T")
-
-# Where AUTOINCREMENT keeps the highest number ever used.
-_numbers = alone("sqlite_sequence", column("name"), column("seq"))
 
 MAX_BOUND = 500
 """Values in one IN list: short lists keep the number of distinct statements small."""
@@ -50,32 +43,9 @@ def decode_tags(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
 
 
-def next_number(connection: Connection, table: Table) -> int:
-    """Return the number of the next row of a table that numbers its rows and uses none twice.
-
-    The transaction must be one that writes: nobody else takes the number before it ends.
-    """
-    row = _highest().first(connection, {"table": table.name})
-    return (0 if row is None else int(row.seq)) + 1
-
-
-@cache
-def _highest() -> Prepared:
-    return Prepared(select(_numbers.c.seq).where(_numbers.c.name == bindparam("table")))
-
-
 def written_out(number: int) -> BindParameter[int]:
     """Return a number that stands in the SQL: SQLite finds no partial index by a parameter."""
     return bindparam(None, number, literal_execute=True)
-
-
-def listed(array: BindParameter[Any]) -> Select[Any]:
-    """Select the values of a bound JSON array, for `IN`.
-
-    Where a statement runs often: an IN list is written out anew, value by value, each time.
-    """
-    each = func.json_each(array).table_valued("value")
-    return select(each.c.value)
 
 
 def read_with(

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, bindparam, select
 
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import listed
 from mneme_server.storage.reading import all_rows
-from mneme_server.storage.rows import listed
 from mneme_server.storage.tables import documents
 
 # Recording a batch runs it for each session.

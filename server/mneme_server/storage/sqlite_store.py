@@ -10,7 +10,7 @@ from pathlib import Path
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.common.progress import Step
 from mneme_server.storage.corpus_source import SqlCorpusSource
-from mneme_server.storage.engine import Database, address_of, domain_error
+from mneme_server.storage.engine import SqliteDatabase, address_of, domain_error
 from mneme_server.storage.guard import require_tenant
 from mneme_server.storage.migrate import migrate
 from mneme_server.storage.schema import metadata
@@ -57,7 +57,7 @@ class SqliteTenantStore:
         self._tenant_id = tenant_id
         self._schema = schema
         # Two resting connections a tenant: thousands of tenants must not hold many files open.
-        self._database = Database(self.path, readers=2)
+        self._database = SqliteDatabase(self.path, readers=2)
         try:
             migrate(self._database, *schema.migrations)
         except BaseException:

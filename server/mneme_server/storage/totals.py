@@ -11,10 +11,9 @@ from collections.abc import Collection
 from functools import cache
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.rows import listed
+from mneme_server.storage.portable import insert, listed
 from mneme_server.storage.tables import totals
 
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, delete, literal, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.clock import now_us
 from mneme_server.corpus.forgetting import Forgetter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.documents import SqlDocuments
-from mneme_server.storage.driver import driver_of
+from mneme_server.storage.driver import sqlite_of
 from mneme_server.storage.embedding_queue import SqlEmbeddingQueue
 from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.forgetting import CORPUS_FORGETS, Forgets
 from mneme_server.storage.kinds import MemoryKinds, Shown
 from mneme_server.storage.memories import SqlMemories
+from mneme_server.storage.portable import insert
 from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
 
 Repository: TypeAlias = Callable[[Connection, str], object]
@@ -129,7 +129,7 @@ class Unit:
 
     def overwrite(self) -> None:
         """Have what is deleted in this transaction overwritten where it lies in the file."""
-        driver_of(self._connection).execute("PRAGMA secure_delete = ON")
+        sqlite_of(self._connection).execute("PRAGMA secure_delete = ON")
 
     def seal(self) -> None:
         """Write what belongs to every change, if anything changed, and last of all before the

@@ -11,7 +11,8 @@ import numpy as np
 from sqlalchemy import Connection, Row, Select, select
 
 from mneme_server.corpus.ports import Matrix, VectorBatch
-from mneme_server.storage.rows import insert_rows, next_number
+from mneme_server.storage.numbering import take_numbers
+from mneme_server.storage.rows import insert_rows
 from mneme_server.storage.tables import vectors
 
 STORED_VECTOR = np.dtype("<f4")
@@ -28,7 +29,7 @@ def insert_vectors(
     connection: Connection, tenant_id: str, embedded: Sequence[tuple[int, str]], matrix: Matrix
 ) -> VectorBatch:
     """Store the vectors (n, d) of n (doc_id, text) and return them with their numbers."""
-    first = next_number(connection, vectors)
+    first = take_numbers(connection, tenant_id, vectors, len(embedded))
     stored = np.ascontiguousarray(matrix, dtype=STORED_VECTOR)
     rows = [
         {

@@ -9,7 +9,7 @@ from alembic.migration import MigrationContext
 from mneme_server.capabilities import tenant_schema
 from mneme_server.storage import tables
 from mneme_server.storage.document_rows import select_documents
-from mneme_server.storage.engine import Database
+from mneme_server.storage.engine import SqliteDatabase
 from mneme_server.storage.migrate import migrate
 from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.storage.unit import CORE_MIGRATIONS
@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 def test_a_tenants_tables_are_those_that_its_migrations_make(tmp_path: Path) -> None:
     SqliteTenantStore(tmp_path, "t", tenant_schema()).close()
-    database = Database(tmp_path / FILE_NAME)
+    database = SqliteDatabase(tmp_path / FILE_NAME)
     with database.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         differences = compare_metadata(context, tables.metadata)
@@ -31,7 +31,7 @@ def test_sessions_of_before_are_queued_for_their_summaries(tmp_path: Path) -> No
     older.mkdir()
     for file in sorted(CORE_MIGRATIONS.glob("[0-9]*.py"))[:1]:
         (older / file.name).write_text(file.read_text())
-    database = Database(tmp_path / FILE_NAME)
+    database = SqliteDatabase(tmp_path / FILE_NAME)
     migrate(database, older)
     columns = (
         "tenant_id, id, agent_id, agent_name, user_id, project, tags, metadata, status,"
@@ -54,7 +54,7 @@ def test_sessions_of_before_are_queued_for_their_summaries(tmp_path: Path) -> No
 
 def test_a_handful_of_documents_is_looked_up_not_searched_for(tmp_path: Path) -> None:
     SqliteTenantStore(tmp_path, "t", tenant_schema()).close()
-    database = Database(tmp_path / FILE_NAME)
+    database = SqliteDatabase(tmp_path / FILE_NAME)
     with database.read() as connection:
         query = select_documents("t").where(tables.documents.c.doc_id.in_(list(range(1, 9))))
         asked = query.compile(connection, compile_kwargs={"literal_binds": True})

@@ -18,14 +18,14 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.storage import engine
-from mneme_server.storage.engine import Database
+from mneme_server.storage.engine import SqliteDatabase
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "some.db", busy_timeout_s=0.2)
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    database = SqliteDatabase(tmp_path / "some.db", busy_timeout_s=0.2)
     with database.write() as connection:
         connection.execute(text("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)"))
         connection.execute(
@@ -37,17 +37,17 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-def _add(database: Database, body: str) -> None:
+def _add(database: SqliteDatabase, body: str) -> None:
     with database.write() as connection:
         connection.execute(text("INSERT INTO notes (body) VALUES (:body)"), {"body": body})
 
 
-def _count(database: Database) -> int:
+def _count(database: SqliteDatabase) -> int:
     with database.read() as connection:
         return int(connection.execute(text("SELECT count(*) FROM notes")).scalar_one())
 
 
-def _sum(database: Database) -> int:
+def _sum(database: SqliteDatabase) -> int:
     with database.read() as connection:
         return int(connection.execute(text("SELECT sum(length(body)) FROM notes")).scalar_one())
 
@@ -56,14 +56,14 @@ def _sum(database: Database) -> int:
     ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]
 )
 def test_every_connection_is_set_to_be_durable_and_consistent(
-    database: Database, pragma: str, value: object
+    database: SqliteDatabase, pragma: str, value: object
 ) -> None:
     for each in (database.writer, database.reader):
         with each.connect() as connection:
             assert connection.execute(text(f"PRAGMA {pragma}")).scalar_one() == value
 
 
-def test_a_block_that_raises_leaves_nothing_behind(database: Database) -> None:
+def test_a_block_that_raises_leaves_nothing_behind(database: SqliteDatabase) -> None:
     def fail_half_way() -> None:
         with database.write() as connection:
             connection.execute(text("INSERT INTO notes (body) VALUES ('lost')"))
@@ -74,7 +74,7 @@ def test_a_block_that_raises_leaves_nothing_behind(database: Database) -> None:
     assert _count(database) == 0
 
 
-def test_a_reader_keeps_its_snapshot_while_a_writer_commits(database: Database) -> None:
+def test_a_reader_keeps_its_snapshot_while_a_writer_commits(database: SqliteDatabase) -> None:
     with database.read() as connection:
         before = connection.execute(text("SELECT count(*) FROM notes")).scalar_one()
         _add(database, "written meanwhile")
@@ -82,19 +82,21 @@ def test_a_reader_keeps_its_snapshot_while_a_writer_commits(database: Database) 
     assert (before, after, _count(database)) == (0, 0, 1)
 
 
-def test_a_reader_never_waits_for_a_writer(database: Database) -> None:
+def test_a_reader_never_waits_for_a_writer(database: SqliteDatabase) -> None:
     with database.write() as connection:
         connection.execute(text("INSERT INTO notes (body) VALUES ('not yet committed')"))
         assert _count(database) == 0
 
 
-def test_writing_through_a_reading_connection_is_a_bug_and_stays_one(database: Database) -> None:
+def test_writing_through_a_reading_connection_is_a_bug_and_stays_one(
+    database: SqliteDatabase,
+) -> None:
     with pytest.raises(OperationalError, match="readonly"), database.read() as connection:
         connection.execute(text("INSERT INTO notes (body) VALUES ('x')"))
 
 
-def test_concurrent_writers_all_get_their_turn(tmp_path: Path, database: Database) -> None:
-    patient = Database(database.path)
+def test_concurrent_writers_all_get_their_turn(tmp_path: Path, database: SqliteDatabase) -> None:
+    patient = SqliteDatabase(database.path)
 
     def add_ten(writer: int) -> None:
         for i in range(10):
@@ -109,7 +111,9 @@ def test_concurrent_writers_all_get_their_turn(tmp_path: Path, database: Databas
     patient.close()
 
 
-def test_a_second_writer_of_the_process_gives_up_after_its_timeout(database: Database) -> None:
+def test_a_second_writer_of_the_process_gives_up_after_its_timeout(
+    database: SqliteDatabase,
+) -> None:
     with database.write(), pytest.raises(Unavailable) as refused:
         _add(database, "second")
     assert refused.value.reason is Reason.TRANSACTION_FAILED
@@ -117,7 +121,7 @@ def test_a_second_writer_of_the_process_gives_up_after_its_timeout(database: Dat
     _add(database, "afterwards")
 
 
-def test_a_lock_held_by_another_process_is_unavailable_and_passes(database: Database) -> None:
+def test_a_lock_held_by_another_process_is_unavailable_and_passes(database: SqliteDatabase) -> None:
     other = sqlite3.connect(database.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(Unavailable) as refused:
@@ -129,7 +133,7 @@ def test_a_lock_held_by_another_process_is_unavailable_and_passes(database: Data
     assert _count(database) == 1
 
 
-def test_a_constraint_violation_is_left_to_the_repository(database: Database) -> None:
+def test_a_constraint_violation_is_left_to_the_repository(database: SqliteDatabase) -> None:
     _add(database, "same")
     with pytest.raises(IntegrityError):
         _add(database, "same")
@@ -141,41 +145,41 @@ def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "broken.db"
     path.write_bytes(b"this is no database, but long enough to be looked at" * 100)
     with pytest.raises(DataLoss, match=r"broken\.db is damaged") as refused:
-        Database(path)
+        SqliteDatabase(path)
     assert refused.value.reason is Reason.DATA_DAMAGED
 
 
 @pytest.mark.parametrize(("name", "damaged_name"), [(b"notes", b"nobes"), (b"body", b"bony")])
 def test_a_damaged_name_in_the_schema_is_reported_when_it_is_used(
-    database: Database, name: bytes, damaged_name: bytes
+    database: SqliteDatabase, name: bytes, damaged_name: bytes
 ) -> None:
     _add(database, "one")
     database.close()
     raw = database.path.read_bytes()
     assert name in raw[:4096]
     database.path.write_bytes(raw[:4096].replace(name, damaged_name) + raw[4096:])
-    damaged = Database(database.path)
+    damaged = SqliteDatabase(database.path)
     for use in (_sum, lambda it: _add(it, "two")):
         with pytest.raises(DataLoss, match="damaged") as refused:
             use(damaged)
         assert refused.value.reason is Reason.DATA_DAMAGED
 
 
-def test_a_damaged_page_is_reported_when_it_is_read(database: Database) -> None:
+def test_a_damaged_page_is_reported_when_it_is_read(database: SqliteDatabase) -> None:
     for n in range(200):
         _add(database, f"{n}" * 100)
     database.close()
     raw = bytearray(database.path.read_bytes())
     raw[4096:] = b"\xff" * (len(raw) - 4096)
     database.path.write_bytes(raw)
-    damaged = Database(database.path)
+    damaged = SqliteDatabase(database.path)
     with pytest.raises(DataLoss, match="damaged") as refused:
         _count(damaged)
     assert refused.value.reason is Reason.DATA_DAMAGED
     damaged.close()
 
 
-def test_a_closed_database_says_so(database: Database) -> None:
+def test_a_closed_database_says_so(database: SqliteDatabase) -> None:
     database.close()
     with pytest.raises(Unavailable, match="closed"):
         _count(database)
@@ -201,7 +205,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
-    database = Database(small_disk / "full.db")
+    database = SqliteDatabase(small_disk / "full.db")
     with database.write() as connection:
         connection.execute(text("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)"))
     acknowledged = 0
@@ -219,7 +223,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
     assert acknowledged > 0
     assert _count(database) == acknowledged
     database.close()
-    reopened = Database(small_disk / "full.db")
+    reopened = SqliteDatabase(small_disk / "full.db")
     assert _count(reopened) == acknowledged
     reopened.close()
 
@@ -227,7 +231,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
 def test_a_commit_that_finds_the_disk_full_leaves_a_connection_that_writes_again(
     small_disk: Path,
 ) -> None:
-    database = Database(small_disk / "full.db")
+    database = SqliteDatabase(small_disk / "full.db")
     with database.write() as connection:
         connection.execute(text("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)"))
     ballast = small_disk / "ballast"
@@ -241,7 +245,7 @@ def test_a_commit_that_finds_the_disk_full_leaves_a_connection_that_writes_again
     database.close()
 
 
-def _filled_and_emptied(database: Database) -> int:
+def _filled_and_emptied(database: SqliteDatabase) -> int:
     """Leave ten large notes of two thousand; return the bytes that the file takes."""
     with database.write() as connection:
         connection.execute(text("DELETE FROM notes"))
@@ -254,7 +258,7 @@ def _filled_and_emptied(database: Database) -> int:
 
 
 def test_free_pages_are_given_back_while_others_write(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_PAGES_AT_ONCE", 50)
     before = _filled_and_emptied(database)
@@ -280,7 +284,7 @@ def test_free_pages_are_given_back_while_others_write(
         assert connection.execute(text("PRAGMA integrity_check")).scalar_one() == "ok"
 
 
-def test_a_database_without_free_pages_gives_nothing_back(database: Database) -> None:
+def test_a_database_without_free_pages_gives_nothing_back(database: SqliteDatabase) -> None:
     _add(database, "kept")
     assert not database.compact(worth_rewriting=0.0)
 
@@ -289,7 +293,7 @@ def test_a_file_of_before_is_rewritten_once_where_that_is_worth_it(tmp_path: Pat
     path = tmp_path / "before.db"
     with closing(sqlite3.connect(path)) as old:
         old.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT UNIQUE)")
-    database = Database(path)
+    database = SqliteDatabase(path)
     before = _filled_and_emptied(database)
     assert not database.compact(worth_rewriting=1.0)
     assert path.stat().st_size == before

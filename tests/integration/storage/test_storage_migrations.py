@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from mneme_server.admin.store import catalog
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.storage.engine import Database
+from mneme_server.storage.engine import SqliteDatabase
 from mneme_server.storage.migrate import migrate, schema_versions
 from mneme_server.storage.unit import CORE_MIGRATIONS
 from sqlalchemy import event, text
@@ -73,19 +73,19 @@ def _revisions(folder: Path, *sources: str) -> Path:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "some.db")
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    database = SqliteDatabase(tmp_path / "some.db")
     yield database
     database.close()
 
 
-def _version(database: Database) -> str | None:
+def _version(database: SqliteDatabase) -> str | None:
     with database.read() as connection:
         return ",".join(schema_versions(connection)) or None
 
 
 def test_an_upgrade_keeps_rows_that_refer_to_a_table_made_anew(
-    tmp_path: Path, database: Database
+    tmp_path: Path, database: SqliteDatabase
 ) -> None:
     migrate(database, _revisions(tmp_path / "old", FIRST))
     with database.write() as connection:
@@ -99,7 +99,9 @@ def test_an_upgrade_keeps_rows_that_refer_to_a_table_made_anew(
 
 
 @pytest.mark.parametrize("second", [BROKEN, ORPHANING])
-def test_a_failed_upgrade_changes_nothing(tmp_path: Path, database: Database, second: str) -> None:
+def test_a_failed_upgrade_changes_nothing(
+    tmp_path: Path, database: SqliteDatabase, second: str
+) -> None:
     migrate(database, _revisions(tmp_path / "old", FIRST))
     with database.write() as connection:
         connection.execute(text("INSERT INTO parents VALUES (1)"))
@@ -114,7 +116,7 @@ def test_a_failed_upgrade_changes_nothing(tmp_path: Path, database: Database, se
 
 
 def test_a_database_from_a_newer_version_is_refused_with_what_to_do(
-    tmp_path: Path, database: Database
+    tmp_path: Path, database: SqliteDatabase
 ) -> None:
     migrate(database, _revisions(tmp_path / "new", FIRST, SECOND))
     with pytest.raises(FailedPrecondition, match="newer version") as refused:
@@ -133,7 +135,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def test_a_branch_is_added_to_a_new_database_and_to_one_that_is_in_use(
-    tmp_path: Path, database: Database, notes: Path
+    tmp_path: Path, database: SqliteDatabase, notes: Path
 ) -> None:
     trunk = _revisions(tmp_path / "trunk", FIRST)
     migrate(database, trunk)
@@ -142,7 +144,7 @@ def test_a_branch_is_added_to_a_new_database_and_to_one_that_is_in_use(
     migrate(database, _revisions(tmp_path / "newer", FIRST, SECOND), notes)
     with database.read() as connection:
         assert schema_versions(connection) == {"0002", "notes_0001"}
-    new = Database(tmp_path / "new.db")
+    new = SqliteDatabase(tmp_path / "new.db")
     try:
         migrate(new, trunk, notes)
         assert {"parents", "notes"} <= _schema(new).keys()
@@ -151,7 +153,7 @@ def test_a_branch_is_added_to_a_new_database_and_to_one_that_is_in_use(
 
 
 def test_a_database_with_the_tables_of_a_capability_that_is_missing_is_refused(
-    tmp_path: Path, database: Database, notes: Path
+    tmp_path: Path, database: SqliteDatabase, notes: Path
 ) -> None:
     trunk = _revisions(tmp_path / "trunk", FIRST)
     migrate(database, trunk, notes)
@@ -161,7 +163,7 @@ def test_a_database_with_the_tables_of_a_capability_that_is_missing_is_refused(
 
 @pytest.mark.parametrize("depends_on", ["", 'depends_on = "0001"', 'depends_on = "0002"'])
 def test_opening_a_database_that_is_up_to_date_costs_one_select_with_any_number_of_branches(
-    tmp_path: Path, database: Database, notes: Path, depends_on: str
+    tmp_path: Path, database: SqliteDatabase, notes: Path, depends_on: str
 ) -> None:
     (file,) = notes.iterdir()
     file.write_text(f"{depends_on}\n{NOTES}")
@@ -176,7 +178,7 @@ def test_opening_a_database_that_is_up_to_date_costs_one_select_with_any_number_
 
 def test_databases_are_migrated_side_by_side(tmp_path: Path) -> None:
     revisions = _revisions(tmp_path / "revisions", FIRST, SECOND)
-    databases = [Database(tmp_path / f"{n}.db") for n in range(6)]
+    databases = [SqliteDatabase(tmp_path / f"{n}.db") for n in range(6)]
     threads = [threading.Thread(target=migrate, args=(d, revisions)) for d in databases]
     for thread in threads:
         thread.start()
@@ -188,7 +190,7 @@ def test_databases_are_migrated_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_new_database_has_the_schema_of_one_that_grew_with_the_versions(tmp_path: Path) -> None:
-    grown, new = Database(tmp_path / "grown.db"), Database(tmp_path / "new.db")
+    grown, new = SqliteDatabase(tmp_path / "grown.db"), SqliteDatabase(tmp_path / "new.db")
     try:
         migrate(grown, _revisions(tmp_path / "v1", FIRST))
         second = _revisions(tmp_path / "v2", FIRST, SECOND)
@@ -205,7 +207,7 @@ def test_a_new_database_has_the_schema_of_one_that_grew_with_the_versions(tmp_pa
 
 
 def test_a_database_of_somebody_elses_is_not_overwritten(
-    tmp_path: Path, database: Database
+    tmp_path: Path, database: SqliteDatabase
 ) -> None:
     with database.write() as connection:
         connection.execute(text("CREATE TABLE theirs (id INTEGER)"))
@@ -213,7 +215,7 @@ def test_a_database_of_somebody_elses_is_not_overwritten(
     assert "theirs" in _schema(database)
 
 
-def _schema(database: Database) -> dict[str, str | None]:
+def _schema(database: SqliteDatabase) -> dict[str, str | None]:
     with database.read() as connection:
         rows = connection.execute(text("SELECT name, sql FROM sqlite_master"))
         return {row.name: row.sql for row in rows}
@@ -232,7 +234,7 @@ def test_opening_a_current_database_does_not_import_alembic(tmp_path: Path) -> N
 
 def test_the_catalogs_tables_are_those_that_its_migrations_make(tmp_path: Path) -> None:
     catalog.Catalog(tmp_path / "catalog.db").close()
-    database = Database(tmp_path / "catalog.db")
+    database = SqliteDatabase(tmp_path / "catalog.db")
     with database.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         differences = compare_metadata(context, catalog.metadata)

@@ -31,7 +31,8 @@ from mneme_server.admin.model import ApiKey, Tenant
 from mneme_server.admin.ports import KeyFilter
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import KeyScope
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
+from mneme_server.storage.engine import SqliteDatabase
 from mneme_server.storage.migrate import migrate
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -82,7 +83,7 @@ class Catalog:
     """
 
     def __init__(self, path: Path, *branches: Path) -> None:
-        self.database = Database(path)
+        self.database = SqliteDatabase(path)
         try:
             migrate(self.database, MIGRATIONS, *branches)
         except BaseException:

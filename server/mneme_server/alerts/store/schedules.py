@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlalchemy import BigInteger, Column, MetaData, String, Table, delete, select
-from sqlalchemy.dialects.sqlite import insert
 
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
+from mneme_server.storage.portable import insert
 
 metadata = MetaData()
 

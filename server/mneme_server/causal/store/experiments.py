@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, Table, delete, func, select, tuple_
+from sqlalchemy import Connection, Row, Select, Table, case, delete, func, select, tuple_
 
 from mneme_server.causal.analyzing import Outcomes
 from mneme_server.causal.experiment_model import (
@@ -163,7 +163,7 @@ class SqlExperiments:
             .group_by(
                 columns.treatment,
                 columns.subject,
-                func.iif(columns.subject == "", columns.id, ""),
+                case((columns.subject == "", columns.id), else_=""),
             )
         )
         rows = self._connection.execute(query).all()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Table, and_, delete, func, or_, select, update
+from sqlalchemy import Table, and_, delete, or_, select, update
 
 from mneme_server.causal.model import node
 from mneme_server.causal.store.edges import SqlEdges
@@ -19,7 +19,7 @@ from mneme_server.causal.store.tables import (
 )
 from mneme_server.corpus.forgetting import AGENT, USER, ForgetSelection, Items, merged, things
 from mneme_server.storage.forgetting import Forgets, Rows, SqlForgetter, array
-from mneme_server.storage.rows import listed
+from mneme_server.storage.portable import json_array, json_items, listed
 
 EDGE, EXPERIMENT = "causal_edge", "experiment"
 ASSIGNMENT, OBSERVATION = "assignment", "observation"
@@ -131,11 +131,9 @@ class CausalForgetter(SqlForgetter):
         """Take what is gone off the edges' evidence."""
         for name in ("evidence_ids", "experiment_ids"):
             column = causal_edges.c[name]
-            each = func.json_each(column).table_valued("value")
+            each = json_items(column)
             named = select(each.c.value).where(each.c.value.in_(listed(array(gone))))
-            left = select(func.json_group_array(each.c.value)).where(
-                each.c.value.not_in(listed(array(gone)))
-            )
+            left = select(json_array(each.c.value)).where(each.c.value.not_in(listed(array(gone))))
             self._connection.execute(
                 update(causal_edges)
                 .where(causal_edges.c.tenant_id == self._tenant_id, column != "[]", named.exists())

@@ -20,13 +20,13 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.causal.discovery_model import Question
 from mneme_server.causal.nightly import Schedule
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads, require_times
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
+from mneme_server.storage.portable import insert
 
 metadata = MetaData()
 

@@ -15,13 +15,13 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads
 from mneme_server.context.model import QueuedSummary, SessionError, SessionSummary, TouchedFile
 from mneme_server.context.store.tables import session_summaries, summary_queue
 from mneme_server.events.outcome import Outcome
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import insert
 from mneme_server.storage.rows import chunks, read_with, upsert
 from mneme_server.storage.tables import documents
 from mneme_server.storage.unindexed import unindexed

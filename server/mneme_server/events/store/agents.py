@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads
 from mneme_server.events.model import Agent
 from mneme_server.events.store.tables import agents
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import greatest, insert, least
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.totals import add_to_total, known, total
 
@@ -51,8 +51,8 @@ def _add_activity() -> Prepared:
     counters = ("session_count", "event_count", "tool_call_count", "error_count", "total_cost_usd")
     changed: dict[str, ColumnElement[Any]] = {name: old[name] + new[name] for name in counters}
     changed["name"] = func.coalesce(func.nullif(new.name, ""), old.name)
-    changed["first_seen_at"] = func.min(old.first_seen_at, new.first_seen_at)
-    changed["last_seen_at"] = func.max(old.last_seen_at, new.last_seen_at)
+    changed["first_seen_at"] = least(old.first_seen_at, new.first_seen_at)
+    changed["last_seen_at"] = greatest(old.last_seen_at, new.last_seen_at)
     return Prepared(
         statement.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=changed),
         [column.name for column in agents.columns],

@@ -11,8 +11,9 @@ from mneme_server.common.stored import reads, require_enum, require_times
 from mneme_server.events.event_types import require_name
 from mneme_server.events.model import Event, EventFilter, Severity
 from mneme_server.events.store.tables import events
+from mneme_server.storage.numbering import insert_numbered
 from mneme_server.storage.reading import read_rows
-from mneme_server.storage.rows import equal_where_given, insert_rows, read_with, written_out
+from mneme_server.storage.rows import equal_where_given, read_with, written_out
 from mneme_server.storage.totals import add_to_total, total
 from mneme_server.storage.unindexed import unindexed
 
@@ -37,7 +38,7 @@ class SqlEvents:
 
     def append(self, appended: Sequence[Event]) -> None:
         rows = [_event_row(event, self._tenant_id) for event in appended]
-        insert_rows(self._connection, events, rows)
+        insert_numbered(self._connection, self._tenant_id, events, rows)
         add_to_total(self._connection, self._tenant_id, "events", len(rows))
 
     def page(

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads
 from mneme_server.events.forgotten import ForgottenPlace, ForgottenSession, digest_of
 from mneme_server.events.store.tables import forgotten_events, forgotten_sessions
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.rows import insert_rows, listed
+from mneme_server.storage.portable import insert, listed
+from mneme_server.storage.rows import insert_rows
 
 _places = forgotten_events.c
 _sessions = forgotten_sessions.c

@@ -19,6 +19,7 @@ from mneme_server.events.event_types import ERROR_TYPES
 from mneme_server.events.history import Column, EventFact, HistoryFilter, SessionRow
 from mneme_server.events.model import Severity
 from mneme_server.events.store.tables import events, session_tags, sessions
+from mneme_server.storage.portable import ending
 from mneme_server.storage.rows import chunks, decode_tags, equal_where_given
 from mneme_server.storage.unindexed import unindexed
 
@@ -52,7 +53,7 @@ def _message() -> ColumnElement[str]:
     full = case((events.c.error != "", events.c.error), else_=stripped)
     return case(
         (func.length(full) <= 2 * _MESSAGE_END, full),
-        else_=func.substr(full, 1, _MESSAGE_END) + "\n" + func.substr(full, -_MESSAGE_END),
+        else_=func.substr(full, 1, _MESSAGE_END) + "\n" + ending(full, _MESSAGE_END),
     )
 
 

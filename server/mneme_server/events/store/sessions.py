@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select, tuple_
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads, require_times
 from mneme_server.events.model import Session, SessionFilter, SessionStatus
 from mneme_server.events.store.tables import session_tags, sessions
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import insert
 from mneme_server.storage.reading import read_first, read_rows
 from mneme_server.storage.rows import decode_tags, encode_tags, equal_where_given, read_with, upsert
 from mneme_server.storage.totals import add_to_total, known, total

@@ -21,10 +21,10 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.canonical import JsonObject, canonical_json
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
+from mneme_server.storage.portable import insert
 
 metadata = MetaData()
 

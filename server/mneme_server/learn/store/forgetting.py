@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 
 from mneme_server.corpus.forgetting import TAG, Items, merged, things
 from mneme_server.learn.kinds import KNOWLEDGE, LESSON, REFLECTION
@@ -19,7 +19,7 @@ from mneme_server.learn.store.tables import (
     sayings,
 )
 from mneme_server.storage.forgetting import Forgets, Rows, SqlForgetter, array
-from mneme_server.storage.rows import listed
+from mneme_server.storage.portable import json_array, json_items, listed
 
 _EVENT = "event"
 
@@ -80,7 +80,7 @@ class LearnForgetter(SqlForgetter):
 
     def _naming(self, ids: set[str]) -> set[str]:
         """Return the reflections that name one of these as what they are related to."""
-        each = func.json_each(reflections.c.related_entity_ids).table_valued("value")
+        each = json_items(reflections.c.related_entity_ids)
         named = select(each.c.value).where(each.c.value.in_(listed(array(ids))))
         return self.select(
             reflections.c.id, reflections.c.related_entity_ids != "[]", named.exists()
@@ -88,11 +88,11 @@ class LearnForgetter(SqlForgetter):
 
     def _unlink(self, gone: set[str]) -> None:
         """Have no reflection say that it applied one that is gone."""
-        each = func.json_each(reflections.c.applied_reflection_ids).table_valued("value")
+        each = json_items(reflections.c.applied_reflection_ids)
         mine = reflections.c.tenant_id == self._tenant_id
         named = select(each.c.value).where(each.c.value.in_(listed(array(gone))))
         left = (
-            select(func.json_group_array(each.c.value))
+            select(json_array(each.c.value))
             .where(each.c.value.not_in(listed(array(gone))))
             .scalar_subquery()
         )

@@ -20,12 +20,12 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.counting import MAX_COUNT, counted
 from mneme_server.common.stored import reads
 from mneme_server.learn.lesson_model import Access, Importance, Lesson, LessonFilter
 from mneme_server.learn.store.tables import lesson_tags, lessons
+from mneme_server.storage.portable import greatest, insert, least
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
@@ -144,8 +144,8 @@ def _count_accesses() -> Update:
         update(lessons)
         .where(columns.tenant_id == bindparam("mine"), columns.id == bindparam("which"))
         .values(
-            access_count=func.min(columns.access_count + bindparam("times"), MAX_COUNT),
-            last_accessed_at=func.max(
+            access_count=least(columns.access_count + bindparam("times"), MAX_COUNT),
+            last_accessed_at=greatest(
                 func.coalesce(columns.last_accessed_at, 0), bindparam("last")
             ),
         )

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads
 from mneme_server.corpus.ports import Matrix
@@ -20,6 +19,7 @@ from mneme_server.learn.reflection_model import (
     Saying,
 )
 from mneme_server.learn.store.tables import counters, reflection_tags, reflections, sayings
+from mneme_server.storage.portable import insert
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, read_with
 from mneme_server.storage.totals import add_to_total, total

@@ -28,7 +28,8 @@ from mneme_server.learning.store.tables import (
 )
 from mneme_server.skills.kinds import MADE
 from mneme_server.storage.forgetting import Forgets, SqlForgetter, array
-from mneme_server.storage.rows import chunks, listed
+from mneme_server.storage.portable import listed
+from mneme_server.storage.rows import chunks
 
 STEP, POLICY, LEARNING_SESSION = "learning_step", "policy", "learning_session"
 _EPISODE = "episode"

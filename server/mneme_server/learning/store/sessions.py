@@ -16,7 +16,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     select,
     update,
 )
@@ -46,8 +45,10 @@ from mneme_server.learning.store.tables import (
     usage,
 )
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.numbering import insert_numbered
+from mneme_server.storage.portable import listed
 from mneme_server.storage.reading import read_first, read_rows
-from mneme_server.storage.rows import insert_rows, listed, upsert
+from mneme_server.storage.rows import insert_rows, upsert
 
 _c = sessions.c
 _KIND = "learning session"
@@ -116,7 +117,7 @@ class SqlLearningSessions:
             **_progressed(session.progress),
             **_changing(session),
         }
-        self._connection.execute(insert(sessions), row)
+        insert_numbered(self._connection, self._tenant_id, sessions, [row])
         added = self.get(session.id)
         assert added is not None
         return added
@@ -325,7 +326,7 @@ def _last_points() -> Prepared:
 
 @cache
 def _points() -> Prepared:
-    of_episodes = points.c.episode.in_(listed(bindparam("values")))
+    of_episodes = points.c.episode.in_(listed(bindparam("values"), numbers=True))
     return Prepared(_of_session(points).where(of_episodes).order_by(points.c.episode))
 
 

@@ -14,8 +14,9 @@ from mneme_server.common.stored import reads, require_times
 from mneme_server.learning.model import Step, Trajectory
 from mneme_server.learning.store.tables import steps, trajectories
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import listed
 from mneme_server.storage.reading import read_rows
-from mneme_server.storage.rows import insert_rows, listed
+from mneme_server.storage.rows import insert_rows
 
 _c = steps.c
 _KIND = "recorded step"
@@ -157,7 +158,9 @@ def _of_trajectory() -> Prepared:
 
 @cache
 def _numbered() -> Prepared:
-    return Prepared(select(steps).where(*_mine, _c.number.in_(listed(bindparam("values")))))
+    return Prepared(
+        select(steps).where(*_mine, _c.number.in_(listed(bindparam("values"), numbers=True)))
+    )
 
 
 @cache

@@ -6,16 +6,14 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    LargeBinary,
     Row,
     Select,
     bindparam,
-    cast,
     delete,
     func,
     select,
@@ -29,14 +27,14 @@ from mneme_server.memory.model import Importance, Memory, MemoryFilter, Text, Te
 from mneme_server.memory.store.tables import memories, memory_tags, memory_values
 from mneme_server.memory.values import Span, leaves
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.reading import read_rows
+from mneme_server.storage.portable import joined, listed
+from mneme_server.storage.reading import decoded, read_rows
 from mneme_server.storage.rows import (
     chunks,
     decode_tags,
     encode_tags,
     equal_where_given,
     insert_rows,
-    listed,
     read_with,
     upsert,
 )
@@ -45,6 +43,7 @@ from mneme_server.storage.totals import add_to_total, known, total
 from mneme_server.storage.unindexed import unindexed
 
 _TOTAL = "memories"
+_TextsQuery: TypeAlias = "Select[int, bytes, bytes, bytes, str]"
 
 
 class SqlMemories:
@@ -53,7 +52,7 @@ class SqlMemories:
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
-        self._texts: tuple[tuple[MemoryFilter, Text], Select[Any]] | None = None
+        self._texts: tuple[tuple[MemoryFilter, Text], _TextsQuery] | None = None
 
     def get_many(self, memory_ids: Collection[str]) -> dict[str, Memory]:
         if not memory_ids:
@@ -166,10 +165,12 @@ class SqlMemories:
             # The same for all parts of a search: to build it takes as long as to run it.
             self._texts = (filter_, what), self._texts_query(filter_, what)
         wanted = {"after": after, "limit": limit}
-        read = self._connection.execute(self._texts[1], wanted).one()
-        return Texts(*read) if read[0] else Texts()
+        row = self._connection.execute(self._texts[1], wanted).one()
+        if row.times == 0:
+            return Texts()
+        return Texts(row.times, row.said, decoded(row.ids), decoded(row.since), row.last)
 
-    def _texts_query(self, filter_: MemoryFilter, what: Text) -> Select[Any]:
+    def _texts_query(self, filter_: MemoryFilter, what: Text) -> _TextsQuery:
         columns = memories.c
         some = (
             select(columns.id, columns.since, columns[what.value].label("said"))
@@ -180,13 +181,12 @@ class SqlMemories:
         )
         # In one value each, as NUL is in none of them: making rows of them would take longer than
         # reading them does.
-        apart = func.char(0)
         return select(
-            func.count(),
-            cast(func.group_concat(some.c.said, apart), LargeBinary),
-            func.group_concat(some.c.id, apart),
-            func.group_concat(some.c.since, apart),
-            func.max(some.c.id),
+            func.count().label("times"),
+            joined(some.c.said).label("said"),
+            joined(some.c.id).label("ids"),
+            joined(some.c.since).label("since"),
+            func.max(some.c.id).label("last"),
         )
 
     def frequent_tags(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
@@ -315,7 +315,7 @@ def _sources() -> Prepared:
     return Prepared(
         select(documents.c.doc_id, documents.c.source_id).where(
             unindexed(documents.c.tenant_id) == bindparam("tenant"),
-            documents.c.doc_id.in_(listed(bindparam("ids"))),
+            documents.c.doc_id.in_(listed(bindparam("ids"), numbers=True)),
             unindexed(documents.c.kind) == MEMORY.name,
         )
     )

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, or_, select
 from mneme_server.corpus.forgetting import SESSION, ForgetSelection, Items, merged
 from mneme_server.otlp.store.tables import otlp_inbox, otlp_known
 from mneme_server.storage.forgetting import Forgets, Rows, SqlForgetter, array
-from mneme_server.storage.rows import listed
+from mneme_server.storage.portable import listed
 
 SPAN = "span"
 TRACE = "trace"

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, tuple_, update
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads
 from mneme_server.otlp.model import Known, Note, Received, Span, SpanKind
 from mneme_server.otlp.store.tables import otlp_inbox, otlp_known
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import insert, least
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks
 
@@ -111,9 +111,7 @@ class SqlInbox:
             self._connection.execute(
                 update(otlp_inbox)
                 .where(otlp_inbox.c.tenant_id == self._tenant_id, otlp_inbox.c.id.in_(some))
-                .values(
-                    due_at=until_us, attempts=func.min(otlp_inbox.c.attempts + 1, _MOST_ATTEMPTS)
-                )
+                .values(due_at=until_us, attempts=least(otlp_inbox.c.attempts + 1, _MOST_ATTEMPTS))
             )
 
 

@@ -20,10 +20,10 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from mneme_server.proof.keys import LogKey, SignedHead
-from mneme_server.storage.engine import Database
+from mneme_server.storage.database import Database
+from mneme_server.storage.portable import insert as upsert
 
 metadata = MetaData()
 

@@ -14,7 +14,7 @@ from mneme_server.proof.store.tables import (
     log_tiles,
 )
 from mneme_server.storage.forgetting import Forgets, Rows, SqlForgetter, array
-from mneme_server.storage.rows import listed
+from mneme_server.storage.portable import listed
 
 CERTIFICATE = "certificate"
 

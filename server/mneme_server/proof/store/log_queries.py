@@ -8,7 +8,8 @@ from sqlalchemy import bindparam, func, select
 
 from mneme_server.proof.store.tables import log_leaves, log_runs, log_state, log_tiles
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.rows import listed, upsert
+from mneme_server.storage.portable import json_items, listed
+from mneme_server.storage.rows import upsert
 from mneme_server.storage.tables import documents
 
 
@@ -55,7 +56,7 @@ def state() -> Prepared:
 def newest() -> Prepared:
     """Select the newest row of each item: one look into the index for each, however many there
     are."""
-    each = func.json_each(bindparam("ids")).table_valued("value")
+    each = json_items(bindparam("ids"))
     of_item = log_leaves.alias("of_item")
     newest = (
         select(func.max(of_item.c.leaf))
@@ -110,7 +111,7 @@ def forgotten() -> Prepared:
         select(log_leaves.c.leaf)
         .where(
             log_leaves.c.tenant_id == bindparam("tenant"),
-            log_leaves.c.leaf.in_(listed(bindparam("leaves"))),
+            log_leaves.c.leaf.in_(listed(bindparam("leaves"), numbers=True)),
             log_leaves.c.forgotten_at.is_not(None),
         )
         .limit(1)

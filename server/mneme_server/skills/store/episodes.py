@@ -21,20 +21,19 @@ from sqlalchemy import (
     select,
     tuple_,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads, require_times
 from mneme_server.corpus.ports import Matrix
 from mneme_server.skills.episode_model import Episode, EpisodeFilter
 from mneme_server.skills.store.tables import episode_memories, episode_tags, episodes
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import insert, listed
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
     decode_tags,
     encode_tags,
     equal_where_given,
-    listed,
     read_with,
     upsert,
 )

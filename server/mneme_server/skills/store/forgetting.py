@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from mneme_server.corpus.forgetting import SESSION, TAG, TOUCHED, Items, merged
 from mneme_server.skills.kinds import EPISODE, MADE, SKILL
@@ -18,7 +18,7 @@ from mneme_server.skills.store.tables import (
     skills,
 )
 from mneme_server.storage.forgetting import Forgets, Rows, SqlForgetter, array
-from mneme_server.storage.rows import listed
+from mneme_server.storage.portable import json_items, listed
 
 _MEMORY = "memory"
 
@@ -53,7 +53,7 @@ class SkillsForgetter(SqlForgetter):
                 {SKILL.name: self.select(skills.c.id, skills.c.id.in_(listed(array(made))))}
             )
         if gone := found.get(EPISODE.name):
-            each = func.json_each(skills.c.sources).table_valued("value")
+            each = json_items(skills.c.sources)
             source = select(each.c.value).where(each.c.value.in_(listed(array(gone))))
             follow.append({
                 SKILL.name: self.select(skills.c.id, skills.c.sources != "[]", source.exists())

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, or_, select
-from sqlalchemy.dialects.sqlite import insert
 
 from mneme_server.common.stored import reads, require_times
 from mneme_server.skills.skill_model import (
@@ -23,13 +22,13 @@ from mneme_server.skills.skill_model import (
 )
 from mneme_server.skills.store.tables import skill_links, skill_tags, skill_uses, skills
 from mneme_server.storage.guard import Prepared
+from mneme_server.storage.portable import insert, listed
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
     decode_tags,
     encode_tags,
     equal_where_given,
-    listed,
     read_with,
     upsert,
 )
