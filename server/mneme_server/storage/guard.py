@@ -94,7 +94,8 @@ class _Compiled:
         self._fixed = {n: v for n, v in compiled.params.items() if n not in names}
         self._places = [place for place, name in enumerate(order) if name in tenant]
         self._row: Callable[[Iterable[Any]], Any] | None = None
-        self._processed = _processors(statement, dialect) if isinstance(statement, Select) else {}
+        self._statement, self._dialect = statement, dialect
+        self._processed: dict[int, Callable[[Any], Any]] = {}
 
     def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         if self._fixed:
@@ -115,14 +116,21 @@ class _Compiled:
             cursor = driver.execute(self._sql, values)
             found = cursor.fetchall() if most is None else cursor.fetchmany(most)
             if self._row is None:
-                names = [column[0] for column in cursor.description]
-                self._row = _named(names)
+                self._read(cursor.description)
             cursor.close()  # Or it would go on reading behind the first row.
         except failures_of(driver) as error:
             raise translated(connection, self._sql, values, error) from error
         if self._processed:
             found = [self._process(row) for row in found]
+        assert self._row is not None
         return list(map(self._row, found))
+
+    def _read(self, description: Sequence[Sequence[Any]]) -> None:
+        """Find out from the first result how its rows are read."""
+        if isinstance(self._statement, Select):
+            types = [column[1] for column in description]
+            self._processed = _processors(self._statement, self._dialect, types)
+        self._row = _named([column[0] for column in description])
 
     def _process(self, row: Sequence[Any]) -> Sequence[Any]:
         values = list(row)
@@ -157,11 +165,14 @@ def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any,
     return lambda given: tuple(given[name] for name in names)
 
 
-def _processors(statement: Select[Any], dialect: Dialect) -> dict[int, Callable[[Any], Any]]:
-    """Return what makes values of what the driver returns, by their places, where that differs."""
+def _processors(
+    statement: Select[Any], dialect: Dialect, types: Sequence[Any]
+) -> dict[int, Callable[[Any], Any]]:
+    """Return what makes values of what the driver returns, by their places, where that differs;
+    `types` are the driver's own for the columns, where it has such."""
     made = (
-        column.type.dialect_impl(dialect).result_processor(dialect, None)
-        for column in statement.selected_columns
+        column.type.dialect_impl(dialect).result_processor(dialect, given)
+        for column, given in zip(statement.selected_columns, types, strict=True)
     )
     return {place: process for place, process in enumerate(made) if process is not None}
 

@@ -96,7 +96,6 @@ class SqlReflections:
                 self._filtered(select(columns.id))
                 .where(condition)
                 .order_by(columns.created_at.desc(), columns.id.desc())
-                .limit(-1)
                 .offset(kept)
             )
             surplus |= dict.fromkeys(self._connection.execute(query).scalars())

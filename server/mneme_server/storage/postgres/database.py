@@ -1,0 +1,227 @@
+"""One PostgreSQL database for all tenants: its connections, and a transaction for one of them.
+
+Readers see one snapshot (REPEATABLE READ, READ ONLY). Writers read what is committed
+(READ COMMITTED) and take a lock of their tenant's first, for the order of the feed to be that of
+the commits; one tenant's writers never wait for another's. The transaction says whose it is, and
+row-level security lets it see that tenant's rows alone: a second lock behind `storage.guard`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
+from sqlalchemy.pool import NullPool
+
+from mneme_server.common import deadline, interpreter
+from mneme_server.common.errors import FailedPrecondition, MnemeError, Reason, Unavailable
+from mneme_server.storage import driver
+from mneme_server.storage.database import Database
+from mneme_server.storage.driver import TRANSLATE
+from mneme_server.storage.guard import require_tenant
+from mneme_server.storage.numbering import COUNTER
+from mneme_server.storage.postgres.driver import DriverConnection, meaning
+from mneme_server.storage.postgres.pool import Begin, Pool
+from mneme_server.storage.schema import metadata
+
+SCHEMA = "mneme"
+"""Where the tables are."""
+
+ROLE = "mneme_tenant"
+"""What transactions run as: neither owns the tables nor is spared their row-level security."""
+
+TENANT_SETTING = "mneme.tenant"
+"""What a transaction says whose it is by; all tables' policies compare `tenant_id` with it."""
+
+READERS, WRITERS = 16, 8
+"""Connections at most, of all tenants together."""
+
+LOCK_WAIT_S = 10.0
+"""How long a writer waits for the one before it, in seconds."""
+
+_CONNECT_TIMEOUT_S = 10
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_RETRY_S = 0.5
+
+
+class PostgresDatabase:
+    """The connections to one database, for all its tenants. Thread-safe.
+
+    Args:
+        url: where it is, as libpq reads it.
+        readers: connections that read, at most.
+        writers: connections that write, at most.
+
+    Raises:
+        Unavailable: it cannot be reached now.
+        FailedPrecondition: DATABASE_ERROR, its role may do too much or too little.
+    """
+
+    def __init__(self, url: str, *, readers: int = READERS, writers: int = WRITERS) -> None:
+        self._url = url
+        self.engine = _engine(url)
+        require_tenant(self.engine, metadata.tables.keys(), _tenant_of)
+        self.readers = Pool(self.engine, readers)
+        self.writers = Pool(self.engine, writers)
+
+    def close(self) -> None:
+        """Close all connections, those in use as soon as they are given back."""
+        self.readers.close()
+        self.writers.close()
+
+
+class TenantDatabase(Database):
+    """One tenant's transactions.
+
+    Args:
+        database: where they run.
+        tenant_id: whose they are.
+    """
+
+    def __init__(self, database: PostgresDatabase, tenant_id: str) -> None:
+        self._database = database
+        self._tenant_id = tenant_id
+        # Writers of this process wait in line here, and not each with a connection.
+        self._turn = threading.Semaphore()
+        self._closed = False
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """See `Database`."""
+        self._check_open()
+        begin = self._begin(_BEGIN_READ, [])
+        with self._database.readers.transaction(begin) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """See `Database`."""
+        self._check_open()
+        if not self._turn.acquire(blocking=False):
+            interpreter.turns.leave()
+            if not self._turn.acquire(timeout=LOCK_WAIT_S):
+                raise Unavailable(
+                    "another write took too long; nothing was written",
+                    reason=Reason.TRANSACTION_FAILED,
+                    retry_after_s=_RETRY_S,
+                )
+        try:
+            lock = sql.SQL("SELECT pg_advisory_xact_lock(hashtextextended({}, 0))").format(
+                f"{SCHEMA}:{self._tenant_id}"
+            )
+            patience = {"lock_timeout": f"{round(LOCK_WAIT_S * 1000)}"}
+            begin = self._begin(_BEGIN_WRITE, [lock], patience)
+            with self._database.writers.transaction(begin) as connection:
+                yield connection
+                interpreter.turns.leave()  # It waits for the disk.
+                driver.commit(connection)
+        finally:
+            self._turn.release()
+
+    def scrub(self) -> None:
+        """See `Database`."""
+        raise not_yet("overwriting what was deleted")
+
+    def close(self) -> None:
+        """Have nobody begin a transaction any more."""
+        self._closed = True
+
+    def _begin(
+        self, begin: str, then: list[sql.Composable], settings: dict[str, str] | None = None
+    ) -> Begin:
+        left = deadline.time_left()
+        if left is not None:
+            if left <= 0:
+                raise deadline.Abandoned
+            settings = (settings or {}) | {"statement_timeout": f"{max(1, round(left * 1000))}"}
+        said = {TENANT_SETTING: self._tenant_id} | (settings or {})
+        each = (sql.SQL("set_config({}, {}, true)").format(*one) for one in said.items())
+        parts = [sql.SQL(begin), sql.SQL("SELECT ") + sql.SQL(", ").join(each), *then]
+        return Begin(self._tenant_id, sql.SQL("; ").join(parts))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Unavailable(
+                "the database is closed; the server is shutting down or the tenant is gone",
+                reason=Reason.INITIALIZATION_FAILED,
+                retry_after_s=_RETRY_S,
+            )
+
+
+def not_yet(what: str) -> FailedPrecondition:
+    """Return the error for what is served from SQLite alone so far."""
+    return FailedPrecondition(
+        f"{what} is not supported yet where PostgreSQL keeps the tenants",
+        reason=Reason.DATABASE_ERROR,
+    )
+
+
+def connect(url: str) -> DriverConnection:
+    """Open a connection of the owner's: for what makes the schema.
+
+    Raises:
+        Unavailable: the database cannot be reached now.
+    """
+    try:
+        connection: DriverConnection = DriverConnection.connect(
+            url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="mneme"
+        )
+    except psycopg.Error as error:
+        raise meaning(error) or error from error
+    return connection
+
+
+def _engine(url: str) -> Engine:
+    def connected() -> DriverConnection:
+        connection = connect(url)
+        # Durable before it is acknowledged, whatever the database is set to; a stricter setting,
+        # one that waits for standbys, stays.
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false)"
+            " WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.execute(
+            sql.SQL("SET search_path = {}; SET ROLE {}").format(
+                sql.Identifier(SCHEMA), sql.Identifier(ROLE)
+            )
+        )
+        return connection
+
+    engine = create_engine(
+        "postgresql+psycopg://",
+        creator=connected,
+        poolclass=NullPool,
+        paramstyle="format",  # In their order, as `storage.guard.Prepared` passes them.
+        use_native_hstore=False,  # It would ask each connection for a type that is not used.
+    )
+
+    @event.listens_for(engine, "handle_error")
+    def translate(context: ExceptionContext) -> MnemeError | None:
+        return meaning(context.original_exception)
+
+    engine.update_execution_options(**{TRANSLATE: meaning, COUNTER: take_numbers})
+    return engine
+
+
+def take_numbers(connection: Connection, tenant_id: str, table: str, count: int) -> int:
+    """Take numbers from the tenant's counter; see `storage.numbering`."""
+    row = (
+        driver.driver_of(connection)
+        .execute(
+            "INSERT INTO numbers AS n (tenant_id, name, value) VALUES (%s, %s, %s)"
+            " ON CONFLICT (tenant_id, name) DO UPDATE SET value = n.value + excluded.value"
+            " RETURNING value",
+            (tenant_id, table, count),
+        )
+        .fetchone()
+    )
+    return int(row[0]) - count + 1
+
+
+def _tenant_of(connection: Connection) -> str:
+    return str(driver.driver_of(connection).tenant_id)  # type: ignore[attr-defined]

@@ -1,0 +1,112 @@
+"""What goes straight to psycopg, and what its errors mean to the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import errors, pq
+
+from mneme_server.common.deadline import Abandoned
+from mneme_server.common.errors import (
+    DataLoss,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeError,
+    Reason,
+    ResourceExhausted,
+    Unavailable,
+)
+
+_SOON_S = 0.5
+_DISK_FULL_RETRY_S = 30.0
+_LOST_RETRY_S = 1.0
+_NUL = "cannot contain NUL"
+
+
+class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker
+    """Implements `storage.driver.DriverConnection`."""
+
+    failures = (psycopg.Error,)
+
+    tenant_id = ""
+    """Whose the transaction is."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction has begun, one that failed included."""
+        return bool(self.info.transaction_status != pq.TransactionStatus.IDLE)
+
+    def executemany(self, sql: str, values: Any, /) -> psycopg.Cursor[Any]:
+        """Run a statement for each of these and return the cursor."""
+        cursor = self.cursor()
+        cursor.executemany(sql, values)
+        return cursor
+
+
+def meaning(error: BaseException) -> MnemeError | None:
+    """Return what an error of the driver means to a caller; None when it is a bug or a constraint.
+
+    Constraint violations stay SQLAlchemy's `IntegrityError`: only the repository knows what such a
+    violation means.
+    """
+    if isinstance(error, psycopg.DataError) and _NUL in str(error):
+        return _nul(error)
+    return next((make(error) for kind, make in _MEANINGS if isinstance(error, kind)), None)
+
+
+def _nul(_error: BaseException) -> MnemeError:
+    return InvalidArgument(
+        "a text holds the character U+0000, which the server's database cannot store"
+    )
+
+
+def _came_between(_error: BaseException) -> MnemeError:
+    return Unavailable(
+        "another write to the database took too long or came between; nothing was written",
+        reason=Reason.TRANSACTION_FAILED,
+        retry_after_s=_SOON_S,
+    )
+
+
+def _full(_error: BaseException) -> MnemeError:
+    return ResourceExhausted(
+        "the database's disk is full; nothing was written",
+        reason=Reason.QUOTA_EXCEEDED,
+        retry_after_s=_DISK_FULL_RETRY_S,
+    )
+
+
+def _damaged(error: BaseException) -> MnemeError:
+    return DataLoss(f"the database is damaged ({error}); restore it from a backup")
+
+
+def _refused(error: BaseException) -> MnemeError:
+    return FailedPrecondition(
+        f"the database refuses its role what Mneme needs ({error})", reason=Reason.DATABASE_ERROR
+    )
+
+
+def _lost(_error: BaseException) -> MnemeError:
+    return Unavailable(
+        "the database cannot be reached; it is safe to send a write with an id again",
+        reason=Reason.DATABASE_ERROR,
+        retry_after_s=_LOST_RETRY_S,
+    )
+
+
+_MEANINGS: Sequence[tuple[Any, Callable[[BaseException], MnemeError]]] = (
+    (errors.UntranslatableCharacter, _nul),
+    (errors.QueryCanceled, lambda _error: Abandoned()),
+    (errors.SerializationFailure, _came_between),
+    (errors.DeadlockDetected, _came_between),
+    (errors.LockNotAvailable, _came_between),
+    (errors.DiskFull, _full),
+    (errors.DataCorrupted, _damaged),
+    (errors.IndexCorrupted, _damaged),
+    (errors.InsufficientPrivilege, _refused),
+    # The server is gone, is being stopped or started, has no room, or was failed over to a standby.
+    (psycopg.OperationalError, _lost),
+)
+"""The first that fits says what is meant."""

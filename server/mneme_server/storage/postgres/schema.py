@@ -1,0 +1,152 @@
+"""The tables of all tenants in one PostgreSQL database.
+
+They are those that a tenant has on SQLite, with `tenant_id` leading every key, so that they can be
+partitioned by it, or distributed, as they are. A new database gets the newest schema at once; what
+comes later are the revisions that SQLite's databases get, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sqlalchemy import BigInteger, Column, MetaData, PrimaryKeyConstraint, Table, Text
+from sqlalchemy.dialects.postgresql import psycopg as dialect
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.storage.migrate import newest_versions
+from mneme_server.storage.postgres.database import ROLE, SCHEMA, TENANT_SETTING, connect
+from mneme_server.storage.postgres.driver import DriverConnection
+from mneme_server.storage.schema import metadata
+
+_OLDEST_SERVER = 150_000
+_LOCK = "mneme: schema"
+
+
+def prepare(url: str, migrations: Sequence[Path]) -> None:
+    """Make the schema where there is none, and see that it is that of this version.
+
+    Args:
+        url: where the database is. Its user owns the schema; to make it, it needs to be allowed to
+            create schemas in the database, and the role that transactions run as, once.
+        migrations: the folders of revisions whose newest make the schema.
+
+    Raises:
+        Unavailable: the database cannot be reached now.
+        FailedPrecondition: SCHEMA_ERROR, another version made the schema; DATABASE_ERROR, the
+            server is too old, or its user may not do what is needed.
+    """
+    newest = set(newest_versions(*migrations))
+    with connect(url) as connection:
+        _require_server(connection)
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (_LOCK,))
+            current = _versions(connection)
+            if current is None:
+                _make(connection, sorted(newest))
+            elif current != newest:
+                raise FailedPrecondition(
+                    f"the database's schema is {', '.join(sorted(current - newest)) or 'older'};"
+                    f" this version of Mneme needs {', '.join(sorted(newest))}",
+                    reason=Reason.SCHEMA_ERROR,
+                )
+        _require_role(connection)
+
+
+def tables() -> MetaData:
+    """Return the tables as PostgreSQL has them."""
+    made = MetaData()
+    for table in metadata.sorted_tables:
+        _shared(table, made)
+    # The highest number that a tenant's rows have, of each table that numbers them.
+    Table(
+        "numbers",
+        made,
+        Column("tenant_id", Text(collation="C"), primary_key=True),
+        Column("name", Text(collation="C"), primary_key=True),
+        Column("value", BigInteger, nullable=False),
+    )
+    return made
+
+
+def _shared(table: Table, made: MetaData) -> None:
+    shared = table.to_metadata(made)
+    if next(iter(shared.columns)).name != "tenant_id":  # Its rows are numbered, by their tenant's.
+        number = next(iter(shared.columns))
+        number.autoincrement = False
+        shared.c.tenant_id.primary_key = True
+        shared.append_constraint(PrimaryKeyConstraint(shared.c.tenant_id, number))
+    for column in shared.columns:
+        if isinstance(column.type, Text):
+            column.type = Text(collation="C")  # In the order of its bytes, as SQLite's.
+
+
+def statements() -> Iterator[str]:
+    """Yield what makes the tables, and locks them for all but their tenant."""
+    words = dialect.dialect()  # type: ignore[no-untyped-call]
+    made = tables()
+    for table in made.sorted_tables:
+        yield str(CreateTable(table).compile(dialect=words))
+        for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            yield str(CreateIndex(index).compile(dialect=words))
+        own = f"tenant_id = current_setting('{TENANT_SETTING}', true)"
+        yield f"ALTER TABLE {table.name} ENABLE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {table.name} FORCE ROW LEVEL SECURITY"
+        yield f"CREATE POLICY of_tenant ON {table.name} USING ({own}) WITH CHECK ({own})"
+        yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {ROLE}"
+
+
+def _versions(connection: DriverConnection) -> set[str] | None:
+    found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.alembic_version",)).fetchone()
+    if found is None or found[0] is None:
+        return None
+    rows = connection.execute(f"SELECT version_num FROM {SCHEMA}.alembic_version").fetchall()
+    return {str(version) for (version,) in rows}
+
+
+def _make(connection: DriverConnection, versions: Sequence[str]) -> None:
+    there = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone()
+    if there is None:
+        connection.execute(f"CREATE ROLE {ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
+    connection.execute(f"GRANT {ROLE} TO CURRENT_USER")
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {ROLE}")
+    connection.execute(f"SET LOCAL search_path = {SCHEMA}")
+    for statement in statements():
+        connection.execute(statement)
+    connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)")
+    connection.cursor().executemany(
+        "INSERT INTO alembic_version VALUES (%s)", [(version,) for version in versions]
+    )
+
+
+def _require_server(connection: DriverConnection) -> None:
+    if connection.info.server_version < _OLDEST_SERVER:
+        raise FailedPrecondition(
+            f"Mneme needs PostgreSQL {_OLDEST_SERVER // 10_000} or newer; this is"
+            f" {connection.info.server_version // 10_000}",
+            reason=Reason.DATABASE_ERROR,
+        )
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise FailedPrecondition(
+            f"the database's encoding must be UTF8; it is {encoding}",
+            reason=Reason.DATABASE_ERROR,
+        )
+
+
+def _require_role(connection: DriverConnection) -> None:
+    """See that the role that transactions run as is not spared row-level security."""
+    spared = connection.execute(
+        "SELECT rolsuper OR rolbypassrls OR EXISTS (SELECT 1 FROM pg_class AS c"
+        " JOIN pg_namespace AS s ON s.oid = c.relnamespace"
+        " WHERE s.nspname = %s AND c.relowner = r.oid) FROM pg_roles AS r WHERE rolname = %s",
+        (SCHEMA, ROLE),
+    ).fetchone()
+    if spared is None or spared[0]:
+        raise FailedPrecondition(
+            f"the role {ROLE} must exist, own none of Mneme's tables, and be no superuser and not"
+            " BYPASSRLS",
+            reason=Reason.DATABASE_ERROR,
+        )

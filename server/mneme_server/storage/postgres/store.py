@@ -1,0 +1,87 @@
+"""What keeps a tenant on PostgreSQL: its rows in tables that all tenants share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mneme_server.common.identity import check_tenant_id
+from mneme_server.storage.corpus_source import SqlCorpusSource
+from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase, not_yet
+from mneme_server.storage.postgres.schema import prepare
+from mneme_server.storage.unit import TenantSchema, Unit
+
+
+class PostgresStores:
+    """Implements `corpus.tenant_store.TenantStores[Unit]`: all tenants in one database.
+
+    Args:
+        url: where it is, as libpq reads it; its user owns the schema, which is made when missing.
+        schema: what a tenant's tables are.
+
+    Raises:
+        Unavailable: the database cannot be reached now.
+        FailedPrecondition: another version made the schema, or the database does not fit.
+    """
+
+    def __init__(self, url: str, schema: TenantSchema) -> None:
+        prepare(url, schema.migrations)
+        self._schema = schema
+        self._database = PostgresDatabase(url)
+
+    def open(self, tenant_id: str) -> PostgresTenantStore:
+        """Open the tenant's store; it holds no connection while it is idle."""
+        return PostgresTenantStore(self._database, check_tenant_id(tenant_id), self._schema)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+
+class PostgresTenantStore:
+    """Implements `corpus.tenant_store.TenantStore[Unit]`."""
+
+    def __init__(self, database: PostgresDatabase, tenant_id: str, schema: TenantSchema) -> None:
+        self._database = TenantDatabase(database, tenant_id)
+        self._tenant_id = tenant_id
+        self._schema = schema
+        self.source = SqlCorpusSource(self._database, tenant_id, schema.kinds.by_name)
+
+    @property
+    def memory_bytes(self) -> int:
+        """None: its connections are everybody's, and the pages are the database server's."""
+        return 0
+
+    @contextmanager
+    def read(self) -> Iterator[Unit]:
+        """Open a read transaction: one consistent snapshot."""
+        with self._database.read() as connection:
+            yield PostgresUnit(connection, self._tenant_id, self._schema)
+
+    @contextmanager
+    def write(self) -> Iterator[Unit]:
+        """Open a write transaction; durable when the block ends, undone when it raises."""
+        with self._database.write() as connection:
+            unit = PostgresUnit(connection, self._tenant_id, self._schema)
+            yield unit
+            unit.seal()
+
+    def compact(self, worth_rewriting: float) -> bool:
+        """See `TenantStore`. The database server takes back by itself what deleted rows took."""
+        return False
+
+    def scrub(self) -> None:
+        """See `TenantStore`."""
+        self._database.scrub()
+
+    def close(self) -> None:
+        """Have nobody begin a transaction any more."""
+        self._database.close()
+
+
+class PostgresUnit(Unit):
+    """One transaction of a tenant's on PostgreSQL."""
+
+    def overwrite(self) -> None:
+        """Refuse: what is deleted stays in dead rows, in the log and in backups for a while."""
+        raise not_yet("overwriting what was deleted")

