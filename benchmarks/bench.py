@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cases import (
+    beside,
     ceiling,
     dashboard,
     embedding,
@@ -30,6 +31,7 @@ from benchmarks.cases import (
     learning,
     lessons,
     neighbours,
+    otlp,
     proof,
     ranking,
     recall,
@@ -54,6 +56,8 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "ceiling": ("What gRPC gives", ceiling.run),
     "recall": ("Recall", recall.run),
     "http": ("Recall over HTTP", http.run),
+    "beside": ("Recall beside HTTP", beside.run),
+    "otlp": ("OpenTelemetry", otlp.run),
     "dashboard": ("The dashboard", dashboard.run),
     "ranking": ("What recall finds", ranking.run),
     "filters": ("Filters", filters.run),

@@ -26,6 +26,7 @@ from mneme_server.http.routes import Route, routes_of
 from pages import ROOT, write_or_check
 from rest import curl
 from schemas import services
+from tenancy import isolation_of
 
 PAGE = ROOT / "docs/api.md"
 # A request of each RPC, in an order in which they can be sent; a list for a stream of requests.
@@ -160,6 +161,7 @@ class Reference:
         started = "".join(f" {text.replace('Starts:', '**Starts:**')}" for text in starts(rpc))
         yield f"**Scope:** `{rpc.scope}`. **{label}:** {words}{called}{started}"
         yield "**Errors:**\n\n" + "\n".join(f"- {error}" for error in rpc.errors)
+        yield f"**Tenants:** {isolation_of(rpc)}"
         for title, message, streamed in (
             ("Request", method.input_type, method.client_streaming),
             ("Response", method.output_type, method.server_streaming),

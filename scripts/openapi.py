@@ -17,7 +17,7 @@ from clientgen.description import PACKAGE, Rpc, comments_of, describe
 from clientgen.telling import tell
 from generate import build
 from google.protobuf import descriptor_pb2
-from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from mneme import __version__
 from mneme.v1 import options_pb2
 from mneme_server.http.routes import EVERYTHING, Route, routes_of
@@ -28,6 +28,7 @@ from openapischemas import Schema, Schemas, is_required
 from pages import ROOT, write_or_check
 from rest import field_at, parameter_names
 from schemas import services
+from tenancy import isolation_of
 
 PAGE = ROOT / "server/mneme_server/http/openapi.json"
 
@@ -310,21 +311,9 @@ _HEALTH: Schema = {
 def _description(rpc: Rpc) -> Iterator[str]:
     yield rpc.comment
     yield f"Scope: `{rpc.scope}`."
-    yield _tenant(rpc.descriptor)
+    yield f"Tenants: {isolation_of(rpc)}"
     if rpc.errors:
         yield "Errors:\n\n" + "\n".join(f"- {error}" for error in rpc.errors)
-
-
-def _tenant(method: MethodDescriptor) -> str:
-    if "tenant_id" in method.input_type.fields_by_name:
-        return (
-            "Tenants: the call is about the tenant that it names, the key's own where it names"
-            " none; only a key of the tenant `default` with the scope `admin` may name another."
-        )
-    return (
-        "Tenants: the call sees and changes only what belongs to the tenant of its key; what is"
-        " another's is as if it did not exist."
-    )
 
 
 def _shape(route: Route) -> tuple[str | None, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from mneme.v1 import options_pb2
-from mneme_server.http.spelling import FLAT, GROUPS, prefix_of
+from mneme_server.http.spelling import FLAT, GROUPS, OWNED, TENANT, prefix_of
 from mneme_server.http.writing import json_name
 from mneme_server.transport.extensions import extension
 
@@ -133,6 +133,11 @@ class Schemas:
 
     def _written(self, message: Descriptor) -> Schema:
         schema = _object(self.written_fields(message))
+        if message.full_name in OWNED:  # Not in streams, so that nobody may count on it.
+            schema["properties"][TENANT] = {
+                "type": "string",
+                "description": "The tenant that it belongs to: that of the key. Not in streams.",
+            }
         said = self._comments.get(message.full_name)
         return {"description": said, **schema} if said else schema
 

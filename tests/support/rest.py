@@ -22,7 +22,7 @@ from mneme.v1 import options_pb2
 from mneme_server.http.errors import CODES
 from mneme_server.http.reading import read_object
 from mneme_server.http.routes import EVERYTHING, Route, routes_of
-from mneme_server.http.spelling import ANSWERS, FLAT, GROUPS, INSIDE, spelling_of
+from mneme_server.http.spelling import ANSWERS, FLAT, GROUPS, INSIDE, OWNED, TENANT, spelling_of
 from mneme_server.http.writing import json_name, writer_of
 from mneme_server.transport.extensions import extension
 
@@ -294,6 +294,8 @@ def _fill(into: Any, said: Mapping[str, Any]) -> None:
 def _unwritten(said: Mapping[str, Any], message: Descriptor) -> dict[str, Any]:
     """Return an object as the schemas have it, without what is not set."""
     found = dict(said)
+    if message.full_name in OWNED:
+        found.pop(TENANT, None)
     for group, members in GROUPS.get(message.full_name, {}).items():
         inside = found.pop(group)
         for name, key in members.items():

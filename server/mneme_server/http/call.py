@@ -40,6 +40,7 @@ class HttpCall:
         self._message = ""
         self.trailers: Sequence[tuple[str, Any]] = ()
         self.offset = 0
+        self.tenant_id = ""
         self.cut: Callable[[], None] = lambda: None
         """Cuts the connection, for a peer that does not take its answer."""
 

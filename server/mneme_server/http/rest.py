@@ -18,7 +18,7 @@ from mneme_server.http.call import HttpCall
 from mneme_server.http.reading import Reader, parse_json, read_field, read_object
 from mneme_server.http.routes import EVERYTHING, FieldPath, Route, values_in
 from mneme_server.http.spelling import Spelling, spelling_of, takes_offset
-from mneme_server.http.writing import json_name, writer_of
+from mneme_server.http.writing import json_name, of_tenant, writer_of
 from mneme_server.transport.call import Call
 from mneme_server.transport.entrance import Behaviour, Entrance, Serve
 
@@ -73,6 +73,7 @@ class RestRpc:
         body = route.body if route.body != EVERYTHING else ""
         hidden = {*in_path, _MASK, body, *([spelling.lines] if spelling.lines else [])} - {""}
         self._paged = takes_offset(method, spelling)
+        self._streams = method.client_streaming or method.server_streaming
         self.query = Reader(method.input_type, spelling, hidden)
         self.body = Reader(method.input_type, spelling, in_path)
         self._request = cast(Callable[[], Any], GetMessageClass(method.input_type))
@@ -107,7 +108,8 @@ class RestRpc:
 
     def write(self, raw: RestRequest, answer: Any) -> Any:
         """Return the answer as JSON has it."""
-        written = self._write(answer)
+        with of_tenant(raw.call.tenant_id):
+            written = self._write(answer)
         for name in self.spelling.echoes:
             if raw.message is not None:
                 written[name] = getattr(raw.message, name)
@@ -196,8 +198,19 @@ class RestRpc:
         return write_renamed
 
     def _around(self, serve: Serve) -> Serve:
-        if not self._paged:
+        """Have an answer say whose it is, and begin at an offset where it may."""
+        if self._streams:
             return serve
+        answer = self._from_offset(serve) if self._paged else serve
+
+        def of_caller(request: Any, call: Call) -> Any:
+            cast(HttpCall, call.edge).tenant_id = call.tenant
+            return answer(request, call)
+
+        return of_caller
+
+    @staticmethod
+    def _from_offset(serve: Serve) -> Serve:
 
         def from_offset(request: Any, call: Call) -> Any:
             offset = cast(HttpCall, call.edge).offset

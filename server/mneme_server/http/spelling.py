@@ -45,6 +45,21 @@ GROUPS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 """Fields of messages that are written together, as an object of its own."""
 
 
+TENANT = "tenantId"
+OWNED = frozenset(
+    {
+        "mneme.v1.Agent",
+        "mneme.v1.AlertHistoryEntry",
+        "mneme.v1.AlertRule",
+        "mneme.v1.Event",
+        "mneme.v1.Lesson",
+        "mneme.v1.Session",
+    }
+)
+"""Messages that say whose they are: the tenant of the caller's key. Not in streams, whose lines can
+be imported elsewhere."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spelling:
     """How REST writes one RPC.

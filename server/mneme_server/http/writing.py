@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -14,13 +16,25 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.struct_pb2 import Struct
 
-from mneme_server.http.spelling import ANSWERS, FLAT, GROUPS, word_of
+from mneme_server.http.spelling import ANSWERS, FLAT, GROUPS, OWNED, TENANT, word_of
 
 Write: TypeAlias = Callable[[Any], Any]
 Object: TypeAlias = dict[str, Any]
 
+_tenant: ContextVar[str] = ContextVar("mneme_http_tenant", default="")
+
 _EXACT = 2**53
 _STRUCT = "google.protobuf.Struct"
+
+
+@contextmanager
+def of_tenant(tenant_id: str) -> Iterator[None]:
+    """Have what is written in the block say that it belongs to a tenant; "" says nothing."""
+    token = _tenant.set(tenant_id)
+    try:
+        yield
+    finally:
+        _tenant.reset(token)
 
 
 @cache
@@ -46,6 +60,7 @@ class _Writer:
     def __init__(self, message: Descriptor) -> None:
         self._message = message
         self._fields: list[tuple[str, str, Write | None, bool, Any]] | None = None
+        self._owned = message.full_name in OWNED
         self._groups: Mapping[str, Mapping[str, str]] = GROUPS.get(message.full_name, {})
 
     def __call__(self, message: Message) -> Object:
@@ -61,6 +76,8 @@ class _Writer:
                 written[key] = getattr(message, name)
             else:
                 written[key] = write(getattr(message, name))
+        if self._owned and (tenant_id := _tenant.get()):
+            written[TENANT] = tenant_id
         for group, members in self._groups.items():
             known = self._message.fields_by_name
             written[group] = {
