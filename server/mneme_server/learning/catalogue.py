@@ -28,6 +28,7 @@ def _table(kind: type[Table]) -> Callable[[Task], Learner]:
             epsilon=float(task.config["epsilon"]),
             initial_value=float(task.config["initial_value"]),
             bins=int(task.config["bins"]),
+            rate_decay=float(task.config.get("rate_decay", 0.0)),  # Older sessions have none.
         )
         return kind(task.states, count_of(task.actions), config)
 
@@ -55,8 +56,17 @@ _TABULAR = (
     Key(
         "learning_rate",
         0.1,
-        "How far a value moves towards each new target: 1 forgets what was before.",
+        "How far a value moves towards each new target in the end: 1 forgets what was before.",
         0.0001,
+        1,
+    ),
+    Key(
+        "rate_decay",
+        0.4,
+        "How soon the learning rate of an action in a state falls from 1 to learning_rate: at its "
+        "nth target it is n to the power of minus this, and 1/n where nothing follows. 0: it is "
+        "learning_rate from the first on.",
+        0,
         1,
     ),
     Key("discount_factor", 0.99, "What a reward is worth one step later.", 0, 1),
@@ -77,15 +87,20 @@ _TABULAR = (
         1_000,
     ),
 )
-_LINEAR = (
-    Key(
+
+
+def _exploration(default: float) -> Key:
+    return Key(
         "exploration",
-        1.0,
+        default,
         "How much uncertainty counts: how many standard deviations are added to what an action is "
         "expected to bring (linucb), or by what they are multiplied before it is drawn (thompson).",
         0,
         100,
-    ),
+    )
+
+
+_LINEAR = (
     Key("epsilon", 0.02, "With which probability any action is chosen when it explores.", 0, 1),
     Key(
         "ridge",
@@ -116,7 +131,7 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=False,
         open_actions=True,
         on_policy=False,
-        keys=_LINEAR,
+        keys=(_exploration(2.0), *_LINEAR),
         make=_bandit(LinUcb),
     ),
     Algorithm(
@@ -129,7 +144,7 @@ ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=False,
         open_actions=True,
         on_policy=False,
-        keys=_LINEAR,
+        keys=(_exploration(1.0), *_LINEAR),
         make=_bandit(Thompson),
     ),
     Algorithm(

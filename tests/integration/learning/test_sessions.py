@@ -201,7 +201,10 @@ def test_there_are_only_so_many_active_sessions_and_only_some_stay_in_memory(
 ) -> None:
     with local_server(tmp_path / "data", learning_sessions=4, learning_open_sessions=2) as server:
         api = learner(server.keys)
-        sessions = [Session(api, "q_learning", f"session-{number}") for number in range(4)]
+        config = {"rate_decay": 0}  # So that each reward moves a value further.
+        sessions = [
+            Session(api, "q_learning", f"session-{number}", config=config) for number in range(4)
+        ]
         with refused() as failure:
             Session(api, "q_learning", "one-too-many")
         assert failure.reason == "QUOTA_EXCEEDED"

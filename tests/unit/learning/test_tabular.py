@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from mneme_server.learning.algorithms.q_learning import QLearning
@@ -37,6 +39,34 @@ def test_one_step_moves_q_by_the_learning_rate_towards_reward_and_the_best_that_
     found = chosen(learner, 0, [LEFT, RIGHT], np.random.default_rng(0), explore=False)
     assert found.action == RIGHT
     assert found.values.tolist() == [0.0, pytest.approx(0.5 * 0.9 * 0.5)]
+
+
+@pytest.mark.parametrize("kind", [QLearning, Sarsa])
+def test_the_first_targets_of_an_action_in_a_state_count_more_than_later_ones(
+    kind: type[QLearning | Sarsa],
+) -> None:
+    learner = kind(Discrete(3), 2, replace(CONFIG, learning_rate=0.6, rate_decay=0.4))
+    value = 0.0
+    for n, reward in enumerate((8.0, 2.0, 5.0, 1.0, 3.0, 9.0), start=1):
+        rate = max(0.6, n**-0.4)  # 1, 0.76, 0.64, then never below the learning rate.
+        value += rate * (reward - value)
+        learned(learner, Transition(0, LEFT, reward, 2, terminated=False))
+        end = learned(learner, step(2, LEFT, 0.0, None))  # For sarsa, which waits for it.
+        found = chosen(learner, 0, [LEFT], np.random.default_rng(0), explore=False)
+        assert found.values == pytest.approx([value])
+        assert end.updates
+    assert learned(learner, step(1, LEFT, 7.0, None)).value == 7.0  # Of another state it is new.
+
+
+@pytest.mark.parametrize("kind", [QLearning, Sarsa])
+def test_where_nothing_follows_a_value_is_the_mean_of_what_came(
+    kind: type[QLearning | Sarsa],
+) -> None:
+    learner = kind(Discrete(1), 2, replace(CONFIG, learning_rate=0.1, rate_decay=0.4))
+    rewards = (1.0, 0.0, 0.0, 1.0, 1.0)
+    for n, reward in enumerate(rewards, start=1):
+        found = learned(learner, step(0, LEFT, reward, None))
+        assert found.value == pytest.approx(sum(rewards[:n]) / n)
 
 
 @pytest.mark.parametrize("seed", range(3))

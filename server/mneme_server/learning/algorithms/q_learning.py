@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mneme_server.learning.algorithms.tabular import Table
-from mneme_server.learning.learner import Learned, Transition, number_of
+from mneme_server.learning.learner import Learned, Transition
 
 
 class QLearning(Table):
@@ -23,5 +23,4 @@ class QLearning(Table):
 
     def _learn(self, transition: Transition) -> list[tuple[float, float]]:
         follows = 0.0 if transition.terminated else self._best_value(transition)
-        target = transition.reward + self.config.discount_factor * follows
-        return [self._move(transition.state, number_of(transition.action), target)]
+        return [self._towards(transition, follows)]

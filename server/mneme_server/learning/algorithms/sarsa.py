@@ -57,7 +57,3 @@ class Sarsa(Table):
         """See `Learner`."""
         super().load(learned)
         self._last = {actor: Transition(**facts) for actor, facts in learned["last"].items()}
-
-    def _towards(self, transition: Transition, follows: float) -> tuple[float, float]:
-        target = transition.reward + self.config.discount_factor * follows
-        return self._move(transition.state, number_of(transition.action), target)

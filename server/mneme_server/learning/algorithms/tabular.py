@@ -3,6 +3,12 @@
 Actions are chosen as in Sutton and Barto, "Reinforcement Learning: An Introduction", 2nd edition,
 section 6.4: with probability epsilon any, else the best so far; ties by lot. Actions that were
 never tried in a state are tried first when it explores, so that new ones are found at once.
+
+What is known of an action in a state at first is little, so that its first targets count fully: its
+learning rate is n to the power of -`rate_decay` at the nth, and never below `learning_rate`
+(Even-Dar and Mansour, "Learning rates for Q-learning", 2003). Rewards far away so get to where they
+are needed soon, and what changes later is still learned. Where nothing follows, the target is a
+reward alone, whose mean is the best that one knows: there it is 1/n.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from mneme_server.common.canonical import Json
 from mneme_server.learning.certainty import Matrix, probability_best
 from mneme_server.learning.choosing import by_count, drawn, greedy, mixed
 from mneme_server.learning.keys import key_of
-from mneme_server.learning.learner import Choice, Learned, Question, Transition
+from mneme_server.learning.learner import Choice, Learned, Question, Transition, number_of
 from mneme_server.learning.spaces import Space
 
 
@@ -32,6 +38,19 @@ class TabularConfig:
     epsilon: float
     initial_value: float
     bins: int
+    rate_decay: float = 0.0
+
+    def rate(self, tries: int, *, last: bool) -> float:
+        """Return how far a value moves towards its next target, after so many.
+
+        Args:
+            tries: how many there were.
+            last: whether nothing follows, so that the target is what a reward alone says.
+        """
+        if not self.rate_decay:
+            return self.learning_rate
+        falls = 1.0 if last else self.rate_decay
+        return float(max(self.learning_rate, (tries + 1) ** -falls))
 
 
 class _Cell:
@@ -146,10 +165,14 @@ class Table(ABC):
     def _key(self, state: Json) -> str:
         return key_of(self._space, state, self.config.bins)
 
-    def _move(self, state: Json, action: int, target: float) -> tuple[float, float]:
-        row = self._rows.setdefault(self._key(state), {})
-        cell = row.setdefault(action, _Cell(self.config.initial_value))
-        return cell.move(target, self.config.learning_rate), cell.value
+    def _towards(self, transition: Transition, follows: float) -> tuple[float, float]:
+        """Move the value of a transition's action, where what follows is worth `follows`; return
+        the error, squared, and the new value."""
+        target = transition.reward + self.config.discount_factor * follows
+        row = self._rows.setdefault(self._key(transition.state), {})
+        cell = row.setdefault(number_of(transition.action), _Cell(self.config.initial_value))
+        rate = self.config.rate(cell.tries, last=transition.terminated)
+        return cell.move(target, rate), cell.value
 
     def _value(self, state: Json, action: int) -> float:
         return self._rows.get(self._key(state), {}).get(action, self._new).value

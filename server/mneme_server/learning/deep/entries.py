@@ -1,8 +1,4 @@
-"""The algorithms that learn with neural networks, and what their settings may be.
-
-The defaults are those that many tasks agree on, as far as one can know without the task: what
-cleanrl and the zoo of Stable-Baselines3 use most, in networks small enough for one processor.
-"""
+"""The algorithms that learn with neural networks."""
 
 from __future__ import annotations
 
@@ -12,7 +8,8 @@ import numpy as np
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learning.actions import count_of
-from mneme_server.learning.algorithm import Algorithm, Key, Task
+from mneme_server.learning.algorithm import Algorithm, Task
+from mneme_server.learning.deep.configs import DDPG, DQN, PPO, SAC, TD3, TRANSFORMER, a2c
 from mneme_server.learning.deep.encoding import Encoder, bounds_of, encoder_of, is_bounded
 from mneme_server.learning.deep.exploring import Trying
 from mneme_server.learning.deep.learner import DeepLearner
@@ -27,184 +24,6 @@ from mneme_server.learning.deep.process import require_torch
 from mneme_server.learning.deep.setup import RECORDED_AT_ONCE, Setup
 from mneme_server.learning.deep.transformer import Foretelling
 from mneme_server.learning.spaces import Box, OpenLabels
-
-
-def _learning_rate(default: float) -> Key:
-    return Key("learning_rate", default, "How far each step of the optimiser goes.", 1e-6, 1)
-
-
-def _batch_size(default: int) -> Key:
-    return Key("batch_size", default, "How many transitions a step learns from.", 1, 4_096)
-
-
-_DISCOUNT = Key("discount_factor", 0.99, "What a reward is worth one step later.", 0, 1)
-_FEATURES = Key(
-    "features",
-    64,
-    "How many facts of a state that is not declared have a number of their own; later ones share "
-    "the numbers of others.",
-    8,
-    1_024,
-)
-
-
-def _network(size: int, layers: int = 2) -> tuple[Key, ...]:
-    return (
-        Key("hidden_size", size, "How many units a hidden layer has.", 4, 1_024),
-        Key("hidden_layers", layers, "How many hidden layers a network has.", 1, 4),
-        _FEATURES,
-    )
-
-
-def _replay(starts: int, every: int, target_rate: float) -> tuple[Key, ...]:
-    return (
-        Key(
-            "buffer_size",
-            100_000,
-            "How many of the latest transitions are kept to learn from again; fewer where they are "
-            "large, so that they take at most 32 MiB.",
-            1_000,
-            1_000_000,
-        ),
-        Key("learning_starts", starts, "After how many transitions it begins.", 1, 1_000_000),
-        Key("train_every", every, "For every how many transitions it takes a step.", 1, 10_000),
-        Key(
-            "target_rate",
-            target_rate,
-            "How far the networks that targets come from follow at each step.",
-            1e-5,
-            1,
-        ),
-    )
-
-
-_DQN = (
-    _learning_rate(1e-3),
-    _DISCOUNT,
-    Key("epsilon", 0.05, "With which probability any action is tried in the end.", 0, 1),
-    Key("epsilon_start", 1.0, "With which probability any action is tried at first.", 0, 1),
-    Key("epsilon_steps", 50_000, "After how many transitions epsilon is reached.", 1, 10_000_000),
-    Key(
-        "epsilon_episodes",
-        2_500,
-        "After how many episodes epsilon is reached, if that is sooner.",
-        1,
-        10_000_000,
-    ),
-    _batch_size(128),
-    *_replay(500, 10, 0.02),
-    *_network(128),
-)
-_GAE = Key(
-    "gae_lambda",
-    0.95,
-    "How much later steps count when it is judged how good an action was: 0 trusts the critic, 1 "
-    "what came of it.",
-    0,
-    1,
-)
-_EPSILON = Key(
-    "epsilon", 0.0, "With which probability any action is tried beside the policy's.", 0, 1
-)
-_VALUE_WEIGHT = Key("value_weight", 0.5, "How much the critic's error counts.", 0, 100)
-
-
-def _entropy_weight(default: float) -> Key:
-    return Key(
-        "entropy_weight", default, "How much it counts that the policy stays undecided.", 0, 10
-    )
-
-
-def _a2c(rollout_steps: int) -> tuple[Key, ...]:
-    return (
-        _learning_rate(2e-3),
-        _DISCOUNT,
-        _EPSILON,
-        Key("batch_size", 32, "How many transitions a step of Train learns from.", 1, 4_096),
-        Key(
-            "rollout_steps",
-            rollout_steps,
-            "After how many transitions it learns from them; in a3c those of an actor.",
-            1,
-            100_000,
-        ),
-        _GAE,
-        _entropy_weight(0.005),
-        _VALUE_WEIGHT,
-        *_network(64),
-    )
-
-
-_PPO = (
-    _learning_rate(5e-4),
-    _DISCOUNT,
-    _EPSILON,
-    _batch_size(64),
-    Key("rollout_steps", 512, "After how many transitions it learns from them.", 8, 100_000),
-    Key("epochs", 10, "How often it learns from each transition.", 1, 100),
-    Key("clip_range", 0.2, "By how much the ratio of probabilities may change.", 0.01, 1),
-    Key("target_kl", 0.05, "How far the policy may go from its behaviour.", 0.0001, 100),
-    _GAE,
-    _entropy_weight(0.005),
-    _VALUE_WEIGHT,
-    *_network(64),
-)
-_NOISE = Key(
-    "exploration_noise",
-    0.2,
-    "The deviation of the noise that is added when it explores, in halves of the width of the box.",
-    0,
-    10,
-)
-_DDPG = (
-    _learning_rate(1e-3),
-    _DISCOUNT,
-    _NOISE,
-    _batch_size(128),
-    *_replay(1_000, 1, 0.005),
-    *_network(128),
-)
-_TD3 = (
-    *_DDPG,
-    Key("policy_every", 2, "At every how many steps the policy learns, too.", 1, 100),
-    Key(
-        "target_noise",
-        0.2,
-        "The deviation of the noise that blurs actions that follow, in halves of the width.",
-        0,
-        10,
-    ),
-    Key("target_noise_limit", 0.5, "The most that this noise may be.", 0, 10),
-)
-_SAC = (
-    _learning_rate(1e-3),
-    _DISCOUNT,
-    _batch_size(128),
-    Key(
-        "entropy_weight",
-        1.0,
-        "How much the policy's entropy counts at first; from then on it is learned.",
-        1e-6,
-        100,
-    ),
-    *_replay(1_000, 1, 0.005),
-    *_network(128),
-)
-_TRANSFORMER = (
-    _learning_rate(1e-3),
-    _batch_size(64),
-    Key("context", 20, "How many transitions it looks at, the one to come included.", 1, 200),
-    Key("heads", 2, "How many heads its attention has; hidden_size is a multiple.", 1, 16),
-    Key(
-        "buffer_size",
-        200_000,
-        "How many transitions of the latest episodes are kept; fewer where they are large, so that "
-        "they take at most 32 MiB.",
-        100,
-        1_000_000,
-    ),
-    *_network(64),
-)
 
 
 def _maker(
@@ -270,6 +89,7 @@ def _policy(name: str, task: Task, setup: Setup, encoder: Encoder) -> Policy:
         int(task.config.get("epsilon_steps", 1)),
         int(task.config.get("epsilon_episodes", 1)),
         count_tries=isinstance(task.actions, OpenLabels),
+        repeats=float(task.config.get("repeats", 0.0)),
     )
     return Values(trying) if name == "dqn" else Categorical(trying)
 
@@ -297,7 +117,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=False,
         open_actions=True,
         on_policy=False,
-        keys=_DQN,
+        keys=DQN,
         make=_maker("dqn", _first_step),
         needs_torch=True,
     ),
@@ -311,7 +131,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=_a2c(128),
+        keys=a2c(128),
         make=_maker("actor_critic", _rollout, on_policy=True),
         needs_torch=True,
     ),
@@ -324,7 +144,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=_PPO,
+        keys=PPO,
         make=_maker("ppo", _rollout, on_policy=True),
         needs_torch=True,
     ),
@@ -337,7 +157,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=_a2c(32),
+        keys=a2c(32),
         make=_maker("a3c", _rollout, on_policy=True),
         needs_torch=True,
     ),
@@ -350,7 +170,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=False,
         on_policy=False,
-        keys=_DDPG,
+        keys=DDPG,
         make=_maker("ddpg", _first_step),
         needs_torch=True,
     ),
@@ -363,7 +183,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=False,
         on_policy=False,
-        keys=_SAC,
+        keys=SAC,
         make=_maker("sac", _first_step),
         needs_torch=True,
     ),
@@ -377,7 +197,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=False,
         on_policy=False,
-        keys=_TD3,
+        keys=TD3,
         make=_maker("td3", _first_step),
         needs_torch=True,
     ),
@@ -391,7 +211,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=False,
         on_policy=False,
-        keys=_TRANSFORMER,
+        keys=TRANSFORMER,
         make=_maker("decision_transformer", _recorded),
         needs_torch=True,
     ),

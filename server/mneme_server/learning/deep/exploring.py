@@ -24,20 +24,35 @@ _MOST_ACTORS = 1_000
 class Trying:
     """With which probability a policy over a number of actions is departed from.
 
+    What is tried may be tried on: chance that begins anew at each step stays near where it began,
+    and tasks without rewards nearby need to get away (Dabney, Ostrovski and Barreto,
+    "Temporally-extended epsilon-greedy exploration", 2021). Here an actor's last action is repeated
+    by lot, so that each allowed action keeps a probability, and what it is is known.
+
     Args:
         first: the probability of any action at first.
         last: and in the end.
         over: after so many transitions, to which it falls evenly,
         episodes: or after so many episodes, if that is sooner.
         count_tries: whether new actions may appear, which are then tried first.
+        repeats: with which probability what is tried is the actor's last action in its episode.
     """
 
     def __init__(
-        self, first: float, last: float, over: int = 0, episodes: int = 0, *, count_tries: bool
+        self,
+        first: float,
+        last: float,
+        over: int = 0,
+        episodes: int = 0,
+        *,
+        count_tries: bool,
+        repeats: float = 0.0,
     ) -> None:
         self._first, self._last = first, last
         self._over, self._episodes = max(1, over), max(1, episodes)
         self._tries: dict[int, int] | None = {} if count_tries else None
+        self._repeats = repeats
+        self._latest: dict[str, int] = {}  # Each actor's last action.
         self._seen = 0
         self._ended = 0
 
@@ -47,12 +62,13 @@ class Trying:
         done = min(1.0, max(self._seen / self._over, self._ended / self._episodes))
         return self._first + done * (self._last - self._first)
 
-    def mixed(self, policy: Matrix, allowed: NDArray[np.int64]) -> Matrix:
+    def mixed(self, policy: Matrix, allowed: NDArray[np.int64], actors: Sequence[str]) -> Matrix:
         """Return policies that try others, too.
 
         Args:
             policy: the probability of each allowed action, shape (questions, n).
             allowed: the numbers of the actions, of the same shape.
+            actors: who asks.
         """
         if self._tries is not None:
             tries = self._tries
@@ -62,7 +78,28 @@ class Trying:
             count = few.sum(axis=1, keepdims=True)
             share = np.where((count > 0) & (count < few.shape[1]), _FOR_NEW, 0.0)
             policy = (1 - share) * policy + share * few / np.maximum(count, 1)
-        return mixed(policy, self.epsilon)
+        if not self._repeats:
+            return mixed(policy, self.epsilon)
+        latest = np.array([self._latest.get(actor, -1) for actor in actors])
+        again = (allowed == latest[:, None]).astype(float)
+        repeats = self._repeats * again.any(axis=1, keepdims=True)
+        tried = repeats * again + (1 - repeats) / allowed.shape[1]
+        found: Matrix = (1 - self.epsilon) * policy + self.epsilon * tried
+        return found
+
+    def chose(self, actors: Sequence[str], actions: Sequence[int]) -> None:
+        """Know what actors did last."""
+        if not self._repeats:
+            return
+        for actor, action in zip(actors, actions, strict=True):
+            self._latest.pop(actor, None)
+            self._latest[actor] = action  # The latest comes last.
+        while len(self._latest) > _MOST_ACTORS:
+            del self._latest[next(iter(self._latest))]
+
+    def end(self, actor: str) -> None:
+        """Begin anew for an actor, whose episode ended."""
+        self._latest.pop(actor, None)
 
     def note(self, actions: Sequence[int], ended: int) -> None:
         """Count transitions that are learned from, and episodes that ended with them."""
@@ -74,13 +111,19 @@ class Trying:
 
     def dump(self) -> Mapping[str, Any]:
         """Return the counts, as JSON."""
-        return {"seen": self._seen, "ended": self._ended, "tries": [*(self._tries or {}).items()]}
+        return {
+            "seen": self._seen,
+            "ended": self._ended,
+            "tries": [*(self._tries or {}).items()],
+            "latest": [*self._latest.items()],
+        }
 
     def load(self, counted: Mapping[str, Any]) -> None:
         """Take over what `dump` returned."""
         self._seen, self._ended = counted["seen"], counted["ended"]
         if self._tries is not None:
             self._tries = dict(counted["tries"])
+        self._latest = dict(counted.get("latest", []))
 
 
 class PinkNoise:

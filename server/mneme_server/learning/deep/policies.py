@@ -18,7 +18,7 @@ from mneme_server.learning.certainty import Matrix, probability_best
 from mneme_server.learning.choosing import by_count, drawn, greedy
 from mneme_server.learning.deep.encoding import Vectors
 from mneme_server.learning.deep.exploring import PinkNoise, Trying
-from mneme_server.learning.learner import Choice, Question, Transition
+from mneme_server.learning.learner import Choice, Question, Transition, number_of
 
 Weights: TypeAlias = Mapping[str, NDArray[np.float32]]
 
@@ -81,6 +81,17 @@ class _Tries(Policy):
         """See `Policy`."""
         actions = [one.action for one in transitions if isinstance(one.action, int)]
         self._trying.note(actions, sum(one.ends for one in transitions))
+        for one in transitions:
+            if one.ends:
+                self._trying.end(one.actor)
+
+    def _noted(
+        self, choices: list[Choice], questions: Sequence[Question], *, explore: bool
+    ) -> list[Choice]:
+        if explore:
+            actions = [number_of(choice.action) for choice in choices]
+            self._trying.chose([question.actor for question in questions], actions)
+        return choices
 
     def dump(self) -> Mapping[str, Any]:
         """See `Policy`."""
@@ -121,9 +132,12 @@ class Values(_Tries):
             values = columns(worth[rows], allowed)
             best = probability_best(values, np.full_like(values, deviation))
             policy = greedy(values)
-            return values, self._trying.mixed(policy, allowed) if explore else policy, best
+            if explore:
+                actors = [questions[row].actor for row in rows]
+                policy = self._trying.mixed(policy, allowed, actors)
+            return values, policy, best
 
-        return by_group(questions, told, chance)
+        return self._noted(by_group(questions, told, chance), questions, explore=explore)
 
 
 class Categorical(_Tries):
@@ -147,10 +161,13 @@ class Categorical(_Tries):
 
         def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
             likely = softmax(columns(logits[rows], allowed))
-            policy = self._trying.mixed(likely, allowed) if explore else greedy(likely)
+            policy = greedy(likely)
+            if explore:
+                actors = [questions[row].actor for row in rows]
+                policy = self._trying.mixed(likely, allowed, actors)
             return np.empty((len(rows), 0)), policy, likely
 
-        return by_group(questions, told, chance)
+        return self._noted(by_group(questions, told, chance), questions, explore=explore)
 
 
 class _Continuous(Policy):

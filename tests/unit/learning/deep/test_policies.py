@@ -15,7 +15,7 @@ from mneme_server.learning.deep.policies import (
     Values,
     network,
 )
-from mneme_server.learning.learner import Question
+from mneme_server.learning.learner import Question, Transition
 
 ONE = np.ones(1, np.float32)
 STATE = np.zeros((1, 2), np.float32)
@@ -84,6 +84,48 @@ def test_an_action_that_the_network_does_not_know_is_tried_first() -> None:
     assert chances(policy, True, [0, 1, 2]) == pytest.approx([0, 0.75, 0.25], abs=0.03)
     policy._trying.note([2] * 25, 0)
     assert chances(policy, True, [0, 1, 2]).tolist() == [0, 1]
+
+
+def test_what_an_actor_tries_it_tries_on_until_its_episode_ends() -> None:
+    policy = Values(Trying(0.5, 0.5, count_tries=False, repeats=0.8))
+    policy.weights = weights([1.0, 3.0, 2.0], error=np.array(1.0, np.float32))
+    policy._trying.chose(["ann"], [2])
+    chance = np.random.default_rng(1)
+
+    def tried(actor: str, allowed: list[int]) -> list[float]:
+        asked = [Question(None, allowed, actor)]
+        [choice] = policy.choose(STATE, asked, explore=True, chance=chance)
+        policy._trying.chose(["ann"], [2])
+        return choice.policy.tolist()
+
+    even, known = 1 / 6, 0.5 * 0.2 / 3
+    assert tried("ann", [0, 1, 2]) == pytest.approx([known, 0.5 + known, 0.4 + known])
+    assert tried("bob", [0, 1, 2]) == pytest.approx([even, 0.5 + even, even])
+    assert tried("ann", [0, 1]) == pytest.approx([0.25, 0.75])  # What it did is not allowed there.
+
+    policy.note([Transition(None, 2, 0.0, None, actor="ann")])
+    assert tried("ann", [0, 1, 2]) == pytest.approx([even, 0.5 + even, even])
+
+
+def test_what_actors_did_last_is_kept_with_what_was_learned() -> None:
+    one, other = (Values(Trying(0.5, 0.5, count_tries=False, repeats=0.8)) for _ in range(2))
+    one.weights = other.weights = weights([1.0, 3.0], error=np.array(1.0, np.float32))
+    asked = [Question(None, [0, 1], f"actor-{n}") for n in range(20)]
+    states = np.repeat(STATE, len(asked), 0)
+    one.choose(states, asked, explore=True, chance=np.random.default_rng(1))
+    other.load(one.dump())
+
+    one_policy, other_policy = (
+        [
+            choice.policy.tolist()
+            for choice in policy.choose(
+                states, asked, explore=True, chance=np.random.default_rng(2)
+            )
+        ]
+        for policy in (one, other)
+    )
+    assert one_policy == other_policy
+    assert len({tuple(policy) for policy in one_policy}) == 2  # By what each did last.
 
 
 def test_epsilon_falls_with_transitions_or_episodes_and_goes_on_where_it_was() -> None:
