@@ -65,7 +65,7 @@ def test_a_webhook_is_signed_and_says_what_happened(api: Api) -> None:
     said = got.said["data"]
     assert got.said["type"] == "alert.triggered"
     assert (said["alertName"], said["tenantId"], said["currentValue"]) == ("Busy", api.tenant_id, 1)
-    assert said["message"] == "Events in the last 1 hour: 1, more than 0."
+    assert said["message"] == "Events in the last hour: 1, more than 0."
 
 
 def test_what_is_triggered_and_resolved_is_recorded_once_each(api: Api) -> None:

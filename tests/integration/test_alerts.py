@@ -6,12 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import alert_service_pb2 as pb
 from mneme.v1 import event_service_pb2 as events_pb
-from support.api import Api
+from support.api import Api, refused
 from support.contexts import eventually
 from support.making import event, record
 from support.server import LocalServer
@@ -63,7 +64,7 @@ def test_a_rule_triggers_by_what_is_recorded_after_it(api: Api) -> None:
     entry = triggered(api, made)
     assert entry.current_value == pytest.approx(2 / 3)
     assert entry.threshold == 0.4
-    assert entry.message == ("66.7 % of the events in the last 1 hour are errors, more than 40 %.")
+    assert entry.message == "66.7 % of the events in the last hour are errors, more than 40 %."
     assert not entry.HasField("resolved_at")
     known = api.alert.GetAlertRule(pb.GetAlertRuleRequest(rule_id=made.id)).rule
     assert known.state == pb.ALERT_STATE_TRIGGERED
@@ -136,3 +137,20 @@ def test_a_rule_resolves_at_its_lower_threshold_and_triggers_once_until_then(api
     assert entry.id == first.id
     assert entry.resolution == pb.ALERT_RESOLUTION_RECOVERED
     assert entry.resolved_value == pytest.approx(0.2)
+
+
+def test_the_longest_id_of_a_rule_still_makes_the_id_of_a_session(api: Api) -> None:
+    made = rule(api, "EVENT_COUNT_EXCEEDS", threshold=0, rule_id="r" * 193)
+    record(api, event("one", "s"))
+    triggered(api, made)
+    asked = events_pb.GetSessionRequest(session_id=f"alerts-{made.id}")
+    kept = eventually(
+        lambda: api.events.ListSessions(events_pb.ListSessionsRequest()).sessions,
+        lambda seen: len(seen) == 2,
+    )
+    assert f"alerts-{made.id}" in {session.id for session in kept}
+    assert api.events.GetSession(asked).session.event_count == 1
+    with refused() as failure:
+        rule(api, "EVENT_COUNT_EXCEEDS", threshold=0, rule_id="r" * 194)
+    assert failure.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert list(failure.fields) == ["rule_id"]

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import grpc
-import numpy as np
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.runtime import runtime as memories
-from numpy.typing import NDArray
 from support.api import Api, failure_of, refused
 from support.making import event, recall, record
 from support.server import LocalServer, local_server
+from support.stuck import Stuck
 
 DENSE = recall_pb.RECALL_MODE_DENSE
 """A question for the meaning alone cannot do without its vector, and waits."""
-
-
-class Stuck:
-    """An embedder that does not answer until a test lets it."""
-
-    model_id = "stuck"
-    dimensions = 4
-
-    def __init__(self) -> None:
-        self.answers = threading.Event()
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        assert self.answers.wait(60)
-        return np.eye(4, dtype=np.float32)[[0] * len(texts)]
-
-    def close(self) -> None:
-        self.answers.set()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from support.api import Api
 from support.making import recall
 
 T = TypeVar("T")
-_PATIENCE_S = 30.0
+_PATIENCE_S = 60.0
 
 
 def sleep(
@@ -67,7 +67,7 @@ def eventually(look: Callable[[], T], so: Callable[[T], bool]) -> T:
     """Look until it is so, and return what was seen.
 
     Raises:
-        AssertionError: it did not come to pass within half a minute.
+        AssertionError: it did not come to pass within a minute.
     """
     until = time.monotonic() + _PATIENCE_S
     while True:

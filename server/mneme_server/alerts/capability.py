@@ -20,6 +20,7 @@ from mneme_server.alerts.secrets import WebhookSecrets
 from mneme_server.alerts.sending import Send
 from mneme_server.alerts.service import AlertServicer
 from mneme_server.alerts.settings import AlertSettings
+from mneme_server.alerts.standing import Standing
 from mneme_server.alerts.store.forgetting import FORGETS
 from mneme_server.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
 from mneme_server.alerts.store.rules import SqlAlertRules, SqlAlertSecrets
@@ -27,9 +28,8 @@ from mneme_server.alerts.store.schedules import SqlDue
 from mneme_server.alerts.testing import TestRule
 from mneme_server.alerts.trying import TryRule
 from mneme_server.alerts.watching import WATCH_JOB, AlertWorker
-from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.events.recording import RecordEvents
-from mneme_server.events.session_listeners import SessionListeners
 from mneme_server.reflect.reflecting import Reflect
 from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
@@ -44,11 +44,17 @@ def _build(host: Host) -> Parts:
     due, pool = SqlDue(host.get(Database)), ThreadPoolExecutor(_SENDING, "alert-sending")
     host.get(Tenants).also_delete(due.drop)
     send, secrets = _send(settings, host.get(ServerInfo)), WebhookSecrets(tenants)
-    record = RecordEvents(tenants, host.get(SessionListeners), runtime.foreground)
+    standing = Standing()
     deliveries = DeliveryWorker(
-        tenants.open, due, send=send, record=record, secrets=secrets, pool=pool
+        tenants.open,
+        due,
+        send=send,
+        record=host.get(RecordEvents),
+        secrets=secrets,
+        pool=pool,
+        standing=standing,
     )
-    worker = AlertWorker(tenants.open, due, Trends(host.get(Reflect)), deliveries.wake)
+    worker = AlertWorker(tenants.open, due, Trends(host.get(Reflect)), deliveries.wake, standing)
     for one in (worker, deliveries):
         runtime.listen(one)
         runtime.before_closing(one.closing)
@@ -64,7 +70,7 @@ def _build(host: Host) -> Parts:
     return Parts(
         services=[Service(descriptor, servicer)],
         jobs={WATCH_JOB: worker, DELIVER_JOB: deliveries},
-        figures=[Figure("alert_rules", lambda unit: unit.alert_rules.count(None))],
+        gauges=[Gauge(name, meaning, value) for name, meaning, value in standing.gauges()],
         resume=partial(_resume, worker, deliveries),
         close=partial(_close, deliveries, pool),
     )

@@ -16,6 +16,7 @@ from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.ports import AlertsUnit
 from mneme_server.alerts.secrets import WebhookSecrets
 from mneme_server.alerts.sending import Send, after
+from mneme_server.alerts.standing import Standing
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, MnemeError
 from mneme_server.corpus.tenant import OpenTenant
@@ -45,6 +46,7 @@ class DeliveryWorker(DueWorker):
         record: records events.
         secrets: what webhooks are signed with.
         pool: sends several at a time.
+        standing: told how many messages wait.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class DeliveryWorker(DueWorker):
         record: RecordEvents,
         secrets: WebhookSecrets,
         pool: ThreadPoolExecutor,
+        standing: Standing | None = None,
     ) -> None:
         super().__init__(DELIVER_JOB, due)
+        self._standing = standing or Standing()
         self._open_tenant = open_tenant
         self._send = send
         self._record = record
@@ -71,6 +75,7 @@ class DeliveryWorker(DueWorker):
         """Send what is due of the tenant's."""
         with self._open_tenant(tenant_id) as memory:
             with memory.read() as unit:
+                self._standing.sending(tenant_id, unit.alert_deliveries.waiting())
                 found = unit.alert_deliveries.due(now_us(), _AT_ONCE)
                 if not found:
                     return unit.alert_deliveries.next_us()

@@ -86,6 +86,10 @@ class AlertDeliveryRepository(Protocol):
         """Return messages that are to be sent by now, the one that waits longest first."""
         ...
 
+    def waiting(self) -> int:
+        """Return how many messages are still to be sent."""
+        ...
+
     def next_us(self) -> int | None:
         """Return when the next message is to be sent; None without any."""
         ...

@@ -15,6 +15,7 @@ from mneme_server.alerts.due import Due, DueWorker
 from mneme_server.alerts.measuring import Reading, Trends, read, scope_of
 from mneme_server.alerts.model import Condition, Rule
 from mneme_server.alerts.ports import AlertsUnit
+from mneme_server.alerts.standing import Standing
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import ResourceExhausted
 from mneme_server.corpus.tenant import OpenTenant
@@ -44,6 +45,7 @@ class AlertWorker(DueWorker):
         due: when closed tenants are due.
         trends: looks for trends.
         changed: told the tenant when there are messages to send.
+        standing: told how a tenant's rules stand.
     """
 
     def __init__(
@@ -52,8 +54,10 @@ class AlertWorker(DueWorker):
         due: Due,
         trends: Trends,
         changed: Callable[[str], object],
+        standing: Standing | None = None,
     ) -> None:
         super().__init__(WATCH_JOB, due)
+        self._standing = standing or Standing()
         self._open_tenant = open_tenant
         self._trends = trends
         self._told = changed
@@ -73,6 +77,7 @@ class AlertWorker(DueWorker):
     def removed(self, tenant_id: str, *, replaced: bool) -> None:
         """See `DueWorker`."""
         self._without.discard(tenant_id)
+        self._standing.gone(tenant_id)
         super().removed(tenant_id, replaced=replaced)
 
     def step(self, tenant_id: str) -> int | None:
@@ -88,6 +93,7 @@ class AlertWorker(DueWorker):
                 rules = unit.alert_rules.enabled()
                 readings = [(rule, _read(unit, rule, now, memory.pending)) for rule in rules]
             if not rules:
+                self._standing.evaluated(tenant_id, 0, 0)
                 self._not_before.pop(tenant_id, None)
                 return None
             self._without.discard(tenant_id)
@@ -95,6 +101,8 @@ class AlertWorker(DueWorker):
                 (rule, reading or self._trend(memory, rule, now)) for rule, reading in readings
             ]
             self._write(memory, found, now)
+        triggered = sum(bool(rule.open_entry) != deciding.changes(rule, one) for rule, one in found)
+        self._standing.evaluated(tenant_id, len(rules), triggered)
         took_us = int((time.monotonic() - started) * MICROSECONDS)
         pause_us = min(max(_PAUSE_US, _WORTH * took_us), _LONGEST_PAUSE_US)
         self._not_before[tenant_id] = not_before = now_us() + pause_us

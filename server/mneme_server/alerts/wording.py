@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mneme_server.alerts.model import RESOLVED, TRIGGERED, Condition, Entry, Measure, Rule
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import rfc3339
-from mneme_server.common.humanize import lasting
+from mneme_server.common.humanize import lasting, span
 
 _TRENDS = {
     Measure.SUCCESS_RATE: "The success rate falls",
@@ -55,7 +55,7 @@ def happened(rule: Rule, value: float) -> str:
     return _SENTENCES[rule.condition].format(
         now=figure(rule.condition, value),
         most=figure(rule.condition, rule.threshold),
-        window=f"in the last {lasting(60 * rule.window_minutes)}{where}",
+        window=f"in the last {span(60 * rule.window_minutes)}{where}",
         where=where,
         pattern=rule.pattern,
         trend=_TRENDS.get(rule.trend, ""),

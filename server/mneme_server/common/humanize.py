@@ -30,6 +30,15 @@ def lasting(seconds: int) -> str:
     return _in_units(seconds)
 
 
+def span(seconds: int) -> str:
+    """Return how long a span is, to be said after "the last": "hour", "90 minutes", "week"; whole
+    minutes, in the largest unit that says it exactly."""
+    units = ((7 * _DAY, "week"), (_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"))
+    size, unit = next((one for one in units if seconds % one[0] == 0), units[-1])
+    number = seconds // size
+    return unit if number == 1 else _counted(number, unit)
+
+
 def _in_units(seconds: int) -> str:
     for size, unit in _UNITS:
         if seconds >= size:

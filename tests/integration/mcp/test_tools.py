@@ -328,6 +328,41 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         == ["important", "logging_in", "oauth_version"],
     ),
     (
+        "alert_create",
+        {"name": "It fails", "condition": "ERROR_RATE_EXCEEDS", "threshold": 0.99,
+         "min_events": 1000, "project": "shop", "rule_id": "fails"},
+        lambda text, data: (data["rule_id"], data["state"]) == ("fails", "ok")
+        and text.startswith("[id fails] It fails: error_rate_exceeds 0.99 in 60 minutes, ok."),
+    ),
+    (
+        "alert_update",
+        {"rule_id": "fails", "window_minutes": 15, "enabled": False},
+        lambda text, data: data["window_minutes"] == 15 and data["threshold"] == 0.99
+        and "15 minutes, disabled" in text,
+    ),
+    (
+        "alert_list",
+        {},
+        lambda text, data: [one["rule_id"] for one in data["rules"]] == ["fails"]
+        and "It fails" in text,
+    ),
+    (
+        "alert_try",
+        {"condition": "cost_exceeds", "threshold": 1_000_000},
+        lambda text, data: data["alert_count"] == 0
+        and text.startswith("It would not have triggered"),
+    ),
+    (
+        "alert_history",
+        {"state": "triggered"},
+        lambda text, data: data["alerts"] == [] and text == "Nothing was triggered.",
+    ),
+    (
+        "alert_delete",
+        {"rule_id": "fails"},
+        lambda text, data: data["rule_id"] == "fails" and "its history stays" in text,
+    ),
+    (
         "agentdb_init",
         {"model": "all-MiniLM-L6-v2", "dimension": 384},
         lambda text, data: data["stats"]["total_memories"] > 0
@@ -654,6 +689,14 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("agentdb_pattern_stats", {"pattern_name": "missing"}, "agentdb_pattern_stats lists"),
     ("agentdb_pattern_feedback", {"pattern_name": "missing", "right": ["x"]},
      "agentdb_pattern_stats lists"),
+    ("alert_create", {"name": "x", "condition": "error_rate_exceeds", "threshold": 5},
+     "a share is at most 1"),
+    ("alert_try", {"condition": "queue_depth_exceeds"}, "cannot be tried"),
+    ("alert_try", {"rule_id": "missing"}, "alert_list lists"),
+    ("alert_list", {"state": "broken"}, "state"),
+    ("alert_history", {"limit": 0}, "limit"),
+    ("alert_update", {"rule_id": "missing", "threshold": 1}, "alert_list lists"),
+    ("alert_delete", {"rule_id": "missing"}, "alert_list lists"),
     ("agentdb_init", {"dimension": -1}, "dimension"),
     ("agentdb_stats", {"quality": True}, "did you mean 'include_quality'"),
     ("db_stats", {"detail": True}, "there is no argument 'detail'"),

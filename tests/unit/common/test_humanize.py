@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mneme_server.common.humanize import ago, lasting
+from mneme_server.common.humanize import ago, lasting, span
 
 SECOND = 1_000_000
 NOW = 1_800_000_000 * SECOND
@@ -27,3 +27,12 @@ def test_times_are_said_as_people_say_them(seconds: int, said: str) -> None:
 )
 def test_durations_are_said_as_people_say_them(seconds: int, said: str) -> None:
     assert lasting(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [(1, "minute"), (10, "10 minutes"), (60, "hour"), (90, "90 minutes"), (36 * 60, "36 hours"),
+     (1440, "day"), (10_080, "week"), (20_160, "2 weeks"), (43_200, "30 days")],
+)  # fmt: skip
+def test_a_span_is_said_exactly_after_the_last(minutes: int, said: str) -> None:
+    assert span(60 * minutes) == said

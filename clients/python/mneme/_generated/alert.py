@@ -176,8 +176,9 @@ class AlertMethods(SyncCaller):
             pattern: For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: what the messages say. Up to 300
                 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
-            rule_id: Choose the id to make retries harmless; a ULID is made when it is empty. Up
-                to 200 characters, on one line.
+            rule_id: Choose the id to make retries harmless; a ULID is made when it is empty. At
+                most 193 characters: `alerts-` and the id are that of a session. Up to 193
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -658,8 +659,9 @@ class AsyncAlertMethods(AsyncCaller):
             pattern: For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: what the messages say. Up to 300
                 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
-            rule_id: Choose the id to make retries harmless; a ULID is made when it is empty. Up
-                to 200 characters, on one line.
+            rule_id: Choose the id to make retries harmless; a ULID is made when it is empty. At
+                most 193 characters: `alerts-` and the id are that of a session. Up to 193
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

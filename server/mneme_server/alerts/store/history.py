@@ -138,6 +138,10 @@ class SqlAlertDeliveries:
         )
         return self._read(query.order_by(_d.next_at, _d.position, _d.id).limit(limit))
 
+    def waiting(self) -> int:
+        query = select(func.count()).where(_d.tenant_id == self._tenant_id, _d.next_at.is_not(None))
+        return int(self._connection.execute(query).scalar_one())
+
     def next_us(self) -> int | None:
         query = select(func.min(_d.next_at)).where(
             _d.tenant_id == self._tenant_id, _d.next_at.is_not(None)

@@ -1,0 +1,369 @@
+"""`alert_*`: rules that watch what is recorded, and tell somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+
+from mneme import to_dict
+from mneme.types import AlertConditionChoice, AlertRuleFields, AlertScopeFields, AlertTrendChoice
+from pydantic import Field
+
+from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
+from mneme_mcp.outputs import Name, SnakeOutput
+from mneme_mcp.text import Item, counted, listing
+from mneme_mcp.tool import Call, Reply, ToolSpec
+
+_TEXT_TOKENS = 800
+RuleId = Annotated[str, Field(min_length=1, max_length=200, description="The rule, by its id.")]
+
+
+class WatchedArguments(SnakeArguments):
+    """What a rule watches. What is left out is as it is, or the default."""
+
+    synonyms = {"channels": "notify_channels", "notify": "notify_channels"}
+
+    threshold: Annotated[
+        float | None, Field(ge=0, description="It triggers at more than this: 5 % are 0.05.")
+    ] = None
+    resolve_threshold: Annotated[
+        float | None, Field(ge=0, description="It resolves at this or less; default: threshold.")
+    ] = None
+    min_events: Annotated[
+        int | None, Field(ge=1, description="Of fewer events it does not trigger; default 1.")
+    ] = None
+    window_minutes: Annotated[
+        int | None, Field(ge=1, le=43_200, description="How far back it looks; default 60.")
+    ] = None
+    agent_id: Annotated[str, Field(description="Only what this agent does.")] = ""
+    project: Annotated[str, Field(description="Only what is of this project.")] = ""
+    tags: Annotated[Labels, Field(description="Only sessions with all of these labels.")] = []
+    pattern: Annotated[
+        str, Field(description="For error_pattern_exceeds: what the messages say.")
+    ] = ""
+    trend: Annotated[
+        Literal[AlertTrendChoice, ""], Word, Field(description="For trend_exceeds: what worsens.")
+    ] = ""
+
+    def watched(self) -> dict[str, Any]:
+        """What was given, as the API takes it."""
+        plain = ("threshold", "resolve_threshold", "min_events", "window_minutes", "pattern")
+        values = {name: getattr(self, name) for name in (*plain, "trend")}
+        scope = AlertScopeFields(agent_id=self.agent_id, project=self.project, tags=self.tags)
+        values["scope"] = scope if any(scope.values()) else None
+        return {name: value for name, value in values.items() if value not in (None, "")}
+
+
+class CreateArguments(WatchedArguments):
+    """A rule to create."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200, description="What it is called.")]
+    condition: Annotated[AlertConditionChoice, Word, Field(description="What it watches.")]
+    notify_channels: Annotated[
+        Labels, Field(description="Whom it tells: https://… or mailto:…; none: the history alone.")
+    ] = []
+    rule_id: Annotated[
+        str, Field(max_length=193, description="Choose it to make retries harmless.")
+    ] = ""
+
+
+class RuleOutput(SnakeOutput):
+    """A rule."""
+
+    rule_id: str
+    name: str
+    condition: Name
+    state: Name = ""
+    enabled: bool = False
+    threshold: float = 0
+    window_minutes: int = 0
+    notify_channels: list[str] = []
+    last_triggered_at: str = ""
+
+    api_names = {"id": "rule_id"}
+
+    def line(self) -> str:
+        """The rule in a line."""
+        stands = self.state if self.enabled else "disabled"
+        above = "" if self.condition == "no_events_for" else f" {self.threshold:g}"
+        return (
+            f"[id {self.rule_id}] {self.name}: {self.condition}{above} in"
+            f" {counted(self.window_minutes, 'minute')}, {stands}"
+        )
+
+
+async def create(call: Call, given: CreateArguments) -> Reply:
+    """Answer `alert_create`."""
+    answer = await call.client.create_alert_rule(
+        given.name,
+        given.condition,
+        notify_channels=given.notify_channels,
+        rule_id=given.rule_id or None,
+        **given.watched(),
+    )
+    return _rule("It watches from now on.", to_dict(answer)["rule"])
+
+
+def _rule(said: str, rule: Mapping[str, Any]) -> Reply:
+    made = RuleOutput.model_validate(rule)
+    return Reply(f"{made.line()}. {said}", made)
+
+
+class UpdateArguments(WatchedArguments):
+    """What of a rule is to be another."""
+
+    rule_id: RuleId
+    name: Annotated[str, Field(max_length=200, description="What it is called.")] = ""
+    enabled: Annotated[bool | None, Field(description="Whether it watches.")] = None
+    notify_channels: Annotated[
+        Labels | None, Field(description="Whom it tells instead; [] for nobody.")
+    ] = None
+
+
+async def update(call: Call, given: UpdateArguments) -> Reply:
+    """Answer `alert_update`."""
+    changes = given.watched()
+    if given.name:
+        changes["name"] = given.name
+    for name in ("enabled", "notify_channels"):
+        if (value := getattr(given, name)) is not None:
+            changes[name] = value
+    answer = await call.client.update_alert_rule(given.rule_id, **changes)
+    return _rule("Changed.", to_dict(answer)["rule"])
+
+
+class DeleteArguments(SnakeArguments):
+    """A rule to delete."""
+
+    rule_id: RuleId
+
+
+async def delete(call: Call, given: DeleteArguments) -> Reply:
+    """Answer `alert_delete`."""
+    answer = await call.client.delete_alert_rule(given.rule_id)
+    return _rule("Deleted; its history stays.", to_dict(answer)["rule"])
+
+
+class ListArguments(SnakeArguments):
+    """Which rules."""
+
+    state: Annotated[
+        Literal["", "ok", "triggered"], Word, Field(description="Only those; empty: all.")
+    ] = ""
+    limit: Annotated[int, Field(ge=1, le=200, description="Rules at most.")] = 50
+
+
+class ListOutput(SnakeOutput):
+    """Rules, the latest first."""
+
+    rules: list[RuleOutput]
+    total: int = 0
+
+
+async def list_rules(call: Call, given: ListArguments) -> Reply:
+    """Answer `alert_list`."""
+    answer = to_dict(
+        await call.client.list_alert_rules(state=given.state or None, page_size=given.limit)
+    )
+    rules = [RuleOutput.model_validate(one) for one in answer["rules"]]
+    found = ListOutput(rules=rules, total=answer["total_size"])
+    if not rules:
+        return Reply("There are no such rules.", found)
+    return Reply("\n".join(one.line() for one in rules), found)
+
+
+class HistoryArguments(SnakeArguments):
+    """Which alerts."""
+
+    rule_id: Annotated[str, Field(description="Only of this rule.")] = ""
+    state: Annotated[
+        Literal["", "ok", "triggered"],
+        Word,
+        Field(description="triggered: only what still is; ok: only what is resolved."),
+    ] = ""
+    from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
+    to: Annotated[Time | None, Field(description="Before.")] = None
+    limit: Annotated[int, Field(ge=1, le=200, description="Alerts at most.")] = 20
+
+
+class AlertOutput(SnakeOutput):
+    """One time that a rule triggered."""
+
+    alert_id: str
+    rule_id: str
+    rule_name: str
+    message: str
+    triggered_at: str
+    resolved_at: str = ""
+    resolution: Name = ""
+    current_value: float = 0
+    threshold: float = 0
+
+    api_names = {"id": "alert_id"}
+
+
+class HistoryOutput(SnakeOutput):
+    """Alerts, the latest first."""
+
+    alerts: list[AlertOutput]
+    total: int = 0
+    omitted: int = 0
+
+
+async def history(call: Call, given: HistoryArguments) -> Reply:
+    """Answer `alert_history`."""
+    answer = to_dict(
+        await call.client.list_alert_history(
+            rule_id=given.rule_id,
+            state=given.state or None,
+            start_time=given.from_,
+            end_time=given.to,
+            page_size=given.limit,
+        )
+    )
+    alerts = [AlertOutput.model_validate(one) for one in answer["entries"]]
+    found = HistoryOutput(alerts=alerts, total=answer["total_size"])
+    if not alerts:
+        return Reply("Nothing was triggered.", found)
+    items = [Item(f"- {_when(one)} {one.rule_name}:", one.message) for one in alerts]
+    shown = listing("", items, _TEXT_TOKENS, more="lower limit")
+    found.omitted = shown.omitted
+    return Reply(shown.text, found, _TEXT_TOKENS)
+
+
+def _when(alert: AlertOutput) -> str:
+    until = f", resolved {alert.resolved_at[:19]}" if alert.resolved_at else ", still triggered"
+    return f"{alert.triggered_at[:19]}{until}"
+
+
+class TryArguments(WatchedArguments):
+    """A rule to try against the past."""
+
+    rule_id: Annotated[str, Field(description="A rule that is there; or else a condition.")] = ""
+    condition: Annotated[
+        Literal[AlertConditionChoice, ""], Word, Field(description="What it would watch.")
+    ] = ""
+    from_: Annotated[
+        Time | None, Field(alias="from", description="Since when; default: a week ago.")
+    ] = None
+    to: Annotated[Time | None, Field(description="Until when; default: now.")] = None
+
+
+class TryOutput(SnakeOutput):
+    """What would have been."""
+
+    summary: str
+    alert_count: int
+    current_value: float = 0
+    highest_value: float = 0
+    searched_count: int = 0
+
+
+async def try_rule(call: Call, given: TryArguments) -> Reply:
+    """Answer `alert_try`."""
+    if given.rule_id:
+        asked: dict[str, Any] = {"rule_id": given.rule_id}
+    else:
+        asked = {"rule": cast("AlertRuleFields", {"condition": given.condition or None})}
+        asked["rule"] |= given.watched()
+    answer = to_dict(
+        await call.client.try_alert_rule(**asked, start_time=given.from_, end_time=given.to)
+    )
+    found = TryOutput.model_validate(answer)
+    return Reply(f"It {found.summary}.", found)
+
+
+_IF_MISSING = "alert_list lists the rules."
+
+TOOLS = (
+    ToolSpec(
+        name="alert_create",
+        title="Create an alert rule",
+        description=(
+            "Creates a rule that watches what is recorded: errors, cost, latency, silence, failed "
+            "sessions, an error's message, a trend. It triggers and resolves once each, and tells "
+            "its channels.\n"
+            "Use it when somebody should hear of something that happens again; try it first with "
+            "alert_try.\n"
+            "Returns the rule.\n"
+            'Example: {"name": "Checkout fails", "condition": "error_rate_exceeds", "threshold": '
+            '0.2, "window_minutes": 15, "min_events": 20, "project": "shop"}.'
+        ),
+        arguments=CreateArguments,
+        output=RuleOutput,
+        handler=create,
+    ),
+    ToolSpec(
+        name="alert_try",
+        title="Try an alert rule",
+        description=(
+            "Says how often a rule would have triggered in the past. Nothing is kept or sent.\n"
+            "Use it before alert_create, to find a threshold that wakes nobody for nothing.\n"
+            "Returns a sentence, how often, the value now and the highest.\n"
+            'Example: {"condition": "cost_exceeds", "threshold": 5, "window_minutes": 60}.'
+        ),
+        arguments=TryArguments,
+        output=TryOutput,
+        handler=try_rule,
+        read_only=True,
+        if_missing=_IF_MISSING,
+    ),
+    ToolSpec(
+        name="alert_list",
+        title="List alert rules",
+        description=(
+            "Lists the rules that watch what is recorded, and which of them are triggered.\n"
+            "Use it to see whether something is wrong now.\n"
+            "Returns rules, the latest first.\n"
+            'Example: {"state": "triggered"}.'
+        ),
+        arguments=ListArguments,
+        output=ListOutput,
+        handler=list_rules,
+        read_only=True,
+    ),
+    ToolSpec(
+        name="alert_history",
+        title="List alerts",
+        description=(
+            "Lists what rules triggered, when, by what, and when it was resolved.\n"
+            "Use it to see what went wrong lately.\n"
+            "Returns alerts, the latest first.\n"
+            'Example: {"from": "2026-11-01", "limit": 5}.'
+        ),
+        arguments=HistoryArguments,
+        output=HistoryOutput,
+        handler=history,
+        read_only=True,
+    ),
+    ToolSpec(
+        name="alert_update",
+        title="Change an alert rule",
+        description=(
+            "Changes what is given of a rule, and nothing else; enabled: false stops it.\n"
+            "Use it when a rule triggers too often or too late.\n"
+            "Returns the rule as it is then.\n"
+            'Example: {"rule_id": "01M8ZQ…", "threshold": 0.3}.'
+        ),
+        arguments=UpdateArguments,
+        output=RuleOutput,
+        handler=update,
+        destructive=True,
+        if_missing=_IF_MISSING,
+    ),
+    ToolSpec(
+        name="alert_delete",
+        title="Delete an alert rule",
+        description=(
+            "Deletes a rule. Its history stays.\n"
+            "Use it for a rule that nobody needs; alert_update with enabled: false only stops it.\n"
+            "Returns the rule as it was.\n"
+            'Example: {"rule_id": "01M8ZQ…"}.'
+        ),
+        arguments=DeleteArguments,
+        output=RuleOutput,
+        handler=delete,
+        destructive=True,
+        if_missing=_IF_MISSING,
+    ),
+)
