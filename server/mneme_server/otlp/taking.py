@@ -12,7 +12,7 @@ from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.otlp.model import Received, Span, SpanKind, Taken
 from mneme_server.otlp.ports import TelemetryUnit
-from mneme_server.otlp.reading import conversation, kind_of, name_of
+from mneme_server.otlp.reading import has_texts, kind_of, name_of
 from mneme_server.otlp.vocabulary import DETAIL_EVENTS, MESSAGE_EVENTS, Field
 
 MAX_WAITING = 200_000
@@ -116,7 +116,7 @@ def _says_something(log: Span) -> bool:
 
 def _waits_for_texts(span: Span) -> bool:
     """Tell whether a model's call came without its texts: log records may bring them."""
-    return kind_of(span.attributes) is SpanKind.MODEL and not any(conversation(span, ()))
+    return kind_of(span.attributes) is SpanKind.MODEL and not has_texts(span)
 
 
 def _id_of(span: Span) -> str:

@@ -12,7 +12,7 @@ from mneme_server.otlp.family import Family
 from mneme_server.otlp.mapping import SILENT, mapped
 from mneme_server.otlp.messages import spans_of
 from mneme_server.otlp.model import Known, Received, Span, SpanKind
-from mneme_server.otlp.reading import name_of
+from mneme_server.otlp.reading import conversation, has_texts, name_of
 from mneme_server.otlp.vocabulary import KINDS, PREFIXES, Field, all_names
 from support.telemetry import failed, request, span
 
@@ -117,6 +117,21 @@ DIALECTS: dict[str, Mapping[str, Any]] = {
         "ai.response.text": SAY,
     },
 }
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kept", ["all", "told", "said", "none"])
+def test_a_span_has_texts_when_a_conversation_can_be_read_from_it(dialect: str, kept: str) -> None:
+    without = {"all": [], "told": [SAY], "said": [ASK], "none": [ASK, SAY]}[kept]
+    attributes = {
+        name: value
+        for name, value in DIALECTS[dialect].items()
+        if not any(text in json.dumps(value) for text in without)
+    }
+    (one,) = received(span(1, attributes))
+    told, answered = conversation(one.span, ())
+    assert has_texts(one.span) is bool(told or answered)
+    assert has_texts(one.span) is (kept != "none")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
