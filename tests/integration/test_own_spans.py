@@ -192,7 +192,8 @@ def test_a_call_without_a_trace_begins_one_that_the_log_names(spans: Spans, api:
         api.recall.Recall(recall_pb.RecallRequest(query=QUESTION))
         asked(api, last := Trace())
         spans.until(last.id, RECALL)
-    mine = [entry["trace_id"] for entry in logs if entry.get("tenant") == api.tenant_id]
+    calls = [entry for entry in logs if entry["event"] == "call"]
+    mine = [entry["trace_id"] for entry in calls if entry["tenant"] == api.tenant_id]
     assert mine[-1] == last.id
     assert spans.until(mine[0], RECALL)[RECALL].parent_span_id == b""
 

@@ -34,7 +34,8 @@ after(async () => {
 /** Waits for the line that the server logs of the last call of this method. */
 async function logged(method: string, count: number): Promise<Record<string, unknown>> {
   for (;;) {
-    const lines = server.log.split("\n").filter((line) => line.includes(`/${method}"`));
+    const whole = server.log.split("\n").slice(0, -1); // The last one may still be coming.
+    const lines = whole.filter((line) => line.includes(`/${method}"`));
     if (lines.length >= count) {
       return JSON.parse(lines[count - 1] ?? "");
     }
