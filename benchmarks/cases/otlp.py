@@ -29,7 +29,7 @@ MIN_PER_SECOND = 5_000
 _BATCH = 512
 """Spans that an OpenTelemetry SDK exports at once, unless it is told otherwise."""
 _TRACE = 8
-_EXPORTS = 40
+_EXPORTS = 16
 _IN_FLIGHT = 2
 _PATIENCE_S = 60.0
 _EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -88,7 +88,7 @@ def _until_recorded(client: MnemeClient, exports: int) -> float:
     began = time.perf_counter()
     sessions = exports * (_BATCH // _TRACE)
     while client.list_sessions(page_size=1).total_size < sessions:
-        time.sleep(0.1)
+        time.sleep(1.0)
     return time.perf_counter() - began
 
 
