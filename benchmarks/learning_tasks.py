@@ -31,6 +31,7 @@ _CLIFF = (
     "-13 is the shortest way, -17 the one furthest from the edge (Sutton and Barto, example 6.6)"
 )
 _CARTPOLE = "500 is the most there is; solved from 475 (Gymnasium)"
+_ACROBOT, _MOUNTAIN = "solved from -100 (Gymnasium)", "solved from -110 (Gymnasium)"
 _PENDULUM = "about -150 (rl-baselines3-zoo: ddpg -169, sac -176, td3 -172)"
 
 TASKS = [
@@ -53,10 +54,8 @@ OTHERS = [
     *(Task(a, "FrozenLake-v1", _TABLE_STEPS, 0.2, "0.74 is the best there is") for a in _TABLES),
     *(Task(a, "Taxi-v4", _TABLE_STEPS, -100.0, "7.9 is the best there is") for a in _TABLES),
     *(Task(a, "Blackjack-v1", _TABLE_STEPS, -0.2, "-0.04 is the best there is") for a in _TABLES),
-    *(
-        Task(a, "Acrobot-v1", _CARTPOLE_STEPS // 3, -200.0, "solved from -100 (Gymnasium)")
-        for a in _NETWORKS
-    ),
+    *(Task(a, "Acrobot-v1", 100_000, -200.0, _ACROBOT, enough=-95.0) for a in _NETWORKS),
+    *(Task(a, "MountainCar-v0", 150_000, -180.0, _MOUNTAIN, enough=-130.0) for a in ("dqn", "ppo")),
     *(
         Task(a, "MountainCarContinuous-v0", _PENDULUM_STEPS, 0.0, "solved from 90 (Gymnasium)")
         for a in _NUMBERS

@@ -74,8 +74,8 @@ DQN = (
     Key(
         "repeats",
         0.9,
-        "With which probability what is tried is the actor's last action in its episode again, so "
-        "that trying gets away from where it began.",
+        "With which probability what is tried is the actor's last action again, in every other "
+        "episode, so that trying gets away from where it began.",
         0,
         0.99,
     ),
@@ -138,17 +138,28 @@ PPO = (
     _VALUE_WEIGHT,
     *_network(64),
 )
-_NOISE = Key(
-    "exploration_noise",
-    0.2,
-    "The deviation of the noise that is added when it explores, in halves of the width of the box.",
-    0,
-    10,
+_NOISE = (
+    Key(
+        "exploration_noise",
+        0.2,
+        "The deviation of the noise that is added when it explores, in halves of the width of the "
+        "box, in the end.",
+        0,
+        10,
+    ),
+    Key("first_noise", 1.0, "The deviation of this noise at first.", 0, 10),
+    Key(
+        "noise_steps",
+        5_000,
+        "After how many transitions exploration_noise is reached.",
+        1,
+        10_000_000,
+    ),
 )
 DDPG = (
     _learning_rate(1e-3),
     _DISCOUNT,
-    _NOISE,
+    *_NOISE,
     _batch_size(128),
     *_replay(1_000, 1, 0.005),
     *_network(128),

@@ -80,7 +80,13 @@ def _policy(name: str, task: Task, setup: Setup, encoder: Encoder) -> Policy:
         return Foretelling(encoder, setup.actions, length, heads, box)
     if setup.continuous:
         if name in {"ddpg", "td3"}:
-            return Deterministic(setup.middle, setup.half, setup.number("exploration_noise"))
+            return Deterministic(
+                setup.middle,
+                setup.half,
+                setup.number("exploration_noise"),
+                float(task.config.get("first_noise", 0.0)),
+                int(task.config.get("noise_steps", 0)),
+            )
         return Gaussian(setup.middle, setup.half, correlated=name == "sac")
     last = setup.number("epsilon")
     trying = Trying(

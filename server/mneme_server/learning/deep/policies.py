@@ -277,21 +277,52 @@ class Gaussian(_Continuous):
 
 
 class Deterministic(_Continuous):
-    """What the network "policy" says, and noise of the deviation `noise`, of half the width.
+    """What the network "policy" says, and noise, which is large at first, since a policy that
+    learned from few transitions knows nothing of what is elsewhere.
 
     The density is the noise's, as if it were not cut off at the bounds.
+
+    Args:
+        middle: of the box, shape (size,).
+        half: half its width.
+        noise: the noise's deviation in the end, in halves of the width.
+        first: and at first.
+        over: after so many transitions, to which it falls evenly.
     """
 
-    def __init__(self, middle: Vectors, half: Vectors, noise: float) -> None:
+    def __init__(
+        self, middle: Vectors, half: Vectors, noise: float, first: float = 0.0, over: int = 0
+    ) -> None:
         super().__init__(middle, half, correlated=True)
-        self._deviation = noise
+        self._last, self._first, self._over = noise, first if over else noise, max(1, over)
+        self._seen = 0
+
+    @property
+    def deviation(self) -> float:
+        """The noise's deviation now, in halves of the width."""
+        return self._first + min(1.0, self._seen / self._over) * (self._last - self._first)
+
+    def note(self, transitions: Sequence[Transition]) -> None:
+        """See `Policy`."""
+        super().note(transitions)
+        self._seen += len(transitions)
+
+    def dump(self) -> Mapping[str, Any]:
+        """See `Policy`."""
+        return {**super().dump(), "seen": self._seen}
+
+    def load(self, kept: Mapping[str, Any]) -> None:
+        """See `Policy`."""
+        super().load(kept)
+        self._seen = kept.get("seen", self._over)  # Older ones explored all the same.
 
     def _mean(self, weights: Weights, vectors: Vectors) -> Matrix:
         return network(weights, "policy", vectors).astype(np.float64)
 
     def _noisy(self, weights: Weights, vectors: Vectors, noise: Matrix) -> tuple[Matrix, Matrix]:
-        inside = np.tanh(self._mean(weights, vectors)) + self._deviation * noise
-        each = -0.5 * noise**2 - math.log(max(self._deviation, 1e-9) * math.sqrt(2 * math.pi))
+        deviation = self.deviation
+        inside = np.tanh(self._mean(weights, vectors)) + deviation * noise
+        each = -0.5 * noise**2 - math.log(max(deviation, 1e-9) * math.sqrt(2 * math.pi))
         return np.clip(inside, -1.0, 1.0), each.sum(axis=1)
 
 

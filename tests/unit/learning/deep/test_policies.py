@@ -98,13 +98,21 @@ def test_what_an_actor_tries_it_tries_on_until_its_episode_ends() -> None:
         policy._trying.chose(["ann"], [2])
         return choice.policy.tolist()
 
+    def ended() -> None:
+        policy.note([Transition(None, 2, 0.0, None, actor="ann")])
+
     even, known = 1 / 6, 0.5 * 0.2 / 3
     assert tried("ann", [0, 1, 2]) == pytest.approx([known, 0.5 + known, 0.4 + known])
-    assert tried("bob", [0, 1, 2]) == pytest.approx([even, 0.5 + even, even])
+    for _ in range(2):  # Bob's is the second episode: in every other one nothing is repeated.
+        assert tried("bob", [0, 1, 2]) == pytest.approx([even, 0.5 + even, even])
     assert tried("ann", [0, 1]) == pytest.approx([0.25, 0.75])  # What it did is not allowed there.
 
-    policy.note([Transition(None, 2, 0.0, None, actor="ann")])
-    assert tried("ann", [0, 1, 2]) == pytest.approx([even, 0.5 + even, even])
+    ended()
+    assert tried("ann", [0, 1, 2]) == pytest.approx([even, 0.5 + even, even])  # The third begins.
+    assert tried("ann", [0, 1, 2])[2] == pytest.approx(0.4 + known)
+    ended()
+    for _ in range(2):
+        assert tried("ann", [0, 1, 2]) == pytest.approx([even, 0.5 + even, even])
 
 
 def test_what_actors_did_last_is_kept_with_what_was_learned() -> None:
@@ -125,7 +133,7 @@ def test_what_actors_did_last_is_kept_with_what_was_learned() -> None:
         for policy in (one, other)
     )
     assert one_policy == other_policy
-    assert len({tuple(policy) for policy in one_policy}) == 2  # By what each did last.
+    assert len({tuple(policy) for policy in one_policy}) == 3  # By what each repeats, if anything.
 
 
 def test_epsilon_falls_with_transitions_or_episodes_and_goes_on_where_it_was() -> None:
@@ -218,6 +226,16 @@ def test_noise_stays_inside_the_bounds() -> None:
     chosen = policy.choose(states, [Question(None)] * 100, explore=True, chance=chance)
     assert all(3 <= one.action[0] <= 7 for one in chosen if isinstance(one.action, tuple))
     assert len({one.action for one in chosen}) > 5
+
+
+def test_noise_falls_with_transitions_and_goes_on_where_it_was() -> None:
+    policy, again = (Deterministic(ONE * 5, ONE * 2, 0.2, 1.0, 100) for _ in range(2))
+    assert policy.deviation == 1.0
+    policy.note([Transition(None, (5.0,), 0.0)] * 50)
+    assert policy.deviation == pytest.approx(0.6)
+    again.load(policy.dump())
+    again.note([Transition(None, (5.0,), 0.0)] * 80)
+    assert again.deviation == pytest.approx(0.2)
 
 
 def test_pink_noise_is_standard_normal_and_wanders_and_each_actor_has_its_own() -> None:
