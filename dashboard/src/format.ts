@@ -33,7 +33,7 @@ export function cost(value: Numeric): string {
   const read = num(value);
   const small = read !== 0 && Math.abs(read) < 1;
   const places = small ? Math.min(8, 1 - Math.floor(Math.log10(Math.abs(read)))) : 2;
-  return `$${read.toLocaleString(undefined, {
+  return `${read < 0 ? "−" : ""}$${Math.abs(read).toLocaleString(undefined, {
     minimumFractionDigits: small ? Math.max(2, places) : 2,
     maximumFractionDigits: Math.max(2, places),
   })}`;

@@ -29,6 +29,11 @@ MORE = [
 ]  # fmt: skip
 
 
+_CUT = """[...document.querySelectorAll(".scroll")]
+  .filter((one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1)
+  .map((one) => one.querySelector("caption")?.textContent)"""
+
+
 def check_with_axe(page: Page) -> None:
     page.evaluate(AXE.read_text())
     found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -53,6 +58,7 @@ def test_a_page_comes_and_axe_finds_nothing(
     check_with_axe(page)
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
     assert not wide, "the page scrolls sideways on a phone"
+    assert page.evaluate(_CUT) == [], "tables are cut off on a phone"
 
 
 @pytest.fixture(scope="module")

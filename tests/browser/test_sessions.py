@@ -105,8 +105,9 @@ def test_noise_is_folded_until_everything_is_asked_for(
 def test_a_session_is_walked_by_keys(filled: LocalServer, open_page: Open) -> None:
     page = open_page(filled, LOCKED)
     arrive(page)
-    page.keyboard.press("j")
-    expect(page).to_have_url(re.compile("event="))
+    while "event=" not in page.url:  # It listens a moment after it was drawn.
+        page.keyboard.press("j")
+        page.wait_for_timeout(50)
     first = page.url
     page.keyboard.press("j")
     expect(page).not_to_have_url(first)

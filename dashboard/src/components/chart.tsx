@@ -95,7 +95,7 @@ export function Columns(props: {
   badShare?: boolean;
 }) {
   const { points, format, names, badShare = true } = props;
-  const highest = Math.max(...points.map((point) => point.value), 1);
+  const highest = Math.max(0, ...points.map((point) => point.value)) || 1;
   const worst = Math.max(...points.map((point) => point.bad), 0);
   const width = 100 / Math.max(points.length, 1);
   // Both directions have the same scale, so that they can be compared.

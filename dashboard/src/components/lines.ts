@@ -86,8 +86,14 @@ function optionsOf(
     legend: { show: chart.lines.length > 1 },
     cursor: { y: false },
     scales: { x: { time: chart.time ?? false }, y: { distr: chart.log ? 3 : 1 } },
-    axes: [axis, { ...axis, size: 78, values: (_plot, ticks) => labelsOf(ticks, chart) }],
+    axes: [axis, { ...axis, size: widthOf, values: (_plot, ticks) => labelsOf(ticks, chart) }],
   };
+}
+
+/** The room that an axis takes: as much as its longest label. */
+function widthOf(_plot: uPlot, labels: readonly (string | null)[] | null): number {
+  const longest = Math.max(0, ...(labels ?? []).map((label) => label?.length ?? 0));
+  return Math.min(120, Math.max(48, 20 + 7 * longest));
 }
 
 /** A logarithmic axis has more ticks than there is room for labels. */

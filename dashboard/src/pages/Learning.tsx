@@ -99,7 +99,12 @@ const COLUMNS: readonly Column<LearningSessionJson>[] = [
   { name: "Algorithm", cell: (session) => <code>{session.algorithm}</code> },
   { name: "Status", wide: true, cell: (session) => <LearningStatus of={session} /> },
   { name: "Steps", right: true, wide: true, cell: (session) => count(session.transitions) },
-  { name: "Episodes", right: true, cell: (session) => count(session.episodesCompleted) },
+  {
+    name: "Episodes",
+    right: true,
+    wide: true,
+    cell: (session) => count(session.episodesCompleted),
+  },
   {
     name: "Mean reward",
     right: true,

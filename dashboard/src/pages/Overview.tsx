@@ -167,7 +167,7 @@ function Health({ sessions, performance, failures, costs }: HealthProps) {
         note={
           timed && (
             <>
-              since {labelOf(timed.startTime, num(performance.data?.bucketSeconds))}{" "}
+              since {labelOf(timed.startTime, num(performance.data?.bucketSeconds))} ·{" "}
               <TrendNote test={performance.data?.latency} />
             </>
           )

@@ -176,7 +176,7 @@ function Checkpoint() {
           <div class="stack">
             <Facts
               of={[
-                ["Log", said.origin],
+                ["Log", <Id key="log" value={said.origin ?? ""} />],
                 ["Entries", count(said.size)],
                 ["Root hash", <Id key="root" value={said.rootHash ?? ""} />],
               ]}
@@ -202,9 +202,9 @@ function Keys() {
             rows={keys}
             keyOf={(row) => row.verifierKey ?? ""}
             columns={[
-              { name: "Number", right: true, cell: (row) => count(row.number) },
+              { name: "Number", right: true, wide: true, cell: (row) => count(row.number) },
               { name: "Key", cell: (row) => <code class="breaks">{row.verifierKey}</code> },
-              { name: "Since", cell: (row) => <Time value={row.createdAt} exact /> },
+              { name: "Since", wide: true, cell: (row) => <Time value={row.createdAt} exact /> },
               {
                 name: "Until",
                 cell: (row) => (row.retiredAt ? <Time value={row.retiredAt} exact /> : "in use"),

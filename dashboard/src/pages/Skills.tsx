@@ -16,7 +16,7 @@ import "../styles/remember.css";
 
 const NAMES = ["q", "project", "tag"] as const;
 const FOUND = 50;
-const [WIDTH, HEIGHT] = [560, 320];
+const [WIDTH, HEIGHT] = [400, 260];
 
 export default function Skills({ rest: [linked] }: PageProps) {
   useEffect(() => {
@@ -198,7 +198,7 @@ function Graph({ skill, links }: { skill: SkillJson; links: readonly SkillLinkJs
               </text>
               <a href={withQuery({ skill: one.id })} aria-label={`${one.name}, ${one.says}`}>
                 <circle cx={x} cy={y} r="9" />
-                <text x={x} y={y + 24} text-anchor="middle">
+                <text x={x} y={y < HEIGHT / 2 ? y - 15 : y + 25} text-anchor="middle">
                   {short(one.name)}
                 </text>
               </a>
@@ -216,11 +216,11 @@ function Graph({ skill, links }: { skill: SkillJson; links: readonly SkillLinkJs
 
 function around(at: number, of: number): [number, number] {
   const angle = (at / of) * 2 * Math.PI - Math.PI / 2;
-  return [WIDTH / 2 + Math.cos(angle) * WIDTH * 0.36, HEIGHT / 2 + Math.sin(angle) * HEIGHT * 0.38];
+  return [WIDTH / 2 + Math.cos(angle) * WIDTH * 0.3, HEIGHT / 2 + Math.sin(angle) * HEIGHT * 0.36];
 }
 
 function short(name: string): string {
-  return name.length > 26 ? `${name.slice(0, 25)}…` : name;
+  return name.length > 22 ? `${name.slice(0, 21)}…` : name;
 }
 
 function None({ filtered }: { filtered: boolean }) {

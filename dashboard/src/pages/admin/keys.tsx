@@ -79,7 +79,7 @@ function KeyTable(props: { keys: readonly ApiKeyJson[]; onRevoke: (key: ApiKeyJs
       keyOf={(row) => row.id ?? ""}
       columns={[
         { name: "Name", cell: (row) => row.name || "–" },
-        { name: "Begins with", cell: (row) => <code>{row.prefix}…</code> },
+        { name: "Begins with", wide: true, cell: (row) => <code>{row.prefix}…</code> },
         { name: "Tenant", cell: (row) => row.tenantId },
         {
           name: "Scopes",

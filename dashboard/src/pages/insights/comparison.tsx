@@ -4,7 +4,7 @@ import type { ErrorChangeJson, SessionComparisonJson } from "@mneme/client/http"
 import { Badge, Empty, Figure, Section } from "../../components/basics";
 import { Table } from "../../components/table";
 import { Text } from "../../components/text";
-import { count, dateTime, num } from "../../format";
+import { count, date, num, plural, time } from "../../format";
 import { between, chance, Outcome, signed, TrendBadge } from "./evidence";
 
 /** The analysis. */
@@ -17,7 +17,9 @@ export function ComparisonView({ of }: { of: SessionComparisonJson }) {
       <div class="figures">
         <Figure name="Recent sessions" value={count(of.recentCount)} />
         <Figure name="Earlier sessions" value={count(of.earlierCount)} />
-        {of.splitTime && <Figure name="Divided at" value={dateTime(of.splitTime)} />}
+        {of.splitTime && (
+          <Figure name="Divided at" value={date(of.splitTime)} note={time(of.splitTime)} />
+        )}
       </div>
       <Section title="What differs">
         <Table
@@ -28,7 +30,7 @@ export function ComparisonView({ of }: { of: SessionComparisonJson }) {
             { name: "Measure", cell: (row) => row.measure?.replaceAll("_", " ") },
             { name: "Recent", right: true, cell: (row) => figure(row.recentMean) },
             { name: "Earlier", right: true, cell: (row) => figure(row.earlierMean) },
-            { name: "Difference", right: true, cell: (row) => signed(row.difference) },
+            { name: "Difference", right: true, wide: true, cell: (row) => signed(row.difference) },
             {
               name: "Between",
               right: true,
@@ -39,7 +41,7 @@ export function ComparisonView({ of }: { of: SessionComparisonJson }) {
             {
               name: "Verdict",
               cell: (row) =>
-                row.differs ? <TrendBadge trend={row.trend} /> : <Badge>no difference</Badge>,
+                row.differs ? <TrendBadge trend={row.trend} /> : <Badge>no change</Badge>,
             },
           ]}
         />
@@ -81,7 +83,8 @@ function Changes(props: {
             <li key={`${one.toolName} ${one.template}`}>
               <Text value={one.template ?? ""} mono />
               <p class="fine">
-                {one.toolName}, {count(one.sessions)} sessions, chance {chance(one.qValue)}
+                {[one.toolName, plural(one.sessions, "session")].filter(Boolean).join(", ")}, chance{" "}
+                {chance(one.qValue)}
               </p>
             </li>
           ))}

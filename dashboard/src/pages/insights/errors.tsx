@@ -25,7 +25,7 @@ export function ErrorsView({ of }: { of: ErrorPatternsJson }) {
           keyOf={(row) => `${row.toolName} ${row.template}`}
           columns={[
             { name: "Error", cell: (row) => <Text value={row.template ?? ""} mono /> },
-            { name: "Tool", cell: (row) => row.toolName || "–" },
+            { name: "Tool", wide: true, cell: (row) => row.toolName || "–" },
             { name: "Count", right: true, cell: (row) => count(row.count) },
             {
               name: "Sessions",
@@ -34,7 +34,7 @@ export function ErrorsView({ of }: { of: ErrorPatternsJson }) {
               cell: (row) => count(row.sessionsAffected),
             },
             { name: "Of calls", right: true, wide: true, cell: (row) => percent(row.rate) },
-            { name: "First seen", cell: (row) => <Time value={row.firstSeen} /> },
+            { name: "First seen", wide: true, cell: (row) => <Time value={row.firstSeen} /> },
             { name: "Last seen", cell: (row) => <Time value={row.lastSeen} /> },
           ]}
         />

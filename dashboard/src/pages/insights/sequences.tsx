@@ -8,9 +8,11 @@ import { count, num, percent } from "../../format";
 import { between, chance, Evidence, Steps } from "./evidence";
 
 const ROW = 34;
-const WIDTH = 640;
-const SIDE = 190;
+const WIDTH = 440;
+const SIDE = 132;
 const MOST = 14;
+/** Letters of a name that there is room for. */
+const NAME = 15;
 
 /** The analysis. */
 export function SequencesView({ of }: { of: ToolSequencesJson }) {
@@ -94,6 +96,7 @@ function Effects(props: { title: string; effects: readonly SequenceEffectJson[] 
           {
             name: "Than usual",
             right: true,
+            wide: true,
             cell: (row) => `${num(row.lift).toFixed(1)} ×`,
           },
           {
@@ -160,7 +163,7 @@ function Names(props: { at: number; anchor: "start" | "end"; names: Map<string, 
           text-anchor={props.anchor}
           dy="0.35em"
         >
-          {name.length > 24 ? `${name.slice(0, 23)}…` : name}
+          {name.length > NAME ? `${name.slice(0, NAME - 1)}…` : name}
         </text>
       ))}
     </>

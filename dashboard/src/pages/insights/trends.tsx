@@ -71,7 +71,7 @@ export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
             {...common}
             title="Sessions"
             lines={[line("Sessions", (point) => point.sessionCount ?? 0)]}
-            format={(value) => String(Math.round(value))}
+            format={(value) => (Number.isInteger(value) ? String(value) : "")}
           />
         </Section>
       </div>

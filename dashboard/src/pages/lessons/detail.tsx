@@ -8,7 +8,7 @@ import { learn } from "../../api/services";
 import { ErrorBox, Facts, Show, Time } from "../../components/basics";
 import { announce } from "../../components/live";
 import { Id, Json, Text } from "../../components/text";
-import { count } from "../../format";
+import { plural } from "../../format";
 import { to, withQuery } from "../../router";
 import { ImportanceBadge } from "../Lessons";
 import { LessonForm } from "./editor";
@@ -95,7 +95,7 @@ function Shown(props: {
             "From session",
             lesson.sourceSessionId && <Id value={lesson.sourceSessionId} href={sourceOf(lesson)} />,
           ],
-          ["Read", `${count(lesson.accessCount)} times`],
+          ["Read", plural(lesson.accessCount, "time")],
           ["Last read", lesson.lastAccessedAt && <Time value={lesson.lastAccessedAt} />],
           ["Created", <Time key="created" value={lesson.createdAt} exact />],
           ["Changed", <Time key="changed" value={lesson.updatedAt} exact />],
