@@ -74,8 +74,8 @@ DQN = (
     Key(
         "repeats",
         0.9,
-        "With which probability what is tried is the actor's last action again, in every other "
-        "episode, so that trying gets away from where it began.",
+        "With which probability what is tried is the actor's last action in its episode again, so "
+        "that trying gets away from where it began.",
         0,
         0.99,
     ),

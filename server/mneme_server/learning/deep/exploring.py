@@ -19,8 +19,6 @@ where new ones may appear."""
 _CORRELATED_OVER = (0.0, 4.0, 16.0, 64.0, 256.0)
 """Steps; an octave of frequencies and more apart, so that they add up to pink noise."""
 _MOST_ACTORS = 1_000
-_ANEW = -1
-"""In the place of the number of an action."""
 
 
 class Trying:
@@ -29,8 +27,7 @@ class Trying:
     What is tried may be tried on: chance that begins anew at each step stays near where it began,
     and tasks without rewards nearby need to get away (Dabney, Ostrovski and Barreto,
     "Temporally-extended epsilon-greedy exploration", 2021). Here an actor's last action is repeated
-    by lot, so that each allowed action keeps a probability, and what it is is known. It is so in
-    every other episode: who only moves far does not learn what is near.
+    by lot, so that each allowed action keeps a probability, and what it is is known.
 
     Args:
         first: the probability of any action at first.
@@ -38,8 +35,7 @@ class Trying:
         over: after so many transitions, to which it falls evenly,
         episodes: or after so many episodes, if that is sooner.
         count_tries: whether new actions may appear, which are then tried first.
-        repeats: with which probability what is tried is the actor's last action, in every other
-            episode.
+        repeats: with which probability what is tried is the actor's last action in its episode.
     """
 
     def __init__(
@@ -56,8 +52,7 @@ class Trying:
         self._over, self._episodes = max(1, over), max(1, episodes)
         self._tries: dict[int, int] | None = {} if count_tries else None
         self._repeats = repeats
-        self._latest: dict[str, int] = {}  # Each actor's last action; _ANEW where none is repeated.
-        self._begun = 0
+        self._latest: dict[str, int] = {}  # Each actor's last action.
         self._seen = 0
         self._ended = 0
 
@@ -85,7 +80,7 @@ class Trying:
             policy = (1 - share) * policy + share * few / np.maximum(count, 1)
         if not self._repeats:
             return mixed(policy, self.epsilon)
-        latest = np.array([self._latest.get(actor, _ANEW) for actor in actors])
+        latest = np.array([self._latest.get(actor, -1) for actor in actors])
         again = (allowed == latest[:, None]).astype(float)
         repeats = self._repeats * again.any(axis=1, keepdims=True)
         tried = repeats * again + (1 - repeats) / allowed.shape[1]
@@ -97,11 +92,8 @@ class Trying:
         if not self._repeats:
             return
         for actor, action in zip(actors, actions, strict=True):
-            before = self._latest.pop(actor, None)
-            if before is None:
-                self._begun += 1
-                before = action if self._begun % 2 else _ANEW
-            self._latest[actor] = _ANEW if before == _ANEW else action  # The latest comes last.
+            self._latest.pop(actor, None)
+            self._latest[actor] = action  # The latest comes last.
         while len(self._latest) > _MOST_ACTORS:
             del self._latest[next(iter(self._latest))]
 
@@ -124,7 +116,6 @@ class Trying:
             "ended": self._ended,
             "tries": [*(self._tries or {}).items()],
             "latest": [*self._latest.items()],
-            "begun": self._begun,
         }
 
     def load(self, counted: Mapping[str, Any]) -> None:
@@ -132,7 +123,7 @@ class Trying:
         self._seen, self._ended = counted["seen"], counted["ended"]
         if self._tries is not None:
             self._tries = dict(counted["tries"])
-        self._latest, self._begun = dict(counted.get("latest", [])), counted.get("begun", 0)
+        self._latest = dict(counted.get("latest", []))
 
 
 class PinkNoise:
