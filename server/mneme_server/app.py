@@ -11,8 +11,8 @@ from mneme import __version__
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.ports import ServerInfo
-from mneme_server.admin.store.backups import BackupFiles
-from mneme_server.admin.store.catalog import Catalog
+from mneme_server.admin.store.backups import BackupFiles, NoBackups
+from mneme_server.admin.store.catalog import MIGRATIONS, Catalog
 from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capabilities import capabilities, catalog_migrations, tenant_schema
@@ -28,6 +28,7 @@ from mneme_server.local.folder import only_process_in
 from mneme_server.local.serving import LocalServing
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
+from mneme_server.runtime.kept import where_kept
 from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.runtime import Runtime
@@ -71,11 +72,16 @@ class Opened:
         with ExitStack() as opened:
             opened.callback(spans.close)
             opened.enter_context(hold or only_process_in(settings.data_dir))
-            self.catalog = Catalog(settings.data_dir / "catalog.db", *catalog_migrations())
+            schema, branches = tenant_schema(), catalog_migrations()
+            kept = where_kept(settings, schema, (MIGRATIONS, *branches))
+            opened.callback(kept.close)
+            self.shared = kept.shared
+            self.catalog = Catalog(kept.catalog, *branches)
             opened.callback(self.catalog.close)
             self.runtime = Runtime(
-                settings, self.catalog.tenants, tenant_schema(), progress=progress, spans=spans.root
-            )
+                settings, self.catalog.tenants, schema, kept.stores,
+                progress=progress, spans=spans.root,
+            )  # fmt: skip
             opened.callback(self.runtime.close)
             self._resources = opened.pop_all()
 
@@ -114,7 +120,7 @@ class Application:
         catalog = self._opened.catalog
         self._authenticator = Authenticator(catalog.keys)
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
-        files = TenantFiles(settings.data_dir / "tenants", runtime.tenants)
+        files = TenantFiles(settings.data_dir / "tenants", runtime.tenants, runtime.stores)
         self._tenants = Tenants(catalog.tenants, files, self._authenticator)
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)
         self._metrics = Metrics()
@@ -231,7 +237,7 @@ class Application:
         )
         database = self._opened.catalog.database
         folders = (self._settings.data_dir / "tenants", self._settings.data_dir / "backups")
-        backups = BackupFiles(
+        backups = (NoBackups if self._opened.shared else BackupFiles)(
             *folders,
             self.runtime,
             require_tenant=self._tenants.get,
@@ -311,7 +317,7 @@ def reindex(
             reindex_tenant(
                 name,
                 folder=settings.data_dir / "tenants" / name,
-                schema=runtime.schema,
+                stores=runtime.stores,
                 model=runtime.model,
                 registry=runtime.tenants,
                 pipeline=runtime.pipeline,

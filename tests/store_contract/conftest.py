@@ -9,18 +9,21 @@ keeps them in one PostgreSQL, and is skipped where there is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.corpus.document import Document
+from mneme_server.corpus.feed import START
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.events.kinds import EVENT
+from mneme_server.storage.schema import metadata
 from mneme_server.storage.sqlite_store import SqliteStores, SqliteTenantStore
 from mneme_server.storage.unit import TenantSchema
+from sqlalchemy import delete
 from support.postgres import PostgresServer, emptied, running
 
 Stores: TypeAlias = TenantStores[Any]
@@ -35,6 +38,15 @@ class SharedStores:
     def open(self, tenant_id: str) -> SqliteTenantStore:
         return SqliteTenantStore(self._root, tenant_id, self._schema)
 
+    def holds(self, tenant_id: str) -> bool:
+        with closing(self.open(tenant_id)) as store, store.read() as unit:
+            return unit.feed.head() != START
+
+    def remove(self, tenant_id: str) -> None:
+        with closing(self.open(tenant_id)) as store, store.write() as unit:
+            for table in reversed(metadata.sorted_tables):
+                unit._connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
+
 
 class Closing:
     """Stores, all of which are closed in the end."""
@@ -47,6 +59,12 @@ class Closing:
         store = self._stores.open(tenant_id)
         self._opened.append(store)
         return store
+
+    def holds(self, tenant_id: str) -> bool:
+        return self._stores.holds(tenant_id)
+
+    def remove(self, tenant_id: str) -> None:
+        self._stores.remove(tenant_id)
 
     def close(self) -> None:
         for store in self._opened:

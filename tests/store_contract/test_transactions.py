@@ -111,3 +111,20 @@ def test_a_store_that_is_closed_says_so(store: Store) -> None:
     for transaction in (store.read, store.write):
         with pytest.raises(MnemeError), transaction():
             pass
+
+
+def test_a_tenant_that_is_removed_is_as_new_and_others_are_not(stores: Stores) -> None:
+    for tenant in ("acme", "rival"):
+        store = stores.open(tenant)
+        with store.write() as unit:
+            unit.sessions.save([session("s")])
+            unit.documents.add([document("d")])
+        store.close()
+    assert stores.holds("acme")
+    stores.remove("acme")
+    assert not stores.holds("acme")
+    new, other = stores.open("acme"), stores.open("rival")
+    with new.read() as unit:
+        assert (unit.sessions.total(), unit.feed.head().number) == (0, 0)
+    assert (_sources(new), _sources(other)) == ([], ["d"])
+    stores.remove("nobody")

@@ -6,6 +6,8 @@ fsync, as nothing here cuts the power.
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import os
 import pwd
 import shutil
@@ -14,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -141,6 +143,22 @@ class PostgresServer:
             [self._programs / program, *map(str, arguments)],
             check=True, capture_output=True, cwd=self.folder, **_somebody(),
         )  # fmt: skip
+
+
+_shared: list[PostgresServer] = []
+
+
+def url_for(data_dir: Path) -> str:
+    """Return where a server of tests with this data folder keeps its tenants: in a database of its
+    own, of a PostgreSQL that this process starts, and stops when it ends."""
+    if not _shared:
+        opened = ExitStack()
+        _shared.append(opened.enter_context(running()))
+        atexit.register(opened.close)
+    name = "d" + hashlib.sha256(str(data_dir).encode()).hexdigest()[:20]
+    if not _shared[0].execute(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
+        _shared[0].execute(f"CREATE DATABASE {name}")
+    return _shared[0].url(name)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from mneme.v1 import auth_pb2
 from mneme_server.app import Application
 from mneme_server.settings import Settings
 
+from support import postgres
 from support.api import Api
 
 ADMIN_KEY = "mn_the-key-of-the-tests-administrator"
@@ -42,6 +43,8 @@ def settings_of(data_dir: Path, **changed: Any) -> Settings:
         "log_level": "warning",
         "drain_seconds": 2.0,
     }
+    if os.environ.get("MNEME_TEST_POSTGRES"):
+        values["database_url"] = postgres.url_for(data_dir)
     return Settings(**(values | changed))
 
 

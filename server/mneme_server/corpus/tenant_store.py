@@ -193,3 +193,12 @@ class TenantStores(Protocol[U_co]):
             Unavailable: it cannot be reached now.
         """
         ...
+
+    def holds(self, tenant_id: str) -> bool:
+        """Tell whether anything was ever kept for the tenant."""
+        ...
+
+    def remove(self, tenant_id: str) -> None:
+        """Remove all that is kept for the tenant, which nobody may have open. There may be
+        nothing."""
+        ...

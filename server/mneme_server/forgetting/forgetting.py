@@ -66,6 +66,7 @@ class Forget:
             )
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:  # Before anything is written that a bad request leaves.
+                unit.require_overwriting()
                 find(unit.forgetters, selection)
                 if unit.forgettings.get(forgetting_id) is not None:
                     return

@@ -66,6 +66,14 @@ class ForgettingUnit(CorpusUnit, Protocol):
         """The tenant's log."""
         ...
 
+    def require_overwriting(self) -> None:
+        """See that what is deleted can be overwritten where it lies.
+
+        Raises:
+            FailedPrecondition: the database does not do that.
+        """
+        ...
+
     def overwrite(self) -> None:
         """Have what is deleted in this transaction overwritten where it lies."""
         ...

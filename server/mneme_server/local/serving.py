@@ -90,6 +90,7 @@ def _own(settings: ServerSettings, folder: Path, key: str) -> ServerSettings:
         "http_listen": "",
         "metrics_listen": "",
         "data_dir": folder,
+        "database_url": None,
         "auth": "required",
         "admin_key": SecretStr(key),
         "tls_cert": None,

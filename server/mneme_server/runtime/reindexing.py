@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.opening import INDEX_FOLDERS
 from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.runtime.runtime import Runtime
-from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
-from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
+from mneme_server.storage.unit import EmbeddingModel, Unit
 
 _REPORT_S = 1.0
 _LOOK_S = 0.1
@@ -22,7 +22,7 @@ def reindex_tenant(
     tenant_id: str,
     *,
     folder: Path,
-    schema: TenantSchema,
+    stores: TenantStores[Unit],
     model: EmbeddingModel,
     registry: TenantRegistry[Unit],
     pipeline: EmbeddingPipeline,
@@ -32,10 +32,10 @@ def reindex_tenant(
 
     What is queued already for this model, by a run that was interrupted, is not queued again.
     """
-    if not (folder / FILE_NAME).exists():
+    if not stores.holds(tenant_id):
         progress(f"{tenant_id}: nothing stored")
         return
-    _queue_everything(folder, tenant_id, schema, model)
+    _queue_everything(folder, tenant_id, stores, model)
     with registry.open(tenant_id) as memory:
         started, total = time.monotonic(), memory.pending
         while memory.pending:
@@ -57,7 +57,7 @@ class Reindexer:
 
     def __init__(self, root: Path, runtime: Runtime) -> None:
         self._root = root
-        self._schema = runtime.schema
+        self._stores = runtime.stores
         self._model = runtime.model
         self._registry = runtime.tenants
 
@@ -71,8 +71,8 @@ class Reindexer:
         folder = self._root / tenant_id
         with self._registry.removing(tenant_id, replaced=True):
             commit()
-            if (folder / FILE_NAME).exists():
-                _queue_everything(folder, tenant_id, self._schema, self._model, again=True)
+            if self._stores.holds(tenant_id):
+                _queue_everything(folder, tenant_id, self._stores, self._model, again=True)
 
     def left(self, tenant_id: str) -> int:
         """Return how many memories wait to be embedded, after a moment in which some are."""
@@ -90,7 +90,7 @@ class Reindexer:
 def _queue_everything(
     folder: Path,
     tenant_id: str,
-    schema: TenantSchema,
+    stores: TenantStores[Unit],
     model: EmbeddingModel,
     *,
     again: bool = False,
@@ -99,7 +99,7 @@ def _queue_everything(
     # they can be built again from the database at any time.
     for name in INDEX_FOLDERS:
         shutil.rmtree(folder / name, ignore_errors=True)
-    database = SqliteTenantStore(folder, tenant_id, schema)
+    database = stores.open(tenant_id)
     try:
         with database.write() as unit:
             if not again and unit.embedding_model() == model and unit.queue.depth():

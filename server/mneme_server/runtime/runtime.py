@@ -14,6 +14,7 @@ from mneme_server.common.open_files import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.corpus.tenant import OpenTenant, TenantListener
+from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.embedding.batcher import MicroBatcher
 from mneme_server.embedding.cache import CachedEmbedder, VectorCache
 from mneme_server.embedding.factory import build_embedder
@@ -30,7 +31,6 @@ from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.steps import Steps
 from mneme_server.runtime.turns import TenantWorker
-from mneme_server.storage.sqlite_store import SqliteStores
 from mneme_server.storage.unit import EmbeddingModel, TenantSchema, Unit
 
 _FILES_EACH = 8
@@ -81,6 +81,7 @@ class Runtime:
         settings: the server's.
         known: the tenants.
         schema: what a tenant's database is made of.
+        stores: where the tenants are kept.
         progress: told what takes long.
         spans: what the spans of work in the background are parts of.
 
@@ -94,11 +95,13 @@ class Runtime:
         settings: ServerSettings,
         known: KnownTenants,
         schema: TenantSchema,
+        stores: TenantStores[Unit],
         *,
         progress: Callable[[str], None],
         spans: Span = NOTHING,
     ) -> None:
         self.schema = schema
+        self.stores = stores
         self.foreground = Foreground()
         self.jobs = Jobs(
             self.foreground,
@@ -136,7 +139,7 @@ class Runtime:
             self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
             self.tenants: TenantRegistry[Unit] = TenantRegistry(
                 TenantOpener(
-                    SqliteStores(settings.data_dir / "tenants", schema),
+                    stores,
                     settings.data_dir / "tenants",
                     known.get,
                     self.model,

@@ -76,6 +76,13 @@ class ServerSettings(BaseSettings):
     data_dir: Path = Field(
         Path("mneme-data"), description="folder for the catalog and the tenants' folders"
     )
+    database_url: OptionalSecret = Field(
+        None,
+        description="PostgreSQL, 15 or newer, that keeps the catalog and the tenants, as"
+        " postgresql://user:password@host/database; the data folder then has what can be built from"
+        " it, the policies of learning and the logs' keys. Needs the extra `postgres`; by default"
+        " SQLite keeps them in the data folder",
+    )
     auth: Literal["required", "disabled"] = Field(
         "required",
         description="disabled: calls without a key act as tenant default with all scopes; only"

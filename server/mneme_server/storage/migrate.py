@@ -13,6 +13,7 @@ import re
 import sqlite3
 import tempfile
 import threading
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -38,27 +39,36 @@ def migrate(database: SqliteDatabase, trunk: Path, *branches: Path) -> None:
         As `SqliteDatabase` does.
     """
     folders = (trunk, *branches)
-    known = [_known_revisions(folder) for folder in folders]
     newest = set(newest_versions(*folders))
     with database.read() as connection:
         current = schema_versions(connection)
     if current == newest:
         return
-    unknown = sorted(current.difference(*known))
+    require_known(current, folders, f"{database.path.parent.name}/{database.path.name}")
+    with _one_at_a_time:
+        if not current and _is_empty(database):
+            _copy(_fresh(folders), database)
+        else:
+            _upgrade(database, folders)
+
+
+def require_known(current: Collection[str], folders: Sequence[Path], database: str) -> None:
+    """Check that this version knows the versions that a database has.
+
+    Raises:
+        FailedPrecondition: SCHEMA_ERROR, it does not.
+    """
+    known = [_known_revisions(folder) for folder in folders]
+    unknown = sorted(set(current).difference(*known))
     if unknown:
         raise FailedPrecondition(
-            f"{database.path.parent.name}/{database.path.name} has schema {', '.join(unknown)};"
+            f"{database} has schema {', '.join(unknown)};"
             f" this version of Mneme knows schemas up to"
             f" {', '.join(revisions[-1] for revisions in known)}. It was made by a newer version:"
             " start that one, or restore a backup made by this one",
             reason=Reason.SCHEMA_ERROR,
             metadata={"schema": ",".join(unknown), "newest_known_schema": known[0][-1]},
         )
-    with _one_at_a_time:
-        if not current and _is_empty(database):
-            _copy(_fresh(folders), database)
-        else:
-            _upgrade(database, folders)
 
 
 def newest_versions(*folders: Path) -> list[str]:
@@ -133,7 +143,8 @@ def _driver(connection: Connection) -> sqlite3.Connection:
     return driver
 
 
-def _upgrade(database: SqliteDatabase, folders: tuple[Path, ...]) -> None:
+def run_revisions(connection: Connection, folders: Sequence[Path]) -> None:
+    """Run the revisions that a database lacks, in the transaction that the connection is in."""
     from alembic import command
     from alembic.config import Config
 
@@ -141,6 +152,11 @@ def _upgrade(database: SqliteDatabase, folders: tuple[Path, ...]) -> None:
     config.set_main_option("script_location", str(_ENVIRONMENT))
     config.set_main_option("path_separator", "newline")
     config.set_main_option("version_locations", "\n".join(map(str, folders)))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "heads")
+
+
+def _upgrade(database: SqliteDatabase, folders: tuple[Path, ...]) -> None:
     with database.writer.connect() as connection:
         # SQLite alters tables by copying them; foreign keys would fire on the way, and they
         # cannot be switched inside a transaction. They are checked before the commit instead.
@@ -148,8 +164,7 @@ def _upgrade(database: SqliteDatabase, folders: tuple[Path, ...]) -> None:
         dbapi.execute("PRAGMA foreign_keys = OFF")
         try:
             with connection.begin():
-                config.attributes["connection"] = connection
-                command.upgrade(config, "heads")
+                run_revisions(connection, folders)
                 _check_foreign_keys(connection)
         finally:
             dbapi.execute("PRAGMA foreign_keys = ON")

@@ -39,6 +39,16 @@ class SqliteStores:
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteTenantStore(folder, tenant_id, self._schema)
 
+    def holds(self, tenant_id: str) -> bool:
+        """See `TenantStores`."""
+        return (self._root / check_tenant_id(tenant_id) / FILE_NAME).exists()
+
+    def remove(self, tenant_id: str) -> None:
+        """See `TenantStores`."""
+        for suffix in ("", "-wal", "-shm"):
+            file = self._root / check_tenant_id(tenant_id) / f"{FILE_NAME}{suffix}"
+            file.unlink(missing_ok=True)
+
 
 class SqliteTenantStore:
     """Implements `corpus.tenant_store.TenantStore[Unit]`.

@@ -127,6 +127,13 @@ class Unit:
         """What forgets, in this transaction: for each capability one."""
         return [one.make(self._connection, self._tenant_id) for one in self._forgets]
 
+    def require_overwriting(self) -> None:
+        """See that what is deleted can be overwritten where it lies.
+
+        Raises:
+            FailedPrecondition: the database does not do that.
+        """
+
     def overwrite(self) -> None:
         """Have what is deleted in this transaction overwritten where it lies in the file."""
         sqlite_of(self._connection).execute("PRAGMA secure_delete = ON")

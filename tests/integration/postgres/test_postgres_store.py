@@ -89,7 +89,7 @@ def test_every_table_is_locked_for_its_owner_too(filled: Any, postgres: Postgres
         " WHERE nspname = 'mneme' AND relkind = 'r'"
         " AND NOT (relrowsecurity AND relforcerowsecurity)"
     )
-    assert open_ == [("alembic_version",)]
+    assert sorted(open_) == [("alembic_version",), ("node",)]
 
 
 def test_every_key_and_every_index_begins_with_the_tenant(
@@ -238,6 +238,34 @@ def test_a_schema_of_another_version_is_refused(postgres: PostgresServer, stores
             PostgresStores(postgres.url(), SCHEMA)
     finally:
         postgres.execute("DELETE FROM mneme.alembic_version WHERE version_num = '9999'")
+
+
+def test_a_user_who_owns_the_database_and_no_more_is_enough(
+    postgres: PostgresServer, stores: Any
+) -> None:
+    """As the guide has it: the role is there, and the user may take it."""
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    postgres.execute(
+        "CREATE USER plain",
+        "GRANT mneme_tenant TO plain",
+        "CREATE DATABASE plain OWNER plain ENCODING 'UTF8' TEMPLATE template0",
+    )
+    plain = PostgresStores(postgres.url("plain").replace("postgres@", "plain@"), SCHEMA)
+    try:
+        fill(plain.open("acme"))
+        with plain.open("rival").read() as unit:
+            assert _raw(unit, "SELECT count(*) FROM memories") == [(0,)]
+    finally:
+        plain.close()
+
+
+def test_a_user_who_may_not_take_the_role_is_told(postgres: PostgresServer, stores: Any) -> None:
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    postgres.execute("CREATE USER stranger", "CREATE DATABASE strange OWNER stranger")
+    with pytest.raises(FailedPrecondition, match="mneme_tenant"):
+        PostgresStores(postgres.url("strange").replace("postgres@", "stranger@"), SCHEMA)
 
 
 def test_nodes_that_start_together_make_the_schema_once(postgres: PostgresServer) -> None:

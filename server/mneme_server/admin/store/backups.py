@@ -14,7 +14,14 @@ from ulid import ULID
 
 from mneme_server.admin.ports import Backup
 from mneme_server.common.clock import MICROSECONDS
-from mneme_server.common.errors import DataLoss, MnemeError, NotFound, Reason, ResourceExhausted
+from mneme_server.common.errors import (
+    DataLoss,
+    FailedPrecondition,
+    MnemeError,
+    NotFound,
+    Reason,
+    ResourceExhausted,
+)
 from mneme_server.common.ids import new_id
 from mneme_server.common.progress import Cancelled, Silent, Step
 from mneme_server.index.files import sync_folder
@@ -217,6 +224,34 @@ class BackupFiles:
         _sync(database)
         database.replace(folder / FILE_NAME)
         sync_folder(folder)
+
+
+class NoBackups(BackupFiles):
+    """Refuses what would need a tenant's own file, where all tenants share a database."""
+
+    def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
+        """Refuse."""
+        raise _not_here("making backups")
+
+    def require(self, tenant_id: str, name: str) -> None:
+        """Refuse."""
+        raise _not_here("restoring backups")
+
+    def stage(self, tenant_id: str, name: str, staged: str, step: Step | None = None) -> None:
+        """Refuse."""
+        raise _not_here("restoring backups")
+
+    def empty(self, tenant_id: str) -> Backup:
+        """Refuse."""
+        raise _not_here("resetting a tenant's memory")
+
+
+def _not_here(what: str) -> FailedPrecondition:
+    return FailedPrecondition(
+        f"{what} is not supported yet where PostgreSQL keeps the tenants; its own backups hold all"
+        " of them",
+        reason=Reason.DATABASE_ERROR,
+    )
 
 
 def modules_of_tables(schema: TenantSchema) -> list[str]:

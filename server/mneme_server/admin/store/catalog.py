@@ -75,26 +75,31 @@ class Catalog:
     tables of their own in its `database`.
 
     Args:
-        path: the file; made when missing.
-        branches: folders of revisions of the tables that capabilities have in it.
+        kept: the file, made when missing; or a database that has been migrated.
+        branches: folders of revisions of the tables that capabilities have in the file.
 
     Raises:
         FailedPrecondition: SCHEMA_ERROR, a newer version made it; DATABASE_ERROR, it is damaged.
     """
 
-    def __init__(self, path: Path, *branches: Path) -> None:
-        self.database = SqliteDatabase(path)
-        try:
-            migrate(self.database, MIGRATIONS, *branches)
-        except BaseException:
-            self.database.close()
-            raise
+    def __init__(self, kept: Path | Database, *branches: Path) -> None:
+        self.database = _of_file(kept, *branches) if isinstance(kept, Path) else kept
         self.tenants = SqlTenants(self.database)
         self.keys = SqlKeys(self.database)
 
     def close(self) -> None:
         """Close the file."""
         self.database.close()
+
+
+def _of_file(path: Path, *branches: Path) -> Database:
+    database = SqliteDatabase(path)
+    try:
+        migrate(database, MIGRATIONS, *branches)
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 class SqlTenants:

@@ -13,6 +13,7 @@ from pathlib import Path
 from mneme_server.admin.ports import TenantStats
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.identity import check_tenant_id
+from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.storage.examination import first_damage
 from mneme_server.storage.sqlite_store import FILE_NAME
@@ -27,8 +28,11 @@ class TenantFiles:
     Implements `TenantStatistics` and `TenantFolders` of `admin.ports`.
     """
 
-    def __init__(self, root: Path, registry: TenantRegistry[Unit]) -> None:
+    def __init__(
+        self, root: Path, registry: TenantRegistry[Unit], stores: TenantStores[Unit]
+    ) -> None:
         self._root = root
+        self._stores = stores
         self._registry = registry
         self._examining = threading.Lock()
         self._found: dict[str, tuple[float, DataLoss | None]] = {}
@@ -79,9 +83,10 @@ class TenantFiles:
         return found
 
     def remove(self, tenant_id: str) -> None:
-        """Close the tenant and remove its folder; one that is gone is fine."""
+        """Close the tenant and remove what it has; one that is gone is fine."""
         check_tenant_id(tenant_id)
         with self._registry.removing(tenant_id):
+            self._stores.remove(tenant_id)
             folder = self._root / tenant_id
             if folder.exists():
                 shutil.rmtree(folder)

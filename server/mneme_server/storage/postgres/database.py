@@ -12,27 +12,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
 from psycopg import sql
-from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
-from sqlalchemy.pool import NullPool
+from sqlalchemy import Connection
 
 from mneme_server.common import deadline, interpreter
-from mneme_server.common.errors import FailedPrecondition, MnemeError, Reason, Unavailable
+from mneme_server.common.errors import FailedPrecondition, Reason, Unavailable
 from mneme_server.storage import driver
 from mneme_server.storage.database import Database
-from mneme_server.storage.driver import TRANSLATE
 from mneme_server.storage.guard import require_tenant
 from mneme_server.storage.numbering import COUNTER
-from mneme_server.storage.postgres.driver import DriverConnection, meaning
+from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, engine_of
 from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.schema import metadata
-
-SCHEMA = "mneme"
-"""Where the tables are."""
-
-ROLE = "mneme_tenant"
-"""What transactions run as: neither owns the tables nor is spared their row-level security."""
 
 TENANT_SETTING = "mneme.tenant"
 """What a transaction says whose it is by; all tables' policies compare `tenant_id` with it."""
@@ -43,7 +34,6 @@ READERS, WRITERS = 16, 8
 LOCK_WAIT_S = 10.0
 """How long a writer waits for the one before it, in seconds."""
 
-_CONNECT_TIMEOUT_S = 10
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _RETRY_S = 0.5
@@ -54,6 +44,7 @@ class PostgresDatabase:
 
     Args:
         url: where it is, as libpq reads it.
+        node: who this is, if transactions are to be refused once another serves.
         readers: connections that read, at most.
         writers: connections that write, at most.
 
@@ -62,9 +53,12 @@ class PostgresDatabase:
         FailedPrecondition: DATABASE_ERROR, its role may do too much or too little.
     """
 
-    def __init__(self, url: str, *, readers: int = READERS, writers: int = WRITERS) -> None:
-        self._url = url
-        self.engine = _engine(url)
+    def __init__(
+        self, url: str, *, node: str = "", readers: int = READERS, writers: int = WRITERS
+    ) -> None:
+        self.node = node
+        self.engine = engine_of(url, SCHEMA, ROLE)
+        self.engine.update_execution_options(**{COUNTER: take_numbers})
         require_tenant(self.engine, metadata.tables.keys(), _tenant_of)
         self.readers = Pool(self.engine, readers)
         self.writers = Pool(self.engine, writers)
@@ -140,6 +134,9 @@ class TenantDatabase(Database):
                 raise deadline.Abandoned
             settings = (settings or {}) | {"statement_timeout": f"{max(1, round(left * 1000))}"}
         said = {TENANT_SETTING: self._tenant_id} | (settings or {})
+        if self._database.node:
+            serving = sql.SQL("SELECT require_serving({})").format(self._database.node)
+            then = [*then, serving]
         each = (sql.SQL("set_config({}, {}, true)").format(*one) for one in said.items())
         parts = [sql.SQL(begin), sql.SQL("SELECT ") + sql.SQL(", ").join(each), *then]
         return Begin(self._tenant_id, sql.SQL("; ").join(parts))
@@ -159,53 +156,6 @@ def not_yet(what: str) -> FailedPrecondition:
         f"{what} is not supported yet where PostgreSQL keeps the tenants",
         reason=Reason.DATABASE_ERROR,
     )
-
-
-def connect(url: str) -> DriverConnection:
-    """Open a connection of the owner's: for what makes the schema.
-
-    Raises:
-        Unavailable: the database cannot be reached now.
-    """
-    try:
-        connection: DriverConnection = DriverConnection.connect(
-            url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="mneme"
-        )
-    except psycopg.Error as error:
-        raise meaning(error) or error from error
-    return connection
-
-
-def _engine(url: str) -> Engine:
-    def connected() -> DriverConnection:
-        connection = connect(url)
-        # Durable before it is acknowledged, whatever the database is set to; a stricter setting,
-        # one that waits for standbys, stays.
-        connection.execute(
-            "SELECT set_config('synchronous_commit', 'on', false)"
-            " WHERE current_setting('synchronous_commit') = 'off'"
-        )
-        connection.execute(
-            sql.SQL("SET search_path = {}; SET ROLE {}").format(
-                sql.Identifier(SCHEMA), sql.Identifier(ROLE)
-            )
-        )
-        return connection
-
-    engine = create_engine(
-        "postgresql+psycopg://",
-        creator=connected,
-        poolclass=NullPool,
-        paramstyle="format",  # In their order, as `storage.guard.Prepared` passes them.
-        use_native_hstore=False,  # It would ask each connection for a type that is not used.
-    )
-
-    @event.listens_for(engine, "handle_error")
-    def translate(context: ExceptionContext) -> MnemeError | None:
-        return meaning(context.original_exception)
-
-    engine.update_execution_options(**{TRANSLATE: meaning, COUNTER: take_numbers})
-    return engine
 
 
 def take_numbers(connection: Connection, tenant_id: str, table: str, count: int) -> int:

@@ -23,6 +23,8 @@ _SOON_S = 0.5
 _DISK_FULL_RETRY_S = 30.0
 _LOST_RETRY_S = 1.0
 _NUL = "cannot contain NUL"
+_TAKEN_OVER = "MN001"
+"""See `node`."""
 
 
 class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker
@@ -53,6 +55,11 @@ def meaning(error: BaseException) -> MnemeError | None:
     """
     if isinstance(error, psycopg.DataError) and _NUL in str(error):
         return _nul(error)
+    if isinstance(error, psycopg.Error) and error.sqlstate == _TAKEN_OVER:
+        return FailedPrecondition(
+            "another server serves from the database now; this one has to be stopped",
+            reason=Reason.DATABASE_ERROR,
+        )
     return next((make(error) for kind, make in _MEANINGS if isinstance(error, kind)), None)
 
 

@@ -10,14 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sqlalchemy import BigInteger, Column, MetaData, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    delete,
+)
 from sqlalchemy.dialects.postgresql import psycopg as dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.storage.driver import driver_of
 from mneme_server.storage.migrate import newest_versions
-from mneme_server.storage.postgres.database import ROLE, SCHEMA, TENANT_SETTING, connect
+from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, connect
+from mneme_server.storage.postgres.database import TENANT_SETTING
 from mneme_server.storage.postgres.driver import DriverConnection
+from mneme_server.storage.postgres.node import NODE
 from mneme_server.storage.schema import metadata
 
 _OLDEST_SERVER = 150_000
@@ -42,7 +54,7 @@ def prepare(url: str, migrations: Sequence[Path]) -> None:
         _require_server(connection)
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (_LOCK,))
-            current = _versions(connection)
+            current = versions(connection, SCHEMA)
             if current is None:
                 _make(connection, sorted(newest))
             elif current != newest:
@@ -82,6 +94,13 @@ def _shared(table: Table, made: MetaData) -> None:
             column.type = Text(collation="C")  # In the order of its bytes, as SQLite's.
 
 
+def remove_rows(connection: Connection, tenant_id: str) -> None:
+    """Delete all rows of the transaction's tenant, and its counters."""
+    for table in reversed(metadata.sorted_tables):
+        connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
+    driver_of(connection).execute("DELETE FROM numbers WHERE tenant_id = %s", (tenant_id,))
+
+
 def statements() -> Iterator[str]:
     """Yield what makes the tables, and locks them for all but their tenant."""
     words = dialect.dialect()  # type: ignore[no-untyped-call]
@@ -97,11 +116,12 @@ def statements() -> Iterator[str]:
         yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {ROLE}"
 
 
-def _versions(connection: DriverConnection) -> set[str] | None:
-    found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.alembic_version",)).fetchone()
+def versions(connection: DriverConnection, schema: str) -> set[str] | None:
+    """Return the versions that a schema has; None where there is none."""
+    found = connection.execute("SELECT to_regclass(%s)", (f"{schema}.alembic_version",)).fetchone()
     if found is None or found[0] is None:
         return None
-    rows = connection.execute(f"SELECT version_num FROM {SCHEMA}.alembic_version").fetchall()
+    rows = connection.execute(f"SELECT version_num FROM {schema}.alembic_version").fetchall()
     return {str(version) for (version,) in rows}
 
 
@@ -109,11 +129,11 @@ def _make(connection: DriverConnection, versions: Sequence[str]) -> None:
     there = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone()
     if there is None:
         connection.execute(f"CREATE ROLE {ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
-    connection.execute(f"GRANT {ROLE} TO CURRENT_USER")
+        connection.execute(f"GRANT {ROLE} TO CURRENT_USER")
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {ROLE}")
     connection.execute(f"SET LOCAL search_path = {SCHEMA}")
-    for statement in statements():
+    for statement in (*statements(), *NODE):
         connection.execute(statement)
     connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)")
     connection.cursor().executemany(
@@ -137,7 +157,13 @@ def _require_server(connection: DriverConnection) -> None:
 
 
 def _require_role(connection: DriverConnection) -> None:
-    """See that the role that transactions run as is not spared row-level security."""
+    """See that transactions can run as their role, which is not spared row-level security."""
+    may = connection.execute("SELECT pg_has_role(CURRENT_USER, %s, 'MEMBER')", (ROLE,)).fetchone()
+    if may is None or not may[0]:
+        raise FailedPrecondition(
+            f"the database's user must be let take the role {ROLE}: GRANT {ROLE} TO the user",
+            reason=Reason.DATABASE_ERROR,
+        )
     spared = connection.execute(
         "SELECT rolsuper OR rolbypassrls OR EXISTS (SELECT 1 FROM pg_class AS c"
         " JOIN pg_namespace AS s ON s.oid = c.relnamespace"

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mneme_server.common.identity import check_tenant_id
+from mneme_server.corpus.feed import START
 from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase, not_yet
-from mneme_server.storage.postgres.schema import prepare
+from mneme_server.storage.postgres.schema import prepare, remove_rows
 from mneme_server.storage.unit import TenantSchema, Unit
 
 
@@ -18,20 +19,32 @@ class PostgresStores:
     Args:
         url: where it is, as libpq reads it; its user owns the schema, which is made when missing.
         schema: what a tenant's tables are.
+        node: who this is, if transactions are to be refused once another serves; see `node.Node`.
 
     Raises:
         Unavailable: the database cannot be reached now.
         FailedPrecondition: another version made the schema, or the database does not fit.
     """
 
-    def __init__(self, url: str, schema: TenantSchema) -> None:
+    def __init__(self, url: str, schema: TenantSchema, *, node: str = "") -> None:
         prepare(url, schema.migrations)
         self._schema = schema
-        self._database = PostgresDatabase(url)
+        self._database = PostgresDatabase(url, node=node)
 
     def open(self, tenant_id: str) -> PostgresTenantStore:
         """Open the tenant's store; it holds no connection while it is idle."""
         return PostgresTenantStore(self._database, check_tenant_id(tenant_id), self._schema)
+
+    def holds(self, tenant_id: str) -> bool:
+        """See `TenantStores`."""
+        with self.open(tenant_id).read() as unit:
+            return unit.embedding_model() is not None or unit.feed.head() != START
+
+    def remove(self, tenant_id: str) -> None:
+        """See `TenantStores`."""
+        database = TenantDatabase(self._database, check_tenant_id(tenant_id))
+        with database.write() as connection:
+            remove_rows(connection, tenant_id)
 
     def close(self) -> None:
         """Close all connections."""
@@ -82,6 +95,10 @@ class PostgresTenantStore:
 class PostgresUnit(Unit):
     """One transaction of a tenant's on PostgreSQL."""
 
-    def overwrite(self) -> None:
+    def require_overwriting(self) -> None:
         """Refuse: what is deleted stays in dead rows, in the log and in backups for a while."""
-        raise not_yet("overwriting what was deleted")
+        raise not_yet("forgetting")
+
+    def overwrite(self) -> None:
+        """See `require_overwriting`."""
+        self.require_overwriting()

@@ -1,0 +1,85 @@
+"""Where the tenants and the catalog are kept: in the data folder, or in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.corpus.tenant_store import TenantStores
+from mneme_server.runtime.settings import ServerSettings
+from mneme_server.storage.database import Database
+from mneme_server.storage.sqlite_store import SqliteStores
+from mneme_server.storage.unit import TenantSchema, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where things are kept.
+
+    Args:
+        stores: the tenants.
+        catalog: the catalog's file, or its database.
+        close: lets go of it all.
+    """
+
+    stores: TenantStores[Unit]
+    catalog: Path | Database
+    close: Callable[[], object]
+
+    @property
+    def shared(self) -> bool:
+        """Whether all tenants share a database, instead of having a folder each."""
+        return isinstance(self.catalog, Database)
+
+
+def where_kept(
+    settings: ServerSettings, schema: TenantSchema, catalog_folders: Sequence[Path]
+) -> Kept:
+    """Open where tenants are kept.
+
+    Args:
+        settings: the server's.
+        schema: what a tenant's database is made of.
+        catalog_folders: the folders of revisions of the catalog.
+
+    Raises:
+        FailedPrecondition: the settings ask for what there is not, another server serves from the
+            database, or another version made it.
+        Unavailable: the database cannot be reached now.
+    """
+    file = settings.data_dir / "catalog.db"
+    if settings.database_url is None:
+        return Kept(SqliteStores(settings.data_dir / "tenants", schema), file, lambda: None)
+    if file.exists():
+        raise FailedPrecondition(
+            f"MNEME_DATABASE_URL names a PostgreSQL, but {settings.data_dir} holds tenants on"
+            " SQLite, and moving them is not supported yet: choose another MNEME_DATA_DIR, or leave"
+            " MNEME_DATABASE_URL away",
+            reason=Reason.INITIALIZATION_FAILED,
+        )
+    return _in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
+
+
+def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Kept:
+    if find_spec("psycopg") is None:
+        raise FailedPrecondition(
+            "MNEME_DATABASE_URL needs what is not installed: pip install 'mneme-grpc[postgres]'",
+            reason=Reason.INITIALIZATION_FAILED,
+        )
+    from mneme_server.storage.postgres.catalog import PostgresCatalog
+    from mneme_server.storage.postgres.node import Node
+    from mneme_server.storage.postgres.schema import prepare
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    with ExitStack() as opened:
+        prepare(url, schema.migrations)
+        node = Node(url)
+        opened.callback(node.close)
+        stores = PostgresStores(url, schema, node=node.id)
+        opened.callback(stores.close)
+        catalog = PostgresCatalog(url, catalog_folders)
+        return Kept(stores, catalog, opened.pop_all().close)

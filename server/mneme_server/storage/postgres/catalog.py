@@ -1,0 +1,82 @@
+"""The server's catalog in PostgreSQL: the tables that it has on SQLite, by the same revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from psycopg import sql
+from sqlalchemy import Connection
+
+from mneme_server.storage import driver
+from mneme_server.storage.database import Database
+from mneme_server.storage.migrate import newest_versions, require_known, run_revisions
+from mneme_server.storage.postgres.connecting import CATALOG, connect, engine_of
+from mneme_server.storage.postgres.database import not_yet
+from mneme_server.storage.postgres.pool import Begin, Pool
+from mneme_server.storage.postgres.schema import versions
+
+_CONNECTIONS = 6
+_READ = Begin("", sql.SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+# Writers come one after the other, as they do on SQLite: there are few, and some look before they
+# write.
+_WRITE = Begin(
+    "",
+    sql.SQL(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '10s';"
+        " SELECT pg_advisory_xact_lock(hashtextextended('mneme: catalog', 0))"
+    ),
+)
+
+
+class PostgresCatalog(Database):
+    """The catalog's database.
+
+    Args:
+        url: where it is, as libpq reads it; its user owns the tables, which are made when missing.
+        folders: the folders of revisions, the trunk first.
+
+    Raises:
+        Unavailable: it cannot be reached now.
+        FailedPrecondition: SCHEMA_ERROR, a newer version made it.
+    """
+
+    def __init__(self, url: str, folders: Sequence[Path]) -> None:
+        with connect(url) as connection:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}")
+        self._pool = Pool(engine_of(url, CATALOG), _CONNECTIONS)
+        try:
+            self._migrate(url, folders)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """See `Database`."""
+        with self._pool.transaction(_READ) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """See `Database`."""
+        with self._pool.transaction(_WRITE) as connection:
+            yield connection
+            driver.commit(connection)
+
+    def scrub(self) -> None:
+        """See `Database`."""
+        raise not_yet("overwriting what was deleted")
+
+    def close(self) -> None:
+        """See `Database`."""
+        self._pool.close()
+
+    def _migrate(self, url: str, folders: Sequence[Path]) -> None:
+        with self.write() as connection:
+            with connect(url) as asking:
+                current = versions(asking, CATALOG) or set()
+            if current != set(newest_versions(*folders)):
+                require_known(current, folders, "the catalog")
+                run_revisions(connection, folders)

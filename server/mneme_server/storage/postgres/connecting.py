@@ -1,0 +1,71 @@
+"""Connections to PostgreSQL: whose they are, and how they are opened."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Engine, ExceptionContext, create_engine, event
+from sqlalchemy.pool import NullPool
+
+from mneme_server.common.errors import MnemeError
+from mneme_server.storage.driver import TRANSLATE
+from mneme_server.storage.postgres.driver import DriverConnection, meaning
+
+SCHEMA = "mneme"
+"""Where the tenants' tables are."""
+
+CATALOG = "mneme_catalog"
+"""Where the tables of the server's catalog are."""
+
+ROLE = "mneme_tenant"
+"""What tenants' transactions run as: neither owns the tables nor is spared row-level security."""
+
+_CONNECT_TIMEOUT_S = 10
+
+
+def connect(url: str) -> DriverConnection:
+    """Open a connection of the owner's: for what makes the schema.
+
+    Raises:
+        Unavailable: the database cannot be reached now.
+    """
+    try:
+        connection: DriverConnection = DriverConnection.connect(
+            url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="mneme"
+        )
+    except psycopg.Error as error:
+        raise meaning(error) or error from error
+    return connection
+
+
+def engine_of(url: str, schema: str, role: str = "") -> Engine:
+    """Return an engine whose connections use the tables of a schema, as a role where one is named;
+    else as the owner."""
+
+    def connected() -> DriverConnection:
+        connection = connect(url)
+        # Durable before it is acknowledged, whatever the database is set to; a stricter setting,
+        # one that waits for standbys, stays.
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false)"
+            " WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(schema)))
+        if role:
+            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+        return connection
+
+    engine = create_engine(
+        "postgresql+psycopg://",
+        creator=connected,
+        poolclass=NullPool,
+        paramstyle="format",  # In their order, as `storage.guard.Prepared` passes them.
+        use_native_hstore=False,  # It would ask each connection for a type that is not used.
+    )
+
+    @event.listens_for(engine, "handle_error")
+    def translate(context: ExceptionContext) -> MnemeError | None:
+        return meaning(context.original_exception)
+
+    engine.update_execution_options(**{TRANSLATE: meaning})
+    return engine

@@ -1,0 +1,205 @@
+"""One server whose tenants PostgreSQL keeps: what it promises on SQLite it promises there."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import auth_pb2
+from support.api import Api
+from support.making import event, list_events, recall, record, verify
+from support.postgres import PostgresServer, running
+from support.server import LocalServer, ServerProcess, environment, local_server
+
+ALL = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def url(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
+    """Where a database is that holds nothing yet."""
+    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
+    postgres.execute(f"CREATE DATABASE {name}")
+    return postgres.url(name)
+
+
+@pytest.fixture
+def server(tmp_path: Path, url: str) -> Iterator[LocalServer]:
+    with local_server(tmp_path / "data", database_url=url) as server:
+        yield server
+
+
+def _code(failure: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
+    code: grpc.StatusCode = failure.value.code()
+    return code
+
+
+def _texts(api: Api, query: str) -> list[str]:
+    return [found.text for found in recall(api, query).results]
+
+
+def test_what_was_acknowledged_outlives_a_kill_and_is_recalled_as_before(
+    tmp_path: Path, url: str
+) -> None:
+    killed = ServerProcess(tmp_path / "data", database_url=url)
+    api = killed.keys.tenant("acme", *ALL)
+    sent = [event(f"the heron number {n} eats fish", id=f"e{n}") for n in range(20)]
+    record(api, *sent, wait=True)
+    found = _texts(api, "which heron eats fish")
+    assert len(found) == 10
+    killed.kill()
+    again = ServerProcess(tmp_path / "data", database_url=url)
+    try:
+        api = again.keys.key("acme-1", *ALL)
+        assert sorted(one.id for one in list_events(api)) == sorted(one.id for one in sent)
+        assert _texts(api, "which heron eats fish") == found
+        assert verify(api, "s").valid
+        record(api, event("the otter sleeps", id="later"), wait=True)
+        assert _texts(api, "who sleeps")[0] == "the otter sleeps"
+    finally:
+        again.stop()
+
+
+def test_a_server_with_an_empty_folder_finds_everything_in_the_database(
+    tmp_path: Path, url: str
+) -> None:
+    """The folder holds only what can be built from the database."""
+    with local_server(tmp_path / "one", database_url=url) as first:
+        api = first.keys.tenant("acme", *ALL)
+        record(api, event("the badger digs at night", id="e1"), wait=True)
+    assert not [*(tmp_path / "one").rglob("*.db")]
+    with local_server(tmp_path / "another", database_url=url) as second:
+        api = second.keys.key("acme-1", *ALL)
+        assert _texts(api, "who digs") == ["the badger digs at night"]
+
+
+def test_tenants_see_nothing_of_each_other(server: LocalServer) -> None:
+    acme, rival = server.keys.tenant("acme", *ALL), server.keys.tenant("rival", *ALL)
+    record(acme, event("the launch code is 1234", id="e1"), wait=True)
+    record(rival, event("something else entirely", id="e1"), wait=True)
+    assert _texts(rival, "launch code") == ["something else entirely"]
+    assert [one.text for one in list_events(rival)] == ["something else entirely"]
+
+
+def test_a_tenant_that_is_deleted_leaves_no_row(
+    server: LocalServer, url: str, postgres: PostgresServer
+) -> None:
+    acme, rival = server.keys.tenant("acme", *ALL), server.keys.tenant("rival", *ALL)
+    for api in (acme, rival):
+        record(api, event("remember this", id="e1"), wait=True)
+    server.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+    database = url.partition("@/")[2].partition("?")[0]
+    tables = postgres.execute(
+        "SELECT c.relname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid"
+        " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+        " WHERE nspname = 'mneme' AND relkind = 'r' AND attname = 'tenant_id'",
+        database=database,
+    )
+    left = {
+        tenant
+        for (table,) in tables
+        for (tenant,) in postgres.execute(f"SELECT tenant_id FROM mneme.{table}", database=database)
+    }
+    assert "acme-1" not in left
+    assert "rival-2" in left
+    assert _texts(rival, "remember") == ["remember this"]
+
+
+def test_a_database_that_is_gone_for_a_moment_is_retryable_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    with running() as own, local_server(tmp_path / "data", database_url=own.url()) as server:
+        api = server.keys.tenant("acme", *ALL)
+        record(api, event("before", id="e1"), wait=True)
+        own.stop(kill=True)
+        try:
+            with pytest.raises(grpc.RpcError) as refused:
+                record(api, event("meanwhile", id="e2"))
+            assert _code(refused) == grpc.StatusCode.UNAVAILABLE
+        finally:
+            own.start()
+        record(api, event("meanwhile", id="e2"))
+        assert sorted(one.id for one in list_events(api)) == ["e1", "e2"]
+
+
+def test_a_second_server_is_refused_while_one_serves(
+    server: LocalServer, tmp_path: Path, url: str
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "mneme_server", "serve"],
+        env=environment(tmp_path / "second", database_url=url),
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode != 0
+    assert "more than one at a time is not supported yet" in ran.stderr
+
+
+def test_one_that_another_took_over_from_neither_reads_nor_writes(
+    server: LocalServer, url: str, postgres: PostgresServer
+) -> None:
+    api = server.keys.tenant("acme", *ALL)
+    record(api, event("mine", id="e1"))
+    database = url.partition("@/")[2].partition("?")[0]
+    postgres.execute("UPDATE mneme.node SET id = 'another'", database=database)
+    for call in (lambda: record(api, event("late", id="e2")), lambda: list_events(api)):
+        with pytest.raises(grpc.RpcError) as refused:
+            call()
+        assert _code(refused) == grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_a_folder_that_holds_tenants_on_sqlite_is_not_taken_for_empty(
+    tmp_path: Path, url: str
+) -> None:
+    with local_server(tmp_path / "data"):
+        pass
+    ran = subprocess.run(
+        [sys.executable, "-m", "mneme_server", "serve"],
+        env=environment(tmp_path / "data", database_url=url),
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode != 0
+    assert "moving them is not supported yet" in ran.stderr
+
+
+def test_what_is_not_supported_yet_is_refused_and_changes_nothing(server: LocalServer) -> None:
+    api = server.keys.tenant("acme", *ALL)
+    record(api, event("keep this", id="e1", agent_id="a"), wait=True)
+    admin = server.keys.admin.admin
+    calls = [
+        lambda: admin.Backup(admin_pb.BackupRequest(tenant_id="acme-1")),
+        lambda: admin.Restore(admin_pb.RestoreRequest(tenant_id="acme-1", backup="x.db")),
+        lambda: admin.Forget(admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="a")),
+    ]
+    for call in calls:
+        with pytest.raises(grpc.RpcError) as refused:
+            call()
+        assert _code(refused) == grpc.StatusCode.FAILED_PRECONDITION
+        assert "not supported yet where PostgreSQL" in refused.value.details()
+    assert _texts(api, "keep") == ["keep this"]
+
+
+def test_the_driver_that_is_missing_is_named(tmp_path: Path) -> None:
+    hidden = (
+        "import sys, runpy, importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'psycopg' else real(name, *rest)\n"
+        "sys.argv = ['mneme-server', 'serve']\n"
+        "runpy.run_module('mneme_server', run_name='__main__')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", hidden],
+        env=environment(tmp_path / "data", database_url="postgresql://nowhere/x"),
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode != 0
+    assert "mneme-grpc[postgres]" in ran.stderr
