@@ -136,6 +136,15 @@ def test_the_character_that_it_cannot_store_is_refused_as_what_the_caller_gave(
         use(unit.sessions)
 
 
+def test_sums_and_averages_are_numbers_as_on_sqlite(filled: Any) -> None:
+    """PostgreSQL's own are decimals, which neither floats nor JSON go with."""
+    with filled.open("acme").read() as unit:
+        asked = "SELECT sum(sequence), avg(sequence), sum(cost_usd), avg(-sequence) FROM events"
+        (row,) = _raw(unit, asked)
+    assert row == (3, 1.5, 0.0, -1.5)
+    assert [type(value) for value in row] == [int, float, float, float]
+
+
 def test_commits_have_the_order_of_the_feed_whichever_node_they_come_from(
     stores: Any, postgres: PostgresServer
 ) -> None:

@@ -8,7 +8,19 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, Table, case, delete, func, select, tuple_
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Row,
+    Select,
+    Table,
+    case,
+    cast,
+    delete,
+    func,
+    select,
+    tuple_,
+)
 
 from mneme_server.causal.analyzing import Outcomes
 from mneme_server.causal.experiment_model import (
@@ -156,7 +168,7 @@ class SqlExperiments:
             select(
                 columns.treatment,
                 func.avg(columns.outcome),
-                func.max(columns.assigned),
+                func.max(cast(columns.assigned, Integer)),
                 func.count(),
             )
             .where(columns.tenant_id == self._tenant_id, columns.experiment_id == experiment_id)

@@ -9,7 +9,7 @@ from sqlalchemy.pool import NullPool
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.storage.driver import TRANSLATE
-from mneme_server.storage.postgres.driver import DriverConnection, meaning
+from mneme_server.storage.postgres.driver import DriverConnection, NumberLoader, meaning
 
 SCHEMA = "mneme"
 """Where the tenants' tables are."""
@@ -35,6 +35,7 @@ def connect(url: str) -> DriverConnection:
         )
     except psycopg.Error as error:
         raise meaning(error) or error from error
+    connection.adapters.register_loader("numeric", NumberLoader)
     return connection
 
 

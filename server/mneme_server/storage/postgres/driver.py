@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 from psycopg import errors, pq
+from psycopg.adapt import Loader
 
 from mneme_server.common.deadline import Abandoned
 from mneme_server.common.errors import (
@@ -45,6 +46,16 @@ class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to
         cursor = self.cursor()
         cursor.executemany(sql, values)
         return cursor
+
+
+class NumberLoader(Loader):  # type: ignore[misc]  # Any to the checker
+    """Reads what PostgreSQL gives for sums and averages of whole numbers as SQLite gives it: a
+    whole number, or a float."""
+
+    def load(self, data: Any) -> int | float:
+        """Return the number that the digits say."""
+        digits = bytes(data)
+        return int(digits) if digits.lstrip(b"-").isdigit() else float(digits)
 
 
 def meaning(error: BaseException) -> MnemeError | None:
