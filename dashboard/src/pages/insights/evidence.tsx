@@ -92,7 +92,7 @@ export function TrendLine(props: {
       <strong>{props.name}</strong> <TrendBadge trend={of.trend} />{" "}
       <span>
         {props.format(of.slopePerDay)} a day
-        {of.slopeInterval && `, between ${between(of.slopeInterval, props.format)}`}
+        {of.slopeInterval && `, interval ${between(of.slopeInterval, props.format)}`}
       </span>{" "}
       <span class="fine">
         {count(of.points)} points, chance {chance(of.qValue)}

@@ -84,5 +84,6 @@ function points100(value: Numeric): string {
 }
 
 function milliseconds(value: Numeric): string {
-  return `${signed(value)} ms`;
+  const read = num(value);
+  return `${read > 0 ? "+" : read < 0 ? "-" : ""}${duration(Math.abs(read))}`;
 }
