@@ -89,7 +89,7 @@ def test_trends_are_lines_and_each_slope_has_its_interval(
         page.get_by_role("figure", name="Share of sessions that succeed").locator("canvas")
     ).to_be_visible()
     slopes = page.locator("section").filter(has_text="The slope that fits best")
-    expect(slopes.get_by_role("listitem").first).to_contain_text("between")
+    expect(slopes.get_by_role("listitem").first).to_contain_text(", interval ")
     expect(as_table(page, "Latency of calls").nth(1).get_by_role("cell")).to_have_count(3)
 
 

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from browser.conftest import Open
 from browser.showing import arrive
 from mneme import MnemeClient
@@ -75,9 +77,15 @@ def test_every_chart_has_its_table(filled: LocalServer, open_page: Open) -> None
         expect(chart.get_by_role("row").nth(1)).to_be_visible()
 
 
-def test_where_nothing_is_kept_it_says_what_to_do(open_page: Open, tmp_path: Path) -> None:
-    with local_server(tmp_path / "data", http_listen="127.0.0.1:0") as empty:
-        page = open_page(empty, "/")
-        arrive(page)
-        expect(page.get_by_text("No session was recorded yet.")).to_be_visible()
-        expect(page.get_by_text("mneme import samples/invoices/sessions.jsonl")).to_be_visible()
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[LocalServer]:
+    """A server that holds nothing. It outlives the pages opened after it: they may still ask."""
+    with local_server(tmp_path / "data", http_listen="127.0.0.1:0") as running:
+        yield running
+
+
+def test_where_nothing_is_kept_it_says_what_to_do(empty: LocalServer, open_page: Open) -> None:
+    page = open_page(empty, "/")
+    arrive(page)
+    expect(page.get_by_text("No session was recorded yet.")).to_be_visible()
+    expect(page.get_by_text("mneme import samples/invoices/sessions.jsonl")).to_be_visible()
