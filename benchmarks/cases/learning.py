@@ -36,7 +36,9 @@ _TRAIN_MS, _TRANSFORM_MS, _TRAIN_STEPS, _RECALL_TIMES = 1_000.0, 5_000.0, 100, 2
 
 def run(context: Context) -> list[Row]:
     """Measure the calls of a session that knows some hundred rewards, and training of others."""
-    with Server(context.work / "learning") as server:
+    # StartSession is called more often than a tenant may have sessions.
+    settings = {"learning_sessions": "100000"}
+    with Server(context.work / "learning", settings) as server:
         client = server.tenant("learning", scopes=["read", "write", "learn"])
         _bandit(client, "bandit")
         rows = _calls(context, server, client)
