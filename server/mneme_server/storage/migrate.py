@@ -5,6 +5,10 @@ number. The newest number is the version that the code needs, so that opening a 
 it costs one SELECT and never imports Alembic. Beside the trunk there may be branches, folders of
 their own whose revisions are called BRANCH_NNNN, e.g. in a file `notes_0001_first.py`; a database
 then has a version of each.
+
+A revision adds what servers of the version before can do without, unless it says
+`phase = "contract"`. Where many servers share a database, those are held back until none of the
+version before serves from it; see `postgres.upgrading`.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import re
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,8 +29,9 @@ from mneme_server.storage.engine import NotInSchema, SqliteDatabase, domain_erro
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
 _REVISION_FILE = re.compile(r"^((?:[a-z]+_)?\d{4})_\w+\.py$")
 _DEPENDS_ON = re.compile(r"""^depends_on = ["'](\w+)["']$""", re.MULTILINE)
+_CONTRACTS = re.compile(r"""^phase = ["']contract["']$""", re.MULTILINE)
 # Alembic keeps the running migration in module-level proxies (`op`, `context`).
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
 
 
 def migrate(database: SqliteDatabase, trunk: Path, *branches: Path) -> None:
@@ -78,6 +83,30 @@ def newest_versions(*folders: Path) -> list[str]:
     return sorted(newest.difference(*map(_depended_on, folders)))
 
 
+def revisions_of(folders: Iterable[Path]) -> dict[str, bool]:
+    """Return all revisions of these folders, each with whether it contracts: whether servers that
+    do not know it cannot serve any more once it was run."""
+    return {
+        revision: _CONTRACTS.search(file.read_text()) is not None
+        for folder in folders
+        for revision, file in _files(folder).items()
+    }
+
+
+def revisions_below(heads: Iterable[str], folders: Sequence[Path]) -> set[str]:
+    """Return the revisions that a database with these versions has, of those in these folders."""
+    below: set[str] = set()
+    left = set(heads)
+    while left:
+        head = left.pop()
+        for files in map(_files, folders):
+            here = {revision for revision in files if head in files and revision <= head}
+            found = (_DEPENDS_ON.search(files[one].read_text()) for one in here - below)
+            left |= {match.group(1) for match in found if match}
+            below |= here
+    return below
+
+
 def schema_versions(connection: Connection) -> frozenset[str]:
     """Return the database's schema version, and that of each branch; none for an empty database."""
     try:
@@ -89,18 +118,23 @@ def schema_versions(connection: Connection) -> frozenset[str]:
 
 @lru_cache
 def _known_revisions(folder: Path) -> tuple[str, ...]:
-    matches = (_REVISION_FILE.match(file.name) for file in folder.iterdir())
-    known = tuple(sorted(match.group(1) for match in matches if match))
-    if not known:
+    return tuple(sorted(_files(folder)))
+
+
+@lru_cache
+def _files(folder: Path) -> dict[str, Path]:
+    """Return a folder's revisions, each with the file that it is in."""
+    matches = ((_REVISION_FILE.match(file.name), file) for file in folder.iterdir())
+    found = {match.group(1): file for match, file in matches if match}
+    if not found:
         raise FileNotFoundError(f"{folder} holds no migrations; the installation is damaged")
-    return known
+    return found
 
 
 @lru_cache
 def _depended_on(folder: Path) -> frozenset[str]:
     """Return the revisions of other folders that those of this one depend on."""
-    files = [file for file in folder.iterdir() if _REVISION_FILE.match(file.name)]
-    found = (_DEPENDS_ON.search(file.read_text()) for file in files)
+    found = (_DEPENDS_ON.search(file.read_text()) for file in _files(folder).values())
     return frozenset(match.group(1) for match in found if match)
 
 
@@ -153,7 +187,8 @@ def run_revisions(connection: Connection, folders: Sequence[Path]) -> None:
     config.set_main_option("path_separator", "newline")
     config.set_main_option("version_locations", "\n".join(map(str, folders)))
     config.attributes["connection"] = connection
-    command.upgrade(config, "heads")
+    with _one_at_a_time:
+        command.upgrade(config, "heads")
 
 
 def _upgrade(database: SqliteDatabase, folders: tuple[Path, ...]) -> None:

@@ -11,11 +11,11 @@ from sqlalchemy import Connection
 
 from mneme_server.storage import driver
 from mneme_server.storage.database import Database
-from mneme_server.storage.migrate import newest_versions, require_known, run_revisions
+from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.connecting import CATALOG, connect, engine_of
 from mneme_server.storage.postgres.database import not_yet
 from mneme_server.storage.postgres.pool import Begin, Pool
-from mneme_server.storage.postgres.schema import versions
+from mneme_server.storage.postgres.upgrading import upgrade
 
 _CONNECTIONS = 6
 _READ = Begin("", sql.SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
@@ -39,18 +39,15 @@ class PostgresCatalog(Database):
 
     Raises:
         Unavailable: it cannot be reached now.
-        FailedPrecondition: SCHEMA_ERROR, a newer version made it.
+        FailedPrecondition: SCHEMA_ERROR, it cannot be brought to this version; see `upgrading`.
     """
 
     def __init__(self, url: str, folders: Sequence[Path]) -> None:
         with connect(url) as connection:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}")
-        self._pool = Pool(engine_of(url, CATALOG), _CONNECTIONS)
-        try:
-            self._migrate(url, folders)
-        except BaseException:
-            self.close()
-            raise
+        upgrade(url, CATALOG, folders)
+        knows = revisions_of(folders)
+        self._pool = Pool(engine_of(url, CATALOG, knows=knows.keys()), _CONNECTIONS)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -72,11 +69,3 @@ class PostgresCatalog(Database):
     def close(self) -> None:
         """See `Database`."""
         self._pool.close()
-
-    def _migrate(self, url: str, folders: Sequence[Path]) -> None:
-        with self.write() as connection:
-            with connect(url) as asking:
-                current = versions(asking, CATALOG) or set()
-            if current != set(newest_versions(*folders)):
-                require_known(current, folders, "the catalog")
-                run_revisions(connection, folders)

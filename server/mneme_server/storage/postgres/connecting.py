@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import psycopg
 from psycopg import sql
 from sqlalchemy import Engine, ExceptionContext, create_engine, event
 from sqlalchemy.pool import NullPool
 
-from mneme_server.common.errors import MnemeError
+from mneme_server.common.errors import FailedPrecondition, MnemeError, Reason
 from mneme_server.storage.driver import TRANSLATE
 from mneme_server.storage.postgres.driver import DriverConnection, NumberLoader, meaning
 
@@ -39,12 +41,62 @@ def connect(url: str) -> DriverConnection:
     return connection
 
 
-def engine_of(url: str, schema: str, role: str = "") -> Engine:
+def in_use(schema: str) -> str:
+    """Return the name of the lock that is held, shared, by every connection that uses a schema."""
+    return f"mneme: {schema} in use"
+
+
+def hold(connection: DriverConnection, schema: str, knows: Collection[str]) -> None:
+    """Keep a schema from being contracted while the connection lives.
+
+    Raises:
+        FailedPrecondition: SCHEMA_ERROR, it was already, by a revision that is not known here.
+        Unavailable: that takes long.
+    """
+    try:
+        connection.execute(
+            sql.SQL(
+                "BEGIN; SET LOCAL lock_timeout = '10s';"
+                " SELECT pg_advisory_lock_shared(hashtextextended({}, 0)); COMMIT"
+            ).format(in_use(schema))
+        )
+        rows = connection.execute(
+            sql.SQL("SELECT id FROM {}.revisions WHERE contracts").format(sql.Identifier(schema))
+        ).fetchall()
+    except psycopg.Error as error:
+        raise meaning(error) or error from error
+    unknown = sorted({str(revision) for (revision,) in rows}.difference(knows))
+    if unknown:
+        raise FailedPrecondition(
+            f"the database's schema was brought to {', '.join(unknown)}, with which this version of"
+            " Mneme cannot serve: start the newer one",
+            reason=Reason.SCHEMA_ERROR,
+            metadata={"schema": ",".join(unknown)},
+        )
+
+
+def engine_of(
+    url: str, schema: str, role: str = "", *, knows: Collection[str] | None = None
+) -> Engine:
     """Return an engine whose connections use the tables of a schema, as a role where one is named;
-    else as the owner."""
+    else as the owner.
+
+    Args:
+        url: where the database is.
+        schema: where the tables are.
+        role: whose rights the connections have.
+        knows: the revisions that those who use them know; they keep it from being contracted beyond
+            that, see `upgrading`. None: for what makes the schema.
+    """
 
     def connected() -> DriverConnection:
         connection = connect(url)
+        if knows is not None:
+            try:
+                hold(connection, schema, knows)
+            except BaseException:
+                connection.close()
+                raise
         # Durable before it is acknowledged, whatever the database is set to; a stricter setting,
         # one that waits for standbys, stays.
         connection.execute(

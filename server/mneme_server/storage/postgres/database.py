@@ -9,7 +9,7 @@ row-level security lets it see that tenant's rows alone: a second lock behind `s
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from psycopg import sql
@@ -23,10 +23,8 @@ from mneme_server.storage.guard import require_tenant
 from mneme_server.storage.numbering import COUNTER
 from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, engine_of
 from mneme_server.storage.postgres.pool import Begin, Pool
+from mneme_server.storage.postgres.tenancy import TENANT_SETTING
 from mneme_server.storage.schema import metadata
-
-TENANT_SETTING = "mneme.tenant"
-"""What a transaction says whose it is by; all tables' policies compare `tenant_id` with it."""
 
 READERS, WRITERS = 16, 8
 """Connections at most, of all tenants together."""
@@ -44,6 +42,7 @@ class PostgresDatabase:
 
     Args:
         url: where it is, as libpq reads it.
+        knows: the revisions of the schema that those who use it know.
         node: who this is, if transactions are to be refused once another serves.
         readers: connections that read, at most.
         writers: connections that write, at most.
@@ -54,10 +53,17 @@ class PostgresDatabase:
     """
 
     def __init__(
-        self, url: str, *, node: str = "", readers: int = READERS, writers: int = WRITERS
+        self,
+        url: str,
+        knows: Collection[str],
+        *,
+        node: str = "",
+        readers: int = READERS,
+        writers: int = WRITERS,
     ) -> None:
         self.node = node
-        self.engine = engine_of(url, SCHEMA, ROLE)
+        self.knows = knows
+        self.engine = engine_of(url, SCHEMA, ROLE, knows=knows)
         self.engine.update_execution_options(**{COUNTER: take_numbers})
         require_tenant(self.engine, metadata.tables.keys(), _tenant_of)
         self.readers = Pool(self.engine, readers)

@@ -2,12 +2,13 @@
 
 They are those that a tenant has on SQLite, with `tenant_id` leading every key, so that they can be
 partitioned by it, or distributed, as they are. A new database gets the newest schema at once; what
-comes later are the revisions that SQLite's databases get, too.
+comes later are the revisions that SQLite's databases get, too (`upgrading`), and what makes of
+their tables those that tenants share (`tenancy`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from sqlalchemy import (
@@ -25,11 +26,11 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.driver import driver_of
-from mneme_server.storage.migrate import newest_versions
 from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, connect
-from mneme_server.storage.postgres.database import TENANT_SETTING
 from mneme_server.storage.postgres.driver import DriverConnection
 from mneme_server.storage.postgres.node import NODE
+from mneme_server.storage.postgres.tenancy import as_tenants_tables, locks, tables_of_tenants
+from mneme_server.storage.postgres.upgrading import upgrade
 from mneme_server.storage.schema import metadata
 
 _OLDEST_SERVER = 150_000
@@ -37,7 +38,7 @@ _LOCK = "mneme: schema"
 
 
 def prepare(url: str, migrations: Sequence[Path]) -> None:
-    """Make the schema where there is none, and see that it is that of this version.
+    """Make the schema where there is none, and bring it to this version.
 
     Args:
         url: where the database is. Its user owns the schema; to make it, it needs to be allowed to
@@ -46,24 +47,38 @@ def prepare(url: str, migrations: Sequence[Path]) -> None:
 
     Raises:
         Unavailable: the database cannot be reached now.
-        FailedPrecondition: SCHEMA_ERROR, another version made the schema; DATABASE_ERROR, the
-            server is too old, or its user may not do what is needed.
+        FailedPrecondition: SCHEMA_ERROR, the schema cannot be brought to this version, see
+            `upgrading.upgrade`; DATABASE_ERROR, the server is too old, or its user may not do what
+            is needed.
     """
-    newest = set(newest_versions(*migrations))
     with connect(url) as connection:
         _require_server(connection)
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (_LOCK,))
-            current = versions(connection, SCHEMA)
-            if current is None:
-                _make(connection, sorted(newest))
-            elif current != newest:
-                raise FailedPrecondition(
-                    f"the database's schema is {', '.join(sorted(current - newest)) or 'older'};"
-                    f" this version of Mneme needs {', '.join(sorted(newest))}",
-                    reason=Reason.SCHEMA_ERROR,
-                )
+        _make_schema(connection)
+        upgrade(url, SCHEMA, migrations, make=_make, around=_upgraded)
         _require_role(connection)
+
+
+def _make_schema(connection: DriverConnection) -> None:
+    there = connection.execute("SELECT to_regnamespace(%s)", (SCHEMA,)).fetchone()
+    if there is not None and there[0] is not None:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (_LOCK,))
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone():
+            connection.execute(f"CREATE ROLE {ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
+            connection.execute(f"GRANT {ROLE} TO CURRENT_USER")
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {ROLE}")
+
+
+def _make(connection: Connection) -> None:
+    for statement in (*statements(), *NODE):
+        connection.exec_driver_sql(statement)
+
+
+def _upgraded(connection: Connection, run: Callable[[], None]) -> None:
+    with as_tenants_tables(connection):
+        run()
 
 
 def tables() -> MetaData:
@@ -96,6 +111,9 @@ def _shared(table: Table, made: MetaData) -> None:
 
 def remove_rows(connection: Connection, tenant_id: str) -> None:
     """Delete all rows of the transaction's tenant, and its counters."""
+    for name in tables_of_tenants(connection):  # Those that a newer version made, too.
+        if name not in metadata.tables and name != "numbers":
+            driver_of(connection).execute(f"DELETE FROM {name} WHERE tenant_id = %s", (tenant_id,))
     for table in reversed(metadata.sorted_tables):
         connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
     driver_of(connection).execute("DELETE FROM numbers WHERE tenant_id = %s", (tenant_id,))
@@ -109,36 +127,7 @@ def statements() -> Iterator[str]:
         yield str(CreateTable(table).compile(dialect=words))
         for index in sorted(table.indexes, key=lambda index: str(index.name)):
             yield str(CreateIndex(index).compile(dialect=words))
-        own = f"tenant_id = current_setting('{TENANT_SETTING}', true)"
-        yield f"ALTER TABLE {table.name} ENABLE ROW LEVEL SECURITY"
-        yield f"ALTER TABLE {table.name} FORCE ROW LEVEL SECURITY"
-        yield f"CREATE POLICY of_tenant ON {table.name} USING ({own}) WITH CHECK ({own})"
-        yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {ROLE}"
-
-
-def versions(connection: DriverConnection, schema: str) -> set[str] | None:
-    """Return the versions that a schema has; None where there is none."""
-    found = connection.execute("SELECT to_regclass(%s)", (f"{schema}.alembic_version",)).fetchone()
-    if found is None or found[0] is None:
-        return None
-    rows = connection.execute(f"SELECT version_num FROM {schema}.alembic_version").fetchall()
-    return {str(version) for (version,) in rows}
-
-
-def _make(connection: DriverConnection, versions: Sequence[str]) -> None:
-    there = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone()
-    if there is None:
-        connection.execute(f"CREATE ROLE {ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
-        connection.execute(f"GRANT {ROLE} TO CURRENT_USER")
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {ROLE}")
-    connection.execute(f"SET LOCAL search_path = {SCHEMA}")
-    for statement in (*statements(), *NODE):
-        connection.execute(statement)
-    connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)")
-    connection.cursor().executemany(
-        "INSERT INTO alembic_version VALUES (%s)", [(version,) for version in versions]
-    )
+        yield from locks(table.name)
 
 
 def _require_server(connection: DriverConnection) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.corpus.feed import START
 from mneme_server.storage.corpus_source import SqlCorpusSource
+from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase, not_yet
 from mneme_server.storage.postgres.schema import prepare, remove_rows
 from mneme_server.storage.unit import TenantSchema, Unit
@@ -23,13 +24,14 @@ class PostgresStores:
 
     Raises:
         Unavailable: the database cannot be reached now.
-        FailedPrecondition: another version made the schema, or the database does not fit.
+        FailedPrecondition: the schema cannot be brought to this version, or the
+            database does not fit.
     """
 
     def __init__(self, url: str, schema: TenantSchema, *, node: str = "") -> None:
         prepare(url, schema.migrations)
         self._schema = schema
-        self._database = PostgresDatabase(url, node=node)
+        self._database = PostgresDatabase(url, revisions_of(schema.migrations).keys(), node=node)
 
     def open(self, tenant_id: str) -> PostgresTenantStore:
         """Open the tenant's store; it holds no connection while it is idle."""

@@ -1,0 +1,347 @@
+"""Schemas in PostgreSQL: upgraded as a whole, beside servers of the version before."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mneme_server.capabilities import tenant_schema
+from mneme_server.common.errors import FailedPrecondition, Reason
+from store_contract.conftest import fill
+from store_contract.samples import session
+from support.postgres import PostgresServer, running
+
+SCHEMA = tenant_schema()
+FIRST = Path(__file__).parents[2] / "fixtures" / "postgres_first_schema.sql"
+"""The schema of the first version that kept tenants in PostgreSQL."""
+
+NOTES = """
+import sqlalchemy as sa
+from alembic import op
+revision = "notes_0001"
+down_revision = None
+branch_labels = ("notes",)
+depends_on = "0005"
+def upgrade():
+    op.create_table(
+        "notes",
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("session_id", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+        sa.PrimaryKeyConstraint("tenant_id", "id"),
+    )
+    op.create_table(
+        "numbered",
+        sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+                  autoincrement=True, nullable=False),
+        sa.Column("tenant_id", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("number"),
+        sqlite_autoincrement=True,
+    )
+    op.add_column("sessions", sa.Column("mood", sa.Text(), server_default="calm", nullable=False))
+    op.execute("INSERT INTO notes (tenant_id, id, session_id)"
+               " SELECT tenant_id, 'of ' || id, id FROM sessions")
+    op.execute("INSERT INTO numbered (tenant_id, text) SELECT tenant_id, id FROM sessions")
+"""
+BROKEN = NOTES + '    op.execute("this is no SQL")\n'
+NOBODYS = """
+import sqlalchemy as sa
+from alembic import op
+revision = "notes_0001"
+down_revision = None
+branch_labels = ("notes",)
+def upgrade():
+    op.create_table("secrets", sa.Column("id", sa.Text(), primary_key=True))
+"""
+CONTRACTING = """
+from alembic import op
+revision = "notes_0002"
+down_revision = "notes_0001"
+phase = "contract"
+def upgrade():
+    op.drop_column("sessions", "mood")
+"""
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running() as server:
+        server.execute(
+            "CREATE ROLE mneme_tenant NOLOGIN NOBYPASSRLS", "CREATE USER mneme",
+            "GRANT mneme_tenant TO mneme",
+        )  # fmt: skip
+        yield server
+
+
+class Place:
+    """A database whose owner is no superuser, and servers of some version that serve from it."""
+
+    def __init__(self, postgres: PostgresServer, name: str) -> None:
+        postgres.execute(f"CREATE DATABASE {name} OWNER mneme")
+        self.url = postgres.url(name).replace("postgres@", "mneme@")
+        self._postgres, self.name = postgres, name
+        self._opened: list[Any] = []
+
+    def serve(self, *branches: Path) -> Any:
+        """Open the tenants' stores as a version does that has these branches besides."""
+        from mneme_server.storage.postgres.store import PostgresStores
+
+        known = dataclasses.replace(SCHEMA, migrations=(*SCHEMA.migrations, *branches))
+        self._opened.append(PostgresStores(self.url, known))
+        return self._opened[-1]
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """Ask past all locks."""
+        return self._postgres.execute(sql, database=self.name)
+
+    def close(self) -> None:
+        for stores in self._opened:
+            stores.close()
+
+
+@pytest.fixture
+def place(postgres: PostgresServer, request: pytest.FixtureRequest) -> Iterator[Place]:
+    place = Place(postgres, "d" + str(abs(hash(request.node.name))))
+    yield place
+    place.close()
+
+
+def branch(folder: Path, *sources: str) -> Path:
+    folder.mkdir()
+    for number, source in enumerate(sources, start=1):
+        (folder / f"notes_{number:04}_step.py").write_text(source)
+    return folder
+
+
+def raw(unit: Any, sql: str) -> list[tuple[Any, ...]]:
+    return list(unit._connection.connection.driver_connection.execute(sql).fetchall())
+
+
+def fill_two(stores: Any) -> None:
+    for tenant in ("acme", "rival"):
+        fill(stores.open(tenant))
+
+
+def test_an_upgrade_keeps_what_tenants_have_and_sees_all_of_it(
+    place: Place, tmp_path: Path
+) -> None:
+    fill_two(place.serve())
+    before = place.ask("SELECT tenant_id, id FROM mneme.sessions ORDER BY 1, 2")
+    stores = place.serve(branch(tmp_path / "notes", NOTES))
+    assert place.ask("SELECT tenant_id, session_id FROM mneme.notes ORDER BY 1, 2") == before
+    with stores.open("acme").write() as unit:
+        unit.sessions.save([session("later")])
+        assert raw(unit, "SELECT DISTINCT mood FROM sessions") == [("calm",)]
+
+
+def test_tables_that_a_revision_makes_are_locked_for_all_but_their_tenant(
+    place: Place, tmp_path: Path
+) -> None:
+    fill_two(place.serve())
+    stores = place.serve(branch(tmp_path / "notes", NOTES))
+    for table in ("sessions", "notes", "numbered"):
+        with stores.open("acme").read() as unit:
+            assert raw(unit, f"SELECT DISTINCT tenant_id FROM {table}") == [("acme",)]
+    assert place.ask(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'mneme'::regnamespace AND relkind = 'r'"
+        " AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY 1"
+    ) == [("alembic_version",), ("node",), ("revisions",)]
+
+
+def test_rows_that_a_revision_numbers_are_numbered_on_by_their_tenant(
+    place: Place, tmp_path: Path
+) -> None:
+    fill_two(place.serve())
+    place.serve(branch(tmp_path / "notes", NOTES))
+    assert place.ask("SELECT tenant_id, value FROM mneme.numbers WHERE name = 'numbered'") == (
+        place.ask("SELECT tenant_id, max(number) FROM mneme.numbered GROUP BY 1 ORDER BY 1")
+    )
+    (key,) = place.ask(
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint"
+        " WHERE conrelid = 'mneme.numbered'::regclass AND contype = 'p'"
+    )
+    assert key == ("PRIMARY KEY (tenant_id, number)",)
+    assert place.ask("SELECT 1 FROM pg_class WHERE relkind = 'S'") == []
+
+
+@pytest.mark.parametrize("revision", [BROKEN, NOBODYS], ids=["broken", "of nobody"])
+def test_a_failed_upgrade_changes_nothing(place: Place, tmp_path: Path, revision: str) -> None:
+    stores = place.serve()
+    fill_two(stores)
+    before = schema_of(place), place.ask("SELECT * FROM mneme.revisions ORDER BY 1")
+    with pytest.raises(Exception, match=r"no SQL|needs a column tenant_id"):
+        place.serve(branch(tmp_path / "notes", revision))
+    assert (schema_of(place), place.ask("SELECT * FROM mneme.revisions ORDER BY 1")) == before
+    with stores.open("acme").write() as unit:
+        assert unit.sessions.total() > 0
+        unit.sessions.save([session("goes on")])
+
+
+def test_a_server_of_the_version_before_serves_on_after_an_upgrade(
+    place: Place, tmp_path: Path
+) -> None:
+    old = place.serve()
+    fill_two(old)
+    new = place.serve(branch(tmp_path / "notes", NOTES))
+    with old.open("acme").write() as unit:
+        unit.sessions.save([session("from the old")])
+    with new.open("acme").read() as unit:
+        assert unit.sessions.get("from the old") is not None
+
+
+def test_a_server_of_the_version_before_starts_on_what_an_upgrade_added(
+    place: Place, tmp_path: Path
+) -> None:
+    fill_two(place.serve(branch(tmp_path / "notes", NOTES)))
+    with place.serve().open("acme").write() as unit:
+        unit.sessions.save([session("from the old")])
+
+
+def test_a_tenant_deleted_by_the_version_before_leaves_nothing_in_newer_tables(
+    place: Place, tmp_path: Path
+) -> None:
+    fill_two(place.serve())
+    place.serve(branch(tmp_path / "notes", NOTES))
+    place.serve().remove("acme")
+    for table in ("notes", "numbered", "sessions", "events", "numbers"):
+        assert place.ask(f"SELECT DISTINCT tenant_id FROM mneme.{table}") == [("rival",)]
+
+
+def test_a_contraction_waits_until_nobody_serves_who_needs_what_it_takes(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mneme_server.storage.postgres import upgrading
+
+    monkeypatch.setattr(upgrading, "_PATIENCE_S", 0.5)
+    both = branch(tmp_path / "notes", NOTES, CONTRACTING)
+    old = place.serve()
+    fill_two(old)
+    with pytest.raises(FailedPrecondition, match="stop them") as refused:
+        place.serve(both)
+    assert refused.value.reason is Reason.SCHEMA_ERROR
+    assert place.ask("SELECT to_regclass('mneme.notes')") == [(None,)]
+    old.close()
+    monkeypatch.undo()  # The server that was stopped has a moment to be gone.
+    with place.serve(both).open("acme").read() as unit:
+        assert unit.sessions.total() > 0
+
+
+def test_a_server_that_a_contraction_left_behind_is_refused(place: Place, tmp_path: Path) -> None:
+    old = place.serve()  # It has not connected to tenants yet.
+    place.serve(branch(tmp_path / "notes", NOTES, CONTRACTING))
+    for use in (place.serve, lambda: old.holds("acme")):
+        with pytest.raises(FailedPrecondition, match="notes_0002") as refused:
+            use()
+        assert refused.value.reason is Reason.SCHEMA_ERROR
+
+
+def test_a_version_that_is_neither_older_nor_newer_is_refused(place: Place, tmp_path: Path) -> None:
+    place.serve(branch(tmp_path / "notes", NOTES))
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "other_0001_step.py").write_text(NOTES.replace("notes", "other"))
+    with pytest.raises(FailedPrecondition, match="notes_0001"):
+        place.serve(other)
+
+
+def test_an_upgrade_meets_writers_and_none_of_them_fails_for_good(
+    place: Place, tmp_path: Path
+) -> None:
+    from mneme_server.common.errors import Unavailable
+
+    old = place.serve()
+    done, written, failed = threading.Event(), [], []
+
+    def write(tenant: str) -> None:
+        store, number = old.open(tenant), 0
+        while not done.is_set() or number < 5:
+            try:
+                with store.write() as unit:
+                    unit.sessions.save([session(f"s{number}")])
+                written.append((tenant, f"s{number}"))
+                number += 1
+            except Unavailable:
+                pass  # It may be sent again, and is.
+            except Exception as error:
+                failed.append(error)
+                return
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in ("acme", "rival")]
+    for thread in threads:
+        thread.start()
+    try:
+        place.serve(branch(tmp_path / "notes", NOTES))
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert {*place.ask("SELECT tenant_id, id FROM mneme.sessions")} == {*written}
+
+
+def test_two_servers_that_start_at_once_upgrade_once(place: Place, tmp_path: Path) -> None:
+    fill_two(place.serve())
+    notes = branch(tmp_path / "notes", NOTES)
+    failed: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            place.serve(notes)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert place.ask("SELECT count(*) FROM mneme.notes") == place.ask(
+        "SELECT count(*) FROM mneme.sessions"
+    )
+
+
+def test_a_database_of_the_first_version_becomes_what_a_new_one_is(
+    postgres: PostgresServer, place: Place
+) -> None:
+    """So that PostgreSQL can run every revision since, and it leads where the tables are."""
+    postgres.execute(FIRST.read_text(), database=place.name)
+    place.ask("INSERT INTO mneme.settings VALUES ('acme', 'of', 'before')")
+    fresh = Place(postgres, "fresh")
+    try:
+        place.serve(), fresh.serve()
+        assert schema_of(place) == schema_of(fresh)
+        for table in ("alembic_version", "revisions"):
+            asked = f"SELECT * FROM mneme.{table} ORDER BY 1"
+            assert place.ask(asked) == fresh.ask(asked)
+        assert place.ask("SELECT value FROM mneme.settings") == [("before",)]
+    finally:
+        fresh.close()
+
+
+def schema_of(place: Place) -> list[tuple[Any, ...]]:
+    """Return all columns, constraints, indexes and policies, in an order of their own."""
+    return place.ask(
+        "SELECT 'column', c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod),"
+        "  attnotnull::text, coalesce(l.collname, '')::text,"
+        "  coalesce(pg_get_expr(d.adbin, c.oid), '')"
+        " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND attnum > 0"
+        " LEFT JOIN pg_collation AS l ON l.oid = attcollation"
+        " LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = attnum"
+        " WHERE relnamespace = 'mneme'::regnamespace AND relkind = 'r' AND NOT attisdropped"
+        " UNION ALL SELECT 'constraint', conrelid::regclass::text, pg_get_constraintdef(oid),"
+        "  '', '', '', '' FROM pg_constraint WHERE connamespace = 'mneme'::regnamespace"
+        "  AND contype <> 'n'"
+        " UNION ALL SELECT 'index', tablename, indexdef, '', '', '', '' FROM pg_indexes"
+        "  WHERE schemaname = 'mneme'"
+        " UNION ALL SELECT 'policy', tablename, qual, with_check, roles::text, '', ''"
+        "  FROM pg_policies UNION ALL SELECT 'grant', table_name, privilege_type, '', '', '', ''"
+        "  FROM information_schema.role_table_grants WHERE grantee = 'mneme_tenant'"
+        " ORDER BY 1, 2, 3, 4, 5, 6, 7"
+    )
