@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
@@ -165,21 +165,12 @@ class Text(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What was read of `count` memories: what was asked for, in UTF-8 with NUL between them, and
-    their ids and since when they hold, likewise. `last_id` is the id that is last in order."""
+    """What was read of `count` memories: what was asked for, in UTF-8 with NUL between them.
+    `last_id` is the id that is last in order."""
 
     count: int = 0
     joined: bytes = b""
-    ids_joined: str = ""
-    since_joined: str = ""
     last_id: str = ""
-
-    def at(self, places: Collection[int]) -> list[tuple[int, str]]:
-        """Return since when the memories at these places hold, and their ids."""
-        if not places:
-            return []
-        ids, since = self.ids_joined.split("\0"), self.since_joined.split("\0")
-        return [(int(since[place]), ids[place]) for place in places]
 
 
 @dataclass(frozen=True, slots=True)

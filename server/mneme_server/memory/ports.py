@@ -65,6 +65,16 @@ class MemoryRepository(Protocol):
         """
         ...
 
+    def stamps(
+        self, filter_: MemoryFilter, after: str, limit: int, places: Collection[int]
+    ) -> Sequence[tuple[int, str]]:
+        """Return since when the memories at these places hold, and their ids.
+
+        They are places in what `texts` returns for the same filter, in the same unit of work. It
+        takes as long again as to read the texts, and mostly there are none.
+        """
+        ...
+
     def frequent_tags(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
         """Return the most frequent labels with their counts, and how many different ones there
         are."""

@@ -170,7 +170,9 @@ class Patterns:
             while True:
                 with self.foreground.computing(Size.LARGE):
                     part = unit.remembered.texts(asked.filter_, what, after, _PART)
-                    found += part.at(matcher.matching(part.joined) if part.count else ())
+                    places = matcher.matching(part.joined) if part.count else ()
+                    if places:
+                        found += unit.remembered.stamps(asked.filter_, after, _PART, places)
                 searched += part.count
                 if part.count < _PART:
                     break

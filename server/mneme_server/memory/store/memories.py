@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Executable,
     Row,
     Select,
+    Subquery,
     bindparam,
     delete,
     func,
@@ -43,7 +45,7 @@ from mneme_server.storage.totals import add_to_total, known, total
 from mneme_server.storage.unindexed import unindexed
 
 _TOTAL = "memories"
-_TextsQuery: TypeAlias = "Select[int, bytes, bytes, bytes, str]"
+_PartKey: TypeAlias = tuple[MemoryFilter, Text | None]
 
 
 class SqlMemories:
@@ -52,7 +54,7 @@ class SqlMemories:
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
-        self._texts: tuple[tuple[MemoryFilter, Text], _TextsQuery] | None = None
+        self._parts: dict[_PartKey, Executable] = {}
 
     def get_many(self, memory_ids: Collection[str]) -> dict[str, Memory]:
         if not memory_ids:
@@ -161,32 +163,43 @@ class SqlMemories:
         return self._connection.execute(query).scalars().all()
 
     def texts(self, filter_: MemoryFilter, what: Text, after: str, limit: int) -> Texts:
-        if self._texts is None or self._texts[0] != (filter_, what):
-            # The same for all parts of a search: to build it takes as long as to run it.
-            self._texts = (filter_, what), self._texts_query(filter_, what)
-        wanted = {"after": after, "limit": limit}
-        row = self._connection.execute(self._texts[1], wanted).one()
-        if row.times == 0:
-            return Texts()
-        return Texts(row.times, row.said, decoded(row.ids), decoded(row.since), row.last)
+        def made() -> Executable:
+            some = self._part(filter_, memories.c[what.value].label("said"))
+            # In one value, as NUL is in none of them: making rows of them would take longer than
+            # reading them does.
+            times, last = func.count().label("times"), func.max(some.c.id).label("last")
+            return select(times, joined(some.c.said).label("said"), last).select_from(some)
 
-    def _texts_query(self, filter_: MemoryFilter, what: Text) -> _TextsQuery:
-        columns = memories.c
-        some = (
-            select(columns.id, columns.since, columns[what.value].label("said"))
-            .where(*self._conditions(filter_, by_id=True), columns.id > bindparam("after"))
-            .order_by(columns.id)
+        row = self._of_part((filter_, what), made, after, limit)
+        return Texts(row.times, row.said, row.last) if row.times else Texts()
+
+    def stamps(
+        self, filter_: MemoryFilter, after: str, limit: int, places: Collection[int]
+    ) -> Sequence[tuple[int, str]]:
+        def made() -> Executable:
+            some = self._part(filter_, memories.c.since)
+            return select(joined(some.c.since).label("since"), joined(some.c.id).label("ids"))
+
+        row = self._of_part((filter_, None), made, after, limit)
+        since, ids = decoded(row.since).split("\0"), decoded(row.ids).split("\0")
+        return [(int(since[place]), ids[place]) for place in places]
+
+    def _of_part(
+        self, key: _PartKey, made: Callable[[], Executable], after: str, limit: int
+    ) -> Row[Any]:
+        """Run the query; it is made once for all parts, as that takes as long as to run it."""
+        if key not in self._parts:
+            self._parts[key] = made()
+        return self._connection.execute(self._parts[key], {"after": after, "limit": limit}).one()
+
+    def _part(self, filter_: MemoryFilter, column: ColumnElement[Any]) -> Subquery:
+        """Return the column of those that match, and their ids, after `after`, up to `limit`."""
+        return (
+            select(memories.c.id, column)
+            .where(*self._conditions(filter_, by_id=True), memories.c.id > bindparam("after"))
+            .order_by(memories.c.id)
             .limit(bindparam("limit"))
             .subquery()
-        )
-        # In one value each, as NUL is in none of them: making rows of them would take longer than
-        # reading them does.
-        return select(
-            func.count().label("times"),
-            joined(some.c.said).label("said"),
-            joined(some.c.id).label("ids"),
-            joined(some.c.since).label("since"),
-            func.max(some.c.id).label("last"),
         )
 
     def frequent_tags(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
