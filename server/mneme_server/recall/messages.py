@@ -56,6 +56,7 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
         rerank=request.rerank if request.HasField("rerank") else True,
         every_copy=request.every_copy,
         turns=request.context_turns,
+        confidence=True,
         min_confidence=request.min_confidence,
     )
 

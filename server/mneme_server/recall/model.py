@@ -38,7 +38,8 @@ class RecallQuery:
     With `every_copy` near-copies are results of their own. `turns` asks for so many documents from
     just before and after each result in its session. `rerank` has a reranker, where there is one,
     order the first results. `bare` results are without details: for who reads the things
-    themselves, of kinds that nothing supersedes.
+    themselves, of kinds that nothing supersedes. `confidence` has the answer tell it, which costs a
+    search of words; a `min_confidence` does, too.
     """
 
     text: str
@@ -52,6 +53,7 @@ class RecallQuery:
     turns: int = 0
     rerank: bool = False
     bare: bool = False
+    confidence: bool = False
     min_confidence: float = 0.0
 
 
@@ -91,7 +93,8 @@ class Recalled:
 class Answer:
     """What was recalled. `total` counts the candidates that reach `min_score`.
 
-    `confidence` (0 to 1) tells how sure it is that something answers; None when that is not known.
+    `confidence` (0 to 1) tells how sure it is that something answers; None when that is not known,
+    or was not asked for.
     It is `partial` when an index failed or a memory is damaged: something may be missing.
     `reranking` tells what a reranker did; None when none was asked.
     """

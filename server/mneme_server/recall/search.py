@@ -79,11 +79,7 @@ class Recall:
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
                 found, copies = _ranked_apart(index, query, embedding, selection, self.scale)
-                by_words = query.mode == Mode.LEXICAL or found.words_only
-                sure = confidence_of(
-                    index, query.text, selection, self.model_id,
-                    rows=found.rows, similarity=found.similarity, by_words=by_words,
-                )  # fmt: skip
+                sure = self._confidence(index, query, selection, found)
                 if sure is not None and sure < query.min_confidence:
                     why = RecallOutcome.NOTHING_CONFIDENT
                     return Answer((), why, selection.count, pending_count=waiting, confidence=sure)
@@ -104,6 +100,17 @@ class Recall:
             return None
         order = partial(self.reranker.order, query.text)
         return lambda texts: self.foreground.wait_outside(partial(order, texts), size)
+
+    def _confidence(
+        self, index: CorpusIndex, query: RecallQuery, selection: Selection, found: Ranked
+    ) -> float | None:
+        if not query.confidence and not query.min_confidence:
+            return None
+        return confidence_of(
+            index, query.text, selection, self.model_id,
+            rows=found.rows, similarity=found.similarity,
+            by_words=query.mode == Mode.LEXICAL or found.words_only,
+        )  # fmt: skip
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> RecallOutcome:
