@@ -17,7 +17,7 @@ import numpy as np
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import WordEvidence
 from mneme_server.events.kinds import EVENT
-from mneme_server.recall.confidence import Fit, signs_of
+from mneme_server.recall.confidence import Fit, signs_of, words_of
 from mneme_server.recall.hybrid import NO_ROWS
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -99,7 +99,7 @@ def _seen(store: Store, talk: Talk, of: str, where: str, text: str) -> Seen:
         index = memory.index
         selection = index.select(DocumentFilter(kinds=frozenset({EVENT})))
         cosines = index.search_dense(vector, 1, selection).scores
-        signs = signs_of(index, text, selection, NO_ROWS)
+        signs = signs_of(words_of(index, text, selection, any_waits=False), NO_ROWS)
     return Seen(of, where, float(cosines[0]), signs.best, signs.words)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,22 +105,26 @@ class Signs:
     """Whether the best by words has no vector yet."""
 
 
-def signs_of(index: CorpusIndex, query: str, selection: Selection, waiting: Rows) -> Signs:
+def words_of(
+    index: CorpusIndex, query: str, selection: Selection, *, any_waits: bool
+) -> WordEvidence:
+    """Return how far the query's words are to be found. `any_waits`: some memory has no vector."""
+    # Of those that match best, only whether one waits is asked.
+    return index.word_evidence(query, selection, identifiers_in(query), any_best=not any_waits)
+
+
+def signs_of(words: WordEvidence, waiting: Rows) -> Signs:
     """Return what the words tell of a query. `waiting` are the candidates without a vector."""
-    any_best = not waiting.size  # Only whether it waits is asked of it.
-    words = index.word_evidence(query, selection, identifiers_in(query), any_best=any_best)
     if not words.telling:
         return Signs(0.0, words, waits=False)
     found = words.best
     known = found.rows.size > 0 and words.attainable > 0
     best = float(found.scores[0]) / words.attainable if known else 0.0
-    return Signs(best, words, waits=not any_best and bool(np.isin(found.rows, waiting).any()))
+    return Signs(best, words, waits=waiting.size > 0 and bool(np.isin(found.rows, waiting).any()))
 
 
 def confidence_of(
-    index: CorpusIndex,
-    query: str,
-    selection: Selection,
+    words: Callable[[], WordEvidence],
     model_id: str,
     *,
     rows: Rows,
@@ -131,9 +136,7 @@ def confidence_of(
     None when it would take the cosines of a model that is not fitted.
 
     Args:
-        index: the tenant's.
-        query: what is asked.
-        selection: what the filters let through; nothing else counts.
+        words: returns `words_of` the query.
         model_id: the embedding model's.
         rows: the candidates, (n,).
         similarity: their cosines, (n,), NaN where there is none.
@@ -143,7 +146,7 @@ def confidence_of(
     if fit is None and not by_words:
         return None
     known = ~np.isnan(similarity)
-    signs = signs_of(index, query, selection, rows[~known])
+    signs = signs_of(words(), rows[~known])
     if not signs.words.telling:
         return 0.0
     if fit is None or by_words or not known.any():

@@ -56,6 +56,11 @@ class RecallQuery:
     confidence: bool = False
     min_confidence: float = 0.0
 
+    @property
+    def wants_confidence(self) -> bool:
+        """Whether it matters how sure the answer is."""
+        return self.confidence or self.min_confidence > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Term:

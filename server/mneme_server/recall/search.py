@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
 
 from mneme_server.corpus.document import DocumentFilter
-from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection
+from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection, WordEvidence
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.recall.answering import Rerank, answer_of
-from mneme_server.recall.confidence import confidence_of
+from mneme_server.recall.confidence import FITTED, confidence_of, words_of
 from mneme_server.recall.copies import Keys, keys_of, uncrowded
 from mneme_server.recall.cosines import Scale, scale_of
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
@@ -78,8 +78,13 @@ class Recall:
                 selection = index.select(query.filter)
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
+                words = cache(
+                    partial(words_of, index, query.text, selection, any_waits=waiting > 0)
+                )
+                if query.wants_confidence and self.model_id in FITTED:
+                    words()  # While the query is being embedded.
                 found, copies = _ranked_apart(index, query, embedding, selection, self.scale)
-                sure = self._confidence(index, query, selection, found)
+                sure = self._confidence(query, words, found)
                 if sure is not None and sure < query.min_confidence:
                     why = RecallOutcome.NOTHING_CONFIDENT
                     return Answer((), why, selection.count, pending_count=waiting, confidence=sure)
@@ -102,15 +107,17 @@ class Recall:
         return lambda texts: self.foreground.wait_outside(partial(order, texts), size)
 
     def _confidence(
-        self, index: CorpusIndex, query: RecallQuery, selection: Selection, found: Ranked
+        self, query: RecallQuery, words: Callable[[], WordEvidence], found: Ranked
     ) -> float | None:
-        if not query.confidence and not query.min_confidence:
+        if not query.wants_confidence:
             return None
         return confidence_of(
-            index, query.text, selection, self.model_id,
-            rows=found.rows, similarity=found.similarity,
+            words,
+            self.model_id,
+            rows=found.rows,
+            similarity=found.similarity,
             by_words=query.mode == Mode.LEXICAL or found.words_only,
-        )  # fmt: skip
+        )
 
     @staticmethod
     def _why_nothing(index: CorpusIndex, filter_: DocumentFilter) -> RecallOutcome:
