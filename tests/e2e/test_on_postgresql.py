@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import grpc
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
+from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api
 from support.making import event, list_events, recall, record, verify
 from support.postgres import PostgresServer, running
@@ -172,14 +175,13 @@ def test_a_folder_that_holds_tenants_on_sqlite_is_not_taken_for_empty(
     assert "moving them is not supported yet" in ran.stderr
 
 
-def test_what_is_not_supported_yet_is_refused_and_changes_nothing(server: LocalServer) -> None:
+def test_what_is_not_supported_there_is_refused_and_changes_nothing(server: LocalServer) -> None:
     api = server.keys.tenant("acme", *ALL)
     record(api, event("keep this", id="e1", agent_id="a"), wait=True)
     admin = server.keys.admin.admin
     calls = [
         lambda: admin.Backup(admin_pb.BackupRequest(tenant_id="acme-1")),
         lambda: admin.Restore(admin_pb.RestoreRequest(tenant_id="acme-1", backup="x.db")),
-        lambda: admin.Forget(admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="a")),
     ]
     for call in calls:
         with pytest.raises(grpc.RpcError) as refused:
@@ -187,6 +189,71 @@ def test_what_is_not_supported_yet_is_refused_and_changes_nothing(server: LocalS
         assert _code(refused) == grpc.StatusCode.FAILED_PRECONDITION
         assert "not supported yet where PostgreSQL" in refused.value.details()
     assert _texts(api, "keep") == ["keep this"]
+
+
+def test_nothing_is_forgotten_before_it_is_said_how_long_backups_are_kept(
+    server: LocalServer,
+) -> None:
+    api = server.keys.tenant("acme", *ALL)
+    record(api, event("keep this", id="e1", agent_id="a"), wait=True)
+    with pytest.raises(grpc.RpcError) as refused:
+        server.keys.admin.admin.Forget(admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="a"))
+    assert _code(refused) == grpc.StatusCode.FAILED_PRECONDITION
+    assert "MNEME_DATABASE_KEPT_DAYS" in refused.value.details()
+    assert _texts(api, "keep") == ["keep this"]
+
+
+def _rows_with(postgres: PostgresServer, url: str, text: str) -> list[str]:
+    """Return the tables with a row that has the text."""
+    database = url.partition("@/")[2].partition("?")[0]
+    tables = postgres.execute(
+        "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables"
+        " WHERE schemaname LIKE 'mneme%'",
+        database=database,
+    )
+    asked = f"WHERE strpos(t::text, '{text}') > 0 OR strpos(t::text, '{text.encode().hex()}') > 0"
+    return [
+        name
+        for (name,) in tables
+        if postgres.execute(f"SELECT 1 FROM {name} AS t {asked} LIMIT 1", database=database)
+    ]
+
+
+def test_what_is_forgotten_is_in_no_table_and_the_receipt_says_until_when_copies_hold_it(
+    tmp_path: Path, postgres: PostgresServer, url: str
+) -> None:
+    with local_server(tmp_path / "data", database_url=url, database_kept_days=30) as server:
+        api = server.keys.tenant("acme", *ALL)
+        record(api, event("the xylophone is ann's", id="e1", agent_id="ann"), wait=True)
+        record(api, event("the drum is bob's", "other", id="e2"), wait=True)
+        assert _rows_with(postgres, url, "xylophone") != []
+        request = admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="ann")
+        told = server.keys.admin.admin.Forget(request).receipt
+        assert _rows_with(postgres, url, "xylophone") == []
+        assert _texts(api, "whose is the drum") == ["the drum is bob's"]
+    kept = told.kept_until.ToDatetime() - told.erased_at.ToDatetime()
+    assert kept.days == 30
+    assert json.loads(told.statement)["kept_until"] == str(told.kept_until.ToMicroseconds())
+    key = Ed25519PublicKey.from_public_bytes(told.public_key)
+    key.verify(told.signature, told.statement.encode())
+
+
+def test_the_keys_that_sign_logs_are_in_the_database_and_encrypted(
+    tmp_path: Path, postgres: PostgresServer, url: str
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a secret of the tests")
+    with local_server(tmp_path / "one", database_url=url, key_file=secret) as server:
+        api = server.keys.tenant("acme", *ALL)
+        record(api, event("one", id="e1"), wait=True)
+        keys = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys
+        assert not (tmp_path / "one" / "keys").exists()
+    assert _rows_with(postgres, url, "ENCRYPTED PRIVATE KEY") == ["mneme_catalog.log_private_keys"]
+    with local_server(tmp_path / "two", database_url=url, key_file=secret) as server:
+        api = server.keys.key("acme-1", *ALL)
+        assert api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys == keys
+        record(api, event("two", id="e2"), wait=True)
+        assert api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note
 
 
 def test_the_driver_that_is_missing_is_named(tmp_path: Path) -> None:

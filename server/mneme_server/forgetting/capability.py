@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from mneme.v1 import admin_service_pb2
@@ -9,6 +10,8 @@ from mneme.v1 import admin_service_pb2
 from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capability import Capability, Host, Parts
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.forgetting.erasing import FORGET, Erase, Signing
 from mneme_server.forgetting.forgetting import Forget
 from mneme_server.forgetting.service import ForgettingCalls
@@ -17,6 +20,7 @@ from mneme_server.forgetting.store.forgettings import FORGETS, SqlForgettings
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
 from mneme_server.runtime.scrubbing import Scrubber
+from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
@@ -24,8 +28,10 @@ from mneme_server.transport.service import Service
 def _build(host: Host) -> Parts:
     tenants, backups = host.get(Tenants), host.get(BackupFiles)
     kinds, operations = host.get(OperationKinds), host.get(Operations)
-    catalog = SqlForgettingCatalog(host.get(Database))
-    forget = Forget(host.tenants, catalog, host.forgetting)
+    database = host.get(Database)
+    catalog = SqlForgettingCatalog(database)
+    kept = partial(_kept_elsewhere, database.shared, host.settings(ServerSettings))
+    forget = Forget(host.tenants, catalog, host.forgetting, kept)
     tenants.also_delete(catalog.drop)
     backups.also_apply(forget.apply)
     erase = Erase(
@@ -38,11 +44,25 @@ def _build(host: Host) -> Parts:
             operations.forget_results,
             lambda _tenant: catalog.scrub(),
         ],
+        kept,
     )
     descriptor = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
     kinds.bring(descriptor, {FORGET: erase})
     calls = ForgettingCalls(tenants, forget, kinds, operations)
     return Parts(calls=[Service(descriptor, calls)], resume=calls.go_on)
+
+
+def _kept_elsewhere(shared: bool, settings: ServerSettings) -> int:
+    """Return for how long what PostgreSQL was given stays in what it keeps besides its tables."""
+    if not shared:
+        return 0
+    if settings.database_kept_days is None:
+        raise FailedPrecondition(
+            "how long the database's backups and log are kept has to be said before anything is"
+            " forgotten: set MNEME_DATABASE_KEPT_DAYS",
+            reason=Reason.DATABASE_ERROR,
+        )
+    return settings.database_kept_days * 86_400 * MICROSECONDS
 
 
 CAPABILITY = Capability(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from mneme_server.common.canonical import JsonObject, base64_text, canonical_json
+from mneme_server.common.canonical import Json, JsonObject, base64_text, canonical_json
 from mneme_server.common.clock import now_us, rfc3339
 from mneme_server.common.errors import Unavailable
 from mneme_server.forgetting.asking import digest_of
@@ -73,6 +73,8 @@ class Erase:
         backups: those that were made.
         signer: signs receipts.
         caches: called with the tenant; each drops what it holds in memory, or in the catalog.
+        kept_elsewhere: returns for how long copies hold it that cannot be rewritten, in
+            microseconds; 0 where there are none.
     """
 
     forget: Forget
@@ -80,6 +82,7 @@ class Erase:
     backups: EarlierBackups
     signer: Signer
     caches: Sequence[Callable[[str], object]]
+    kept_elsewhere: Callable[[], int] = int
 
     def run(self, task: Task) -> JsonObject:
         """Erase, and return the receipt."""
@@ -112,8 +115,13 @@ class Erase:
 
     def _receipted(self, tenant_id: str, forgetting: Forgetting) -> Forgetting:
         erased = replace(forgetting, erased_us=now_us())
+        assert erased.erased_us is not None
+        kept = self.kept_elsewhere()
         statement = statement_of(
-            tenant_id, erased, self.backups.made_before(tenant_id, forgetting.hidden_us)
+            tenant_id,
+            erased,
+            self.backups.made_before(tenant_id, forgetting.hidden_us),
+            erased.erased_us + kept if kept else None,
         )
         text = canonical_json(statement)
         signed = {"statement": text, **self.signer.sign(tenant_id, text)}
@@ -126,9 +134,11 @@ _TRIES = 30
 """How often files are scrubbed that others use; each time waits for ten seconds."""
 
 
-def statement_of(tenant_id: str, forgetting: Forgetting, backups: Sequence[str]) -> JsonObject:
+def statement_of(
+    tenant_id: str, forgetting: Forgetting, backups: Sequence[str], kept_until_us: int | None = None
+) -> JsonObject:
     """Return what a receipt says, to be signed: times are microseconds in texts."""
-    return {
+    said: dict[str, Json] = {
         "type": "mneme.forgotten.v1",
         "tenant_id": tenant_id,
         "id": forgetting.id,
@@ -139,16 +149,23 @@ def statement_of(tenant_id: str, forgetting: Forgetting, backups: Sequence[str])
         "leaves": [[str(first), str(last)] for first, last in forgetting.leaves],
         "backups": list(backups),
     }
+    if kept_until_us is not None:
+        said["kept_until"] = str(kept_until_us)
+    return said
 
 
 def receipt_of(statement: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a receipt."""
-    return {
+    times = {
+        name: rfc3339(int(statement[name]))
+        for name in ("hidden_at", "erased_at", "kept_until")
+        if statement.get(name)
+    }
+    return times | {
         "id": statement["id"],
         "tenant_id": statement["tenant_id"],
         "counts": [{"kind": kind, "count": n} for kind, n in statement["counts"].items()],
         "policies": statement["policies"],
         "leaves": [{"first": first, "last": last} for first, last in statement["leaves"]],
         "backups": statement["backups"],
-        "hidden_at": rfc3339(int(statement["hidden_at"])),
-    } | ({"erased_at": rfc3339(int(statement["erased_at"]))} if statement["erased_at"] else {})
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -30,11 +30,14 @@ class Forget:
         tenants: where tenants are lent.
         catalog: what tenants were asked to forget.
         held: what each capability does about what it keeps outside of the database.
+        kept_elsewhere: returns for how long copies hold what is deleted that cannot be rewritten,
+            in microseconds; raises FailedPrecondition where nobody has said.
     """
 
     tenants: OpenTenants[ForgettingUnit]
     catalog: ForgettingCatalog
     held: Sequence[WhileForgetting] = ()
+    kept_elsewhere: Callable[[], int] = int
     _found: dict[tuple[str, str], Items] = field(default_factory=dict)
 
     def preview(self, tenant_id: str, selection: ForgetSelection) -> Outcome:
@@ -58,6 +61,7 @@ class Forget:
             AlreadyExists: the id is that of another forgetting.
             InvalidArgument: it names a kind of things that there is not.
         """
+        self.kept_elsewhere()
         asked = self.asked(tenant_id, selection)
         known = self.catalog.get(tenant_id, forgetting_id)
         if known is not None and digest_of(known) != digest_of(asked):

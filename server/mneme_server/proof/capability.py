@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from mneme.v1 import proof_service_pb2, recall_service_pb2
@@ -15,12 +16,14 @@ from mneme_server.proof.existing import LOGGING_JOB, LoggingWorker
 from mneme_server.proof.heads import Heads
 from mneme_server.proof.key_files import KeyFiles
 from mneme_server.proof.keys import KeyRing
+from mneme_server.proof.sealed_keys import SealedKeys
 from mneme_server.proof.service import CertificateServicer, ProofServicer
 from mneme_server.proof.settings import ProofSettings
 from mneme_server.proof.store.catalog import SqlLogCatalog
 from mneme_server.proof.store.certificates import SqlCertificates
 from mneme_server.proof.store.forgetting import FORGETS
 from mneme_server.proof.store.log import SqlLog
+from mneme_server.proof.store.private_keys import SqlKeyPlaces
 from mneme_server.proof.verifying import Proofs
 from mneme_server.recall.search import Recall
 from mneme_server.runtime.settings import ServerSettings
@@ -28,12 +31,19 @@ from mneme_server.storage.database import Database
 from mneme_server.storage.unit import Unit
 from mneme_server.transport.service import Service
 
+_SHARED_FOR_S = 1.0
+"""How long a key is used after another server destroyed it, at most, in seconds."""
+
 
 def _build(host: Host) -> Parts:
     settings, tenants = host.settings(ProofSettings), host.get(Tenants)
-    catalog = SqlLogCatalog(host.get(Database))
-    folder = host.settings(ServerSettings).data_dir / "keys"
-    keys = KeyRing(KeyFiles(folder, settings.key_file), catalog)
+    database = host.get(Database)
+    catalog = SqlLogCatalog(database)
+    files = KeyFiles(host.settings(ServerSettings).data_dir / "keys")
+    places = SqlKeyPlaces(database, files) if database.shared else files
+    known_for_s = _SHARED_FOR_S if database.shared else math.inf
+    signers = SealedKeys(places, settings.key_file, known_for_s)
+    keys = KeyRing(signers, catalog, known_for_s)
     tenants.also_make(keys.current)
     tenants.also_delete(keys.forget)
     heads = Heads(keys, catalog)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -41,8 +43,8 @@ class Signers(Protocol):
     """Where private keys are: files, or a key management service. None of them is ever told."""
 
     def create(self, tenant_id: str, number: int) -> bytes:
-        """Make a key of Ed25519, durably, in the place of one that has this number; return its
-        public half, 32 bytes."""
+        """Make a key of Ed25519, durably, in the place of one that has this number; where servers
+        share keys, that one stays. Return the public half, 32 bytes."""
         ...
 
     def sign(self, tenant_id: str, number: int, data: bytes) -> bytes:
@@ -67,7 +69,8 @@ class LogCatalog(Protocol):
         ...
 
     def add_key(self, tenant_id: str, key: LogKey) -> None:
-        """Insert a key, and note that the one before is retired from its making on."""
+        """Insert a key, and note that the one before is retired from its making on; nothing if the
+        tenant has one of its number."""
         ...
 
     def heads(self, tenant_id: str) -> Sequence[SignedHead]:
@@ -90,24 +93,27 @@ class KeyRing:
     Args:
         signers: where private keys are.
         catalog: where public ones are.
+        known_for_s: how long the current key is used before it is looked for again, in seconds:
+            where others can rotate it.
     """
 
-    def __init__(self, signers: Signers, catalog: LogCatalog) -> None:
+    def __init__(
+        self, signers: Signers, catalog: LogCatalog, known_for_s: float = math.inf
+    ) -> None:
         self._signers = signers
         self._catalog = catalog
+        self._known_for_s = known_for_s
         self._lock = threading.Lock()
-        self._known: dict[str, LogKey] = {}
+        self._known: dict[str, tuple[LogKey, float]] = {}
 
     def current(self, tenant_id: str) -> LogKey:
         """Return the key that signs; the first is made."""
-        key = self._known.get(tenant_id)
-        if key is not None:
-            return key
+        known = self._known.get(tenant_id)
+        if known is not None and time.monotonic() < known[1]:
+            return known[0]
         with self._lock:
             keys = self._catalog.keys(tenant_id)
-            key = keys[-1] if keys else self._make(tenant_id)
-            self._known[tenant_id] = key
-            return key
+            return self._note(tenant_id, keys[-1] if keys else self._make(tenant_id))
 
     def all(self, tenant_id: str) -> Sequence[LogKey]:
         """Return the tenant's keys, by number."""
@@ -136,7 +142,7 @@ class KeyRing:
             text = f"mneme new log key\n{made.number}\n{made.verifier}\n"
             made = replace(made, introduction=self.sign_note(tenant_id, old, text))
             self._catalog.add_key(tenant_id, made)
-            self._known[tenant_id] = made
+            self._note(tenant_id, made)
             self._signers.destroy(tenant_id, old.number)
         return made
 
@@ -146,6 +152,10 @@ class KeyRing:
             self._known.pop(tenant_id, None)
             self._signers.destroy(tenant_id)
             self._catalog.forget(tenant_id)
+
+    def _note(self, tenant_id: str, key: LogKey) -> LogKey:
+        self._known[tenant_id] = key, time.monotonic() + self._known_for_s
+        return key
 
     def _make(self, tenant_id: str) -> LogKey:
         made = self._made(tenant_id, 1)

@@ -17,7 +17,8 @@ class ProofSettings(BaseModel):
         None,
         description="a file with the secret that the tenants' signing keys are encrypted with, at"
         " least 16 bytes; keep it apart from the data folder. Without it they lie there as they"
-        " are, readable by the server's user alone",
+        " are, readable by the server's user alone; with MNEME_DATABASE_URL in its catalog, also"
+        " in what dumps and backups hold of that",
     )
     certificates_kept: int = Field(
         10_000,

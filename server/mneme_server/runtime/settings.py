@@ -80,8 +80,14 @@ class ServerSettings(BaseSettings):
         None,
         description="PostgreSQL, 15 or newer, that keeps the catalog and the tenants, as"
         " postgresql://user:password@host/database; the data folder then has what can be built from"
-        " it, the policies of learning and the logs' keys. Needs the extra `postgres`; by default"
-        " SQLite keeps them in the data folder",
+        " it, and exported models. Needs the extra `postgres`; by default SQLite keeps them in the"
+        " data folder",
+    )
+    database_kept_days: Annotated[int | None, BeforeValidator(none_if_empty)] = Field(
+        None,
+        ge=1,
+        description="for how many days at most backups of that PostgreSQL and its write-ahead log"
+        " are kept: receipts of what was forgotten say so; without it nothing is forgotten there",
     )
     auth: Literal["required", "disabled"] = Field(
         "required",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from typing import ClassVar
 
 from sqlalchemy import Connection
 
@@ -11,6 +12,9 @@ from sqlalchemy import Connection
 class Database(ABC):
     """Where transactions come from; thread-safe. What kind of database it is, its users do not see:
     what their statements say, each kind understands (see `storage.portable`)."""
+
+    shared: ClassVar[bool] = False
+    """Whether several servers may use it."""
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:

@@ -213,6 +213,19 @@ def test_a_tenant_deleted_by_the_version_before_leaves_nothing_in_newer_tables(
         assert place.ask(f"SELECT DISTINCT tenant_id FROM mneme.{table}") == [("rival",)]
 
 
+def test_the_version_before_refuses_to_forget_what_it_does_not_know(
+    place: Place, tmp_path: Path
+) -> None:
+    old = place.serve()
+    fill_two(old)
+    place.serve(branch(tmp_path / "notes", NOTES))
+    with (
+        pytest.raises(FailedPrecondition, match="numbered, notes"),
+        old.open("acme").read() as unit,
+    ):
+        unit.require_overwriting()
+
+
 def test_a_contraction_waits_until_nobody_serves_who_needs_what_it_takes(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2354,8 +2354,8 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
     """Since when nobody finds it."""
 
     erased_at: datetime | None
-    """Since when neither the tenant's files nor the server's memory hold it; unset
-    before.
+    """Since when neither the tenant's files nor the server's memory hold it, or,
+    where PostgreSQL keeps the tenants, its tables; unset before.
     """
 
     statement: str
@@ -2370,6 +2370,12 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
 
     public_key: bytes
     """That key's public half: one of those that GetLogKeys tells."""
+
+    kept_until: datetime | None
+    """Until when copies may hold it that the server cannot rewrite: the
+    write-ahead log and the backups of PostgreSQL, and what its pages hold of
+    deleted rows. Unset where SQLite keeps the tenants.
+    """
 
 
 class ForgetResponse(Answer[admin_service_pb2.ForgetResponse], of=admin_service_pb2.ForgetResponse):

@@ -16,14 +16,13 @@ from sqlalchemy import (
     Table,
     Text,
     delete,
-    insert,
     select,
     update,
 )
 
 from mneme_server.proof.keys import LogKey, SignedHead
 from mneme_server.storage.database import Database
-from mneme_server.storage.portable import insert as upsert
+from mneme_server.storage.portable import insert
 
 metadata = MetaData()
 
@@ -85,8 +84,12 @@ class SqlLogCatalog:
         }
         before = (log_keys.c.tenant_id == tenant_id, log_keys.c.number == key.number - 1)
         with self._database.write() as connection:
-            connection.execute(insert(log_keys), row)
-            connection.execute(update(log_keys).where(*before).values(retired_at=key.created_us))
+            connection.execute(insert(log_keys).values(row).on_conflict_do_nothing())
+            connection.execute(
+                update(log_keys)
+                .where(*before, log_keys.c.retired_at.is_(None))
+                .values(retired_at=key.created_us)
+            )
 
     def heads(self, tenant_id: str) -> Sequence[SignedHead]:
         query = select(log_heads).where(log_heads.c.tenant_id == tenant_id)
@@ -99,7 +102,7 @@ class SqlLogCatalog:
     def signed(self, tenant_id: str, head: SignedHead) -> None:
         values = {"size": head.size, "root": head.root, "note": head.note}
         row = {"tenant_id": tenant_id, "origin": head.origin} | values
-        statement = upsert(log_heads).values(row)
+        statement = insert(log_heads).values(row)
         statement = statement.on_conflict_do_update(
             index_elements=["tenant_id", "origin"], set_=values
         )

@@ -12,8 +12,7 @@ from sqlalchemy import Connection
 from mneme_server.storage import driver
 from mneme_server.storage.database import Database
 from mneme_server.storage.migrate import revisions_of
-from mneme_server.storage.postgres.connecting import CATALOG, connect, engine_of
-from mneme_server.storage.postgres.database import not_yet
+from mneme_server.storage.postgres.connecting import CATALOG, connect, engine_of, vacuum
 from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.postgres.upgrading import upgrade
 
@@ -42,9 +41,12 @@ class PostgresCatalog(Database):
         FailedPrecondition: SCHEMA_ERROR, it cannot be brought to this version; see `upgrading`.
     """
 
+    shared = True
+
     def __init__(self, url: str, folders: Sequence[Path]) -> None:
         with connect(url) as connection:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}")
+        self._url = url
         upgrade(url, CATALOG, folders)
         knows = revisions_of(folders)
         self._pool = Pool(engine_of(url, CATALOG, knows=knows.keys()), _CONNECTIONS)
@@ -64,7 +66,7 @@ class PostgresCatalog(Database):
 
     def scrub(self) -> None:
         """See `Database`."""
-        raise not_yet("overwriting what was deleted")
+        vacuum(self._url, CATALOG)
 
     def close(self) -> None:
         """See `Database`."""

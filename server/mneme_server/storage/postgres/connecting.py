@@ -122,3 +122,21 @@ def engine_of(
 
     engine.update_execution_options(**{TRANSLATE: meaning})
     return engine
+
+
+def vacuum(url: str, schema: str) -> None:
+    """Take deleted rows out of the tables of a schema, as its owner.
+
+    Raises:
+        Unavailable: the database cannot be reached now.
+    """
+    with connect(url) as connection:
+        try:
+            names = connection.execute(
+                "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables"
+                " WHERE schemaname = %s",
+                (schema,),
+            ).fetchall()
+            connection.execute(f"VACUUM {', '.join(name for (name,) in names)}")
+        except psycopg.Error as error:
+            raise meaning(error) or error from error

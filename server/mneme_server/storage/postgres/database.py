@@ -16,12 +16,12 @@ from psycopg import sql
 from sqlalchemy import Connection
 
 from mneme_server.common import deadline, interpreter
-from mneme_server.common.errors import FailedPrecondition, Reason, Unavailable
+from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.storage import driver
 from mneme_server.storage.database import Database
 from mneme_server.storage.guard import require_tenant
 from mneme_server.storage.numbering import COUNTER
-from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, engine_of
+from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, engine_of, vacuum
 from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.postgres.tenancy import TENANT_SETTING
 from mneme_server.storage.schema import metadata
@@ -61,6 +61,7 @@ class PostgresDatabase:
         readers: int = READERS,
         writers: int = WRITERS,
     ) -> None:
+        self.url = url
         self.node = node
         self.knows = knows
         self.engine = engine_of(url, SCHEMA, ROLE, knows=knows)
@@ -124,8 +125,9 @@ class TenantDatabase(Database):
             self._turn.release()
 
     def scrub(self) -> None:
-        """See `Database`."""
-        raise not_yet("overwriting what was deleted")
+        """Take deleted rows out of all tables: it frees what other transactions do not see any
+        more. What is freed is overwritten as it is used again."""
+        vacuum(self._database.url, SCHEMA)
 
     def close(self) -> None:
         """Have nobody begin a transaction any more."""
@@ -154,14 +156,6 @@ class TenantDatabase(Database):
                 reason=Reason.INITIALIZATION_FAILED,
                 retry_after_s=_RETRY_S,
             )
-
-
-def not_yet(what: str) -> FailedPrecondition:
-    """Return the error for what is served from SQLite alone so far."""
-    return FailedPrecondition(
-        f"{what} is not supported yet where PostgreSQL keeps the tenants",
-        reason=Reason.DATABASE_ERROR,
-    )
 
 
 def take_numbers(connection: Connection, tenant_id: str, table: str, count: int) -> int:

@@ -111,12 +111,17 @@ def _shared(table: Table, made: MetaData) -> None:
 
 def remove_rows(connection: Connection, tenant_id: str) -> None:
     """Delete all rows of the transaction's tenant, and its counters."""
-    for name in tables_of_tenants(connection):  # Those that a newer version made, too.
-        if name not in metadata.tables and name != "numbers":
-            driver_of(connection).execute(f"DELETE FROM {name} WHERE tenant_id = %s", (tenant_id,))
+    for name in unknown_tables(connection):
+        driver_of(connection).execute(f"DELETE FROM {name} WHERE tenant_id = %s", (tenant_id,))
     for table in reversed(metadata.sorted_tables):
         connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
     driver_of(connection).execute("DELETE FROM numbers WHERE tenant_id = %s", (tenant_id,))
+
+
+def unknown_tables(connection: Connection) -> list[str]:
+    """Return the tenants' tables that a newer version made; see `tables_of_tenants`."""
+    known = tables().tables
+    return [name for name in tables_of_tenants(connection) if name not in known]
 
 
 def statements() -> Iterator[str]:

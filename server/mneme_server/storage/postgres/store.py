@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.corpus.feed import START
 from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.migrate import revisions_of
-from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase, not_yet
-from mneme_server.storage.postgres.schema import prepare, remove_rows
+from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
+from mneme_server.storage.postgres.schema import prepare, remove_rows, unknown_tables
 from mneme_server.storage.unit import TenantSchema, Unit
 
 
@@ -98,9 +99,18 @@ class PostgresUnit(Unit):
     """One transaction of a tenant's on PostgreSQL."""
 
     def require_overwriting(self) -> None:
-        """Refuse: what is deleted stays in dead rows, in the log and in backups for a while."""
-        raise not_yet("forgetting")
+        """See that nothing is kept in tables that only a newer version knows.
+
+        Raises:
+            FailedPrecondition: SCHEMA_ERROR, it may be.
+        """
+        if newer := unknown_tables(self._connection):
+            raise FailedPrecondition(
+                f"a newer version of Mneme made {', '.join(newer)}, and this one cannot forget what"
+                " they hold: have a server of that version forget it",
+                reason=Reason.SCHEMA_ERROR,
+            )
 
     def overwrite(self) -> None:
-        """See `require_overwriting`."""
-        self.require_overwriting()
+        """Do nothing: deleted rows are taken out of their pages by `scrub`, which frees them. What
+        the log and backups hold stays; see `forgetting`."""
