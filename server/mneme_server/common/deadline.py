@@ -98,7 +98,7 @@ def holding(lock: threading.Lock) -> Iterator[None]:
         Abandoned: nobody does any more.
     """
     if not lock.acquire(blocking=False):
-        interpreter.turns.leave()
+        interpreter.leave_turn()
         while not lock.acquire(timeout=pause(LOOK_EVERY_S)):
             check()
     try:
@@ -119,6 +119,6 @@ def wait_for(changed: threading.Condition, holds: Callable[[], bool], seconds: f
         left = until - time.monotonic()
         if left <= 0:
             return False
-        interpreter.turns.leave()
+        interpreter.leave_turn()
         changed.wait(pause(min(left, LOOK_EVERY_S)))
     return True

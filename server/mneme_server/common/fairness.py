@@ -139,7 +139,7 @@ class FairGate:
                 return True
             granted = threading.Event()
             self._waiting.push(tenant_id, granted, cost)
-        interpreter.turns.leave()
+        interpreter.leave_turn()
         while not granted.wait(
             deadline.pause(min(deadline.LOOK_EVERY_S, max(0.0, until - time.monotonic())))
         ):

@@ -1,4 +1,4 @@
-"""One call at a time begins to work in Python; the others wait for their turn, once.
+"""One call at a time begins to work in Python; the others wait for their turn, without a thread.
 
 All threads share the interpreter's lock, and every query and every answer sent gives it up for some
 microseconds. Where another thread waits for it just then, that one is woken on another processor,
@@ -7,57 +7,40 @@ session took two to three times the processor time that it takes alone, and fewe
 answered a second than with two in flight.
 
 A turn is a courtesy and protects nothing. Who waits for something, or works in a library, leaves it
-and goes on without it afterwards; and who does not get it within some milliseconds goes on, too, so
-that nothing ever stands still for it.
+and goes on without it afterwards. Who hands out turns (`transport.workers`) does not wait for one
+longer than `PATIENCE_S`, so that nothing ever stands still for it.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+
+PATIENCE_S = sys.getswitchinterval()
+"""The interpreter's own threads give way after as long."""
 
 
-class Turns:
-    """Hands out the turn. Thread-safe.
-
-    Args:
-        patience_s: the longest wait for each call that is ahead, in seconds.
-    """
-
-    def __init__(self, patience_s: float) -> None:
-        self._patience_s = patience_s
-        self._turn = threading.Lock()
-        self._counting = threading.Lock()  # Guards the one below.
-        self._waiting = 0
-        self._mine = threading.local()
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Do the block when it is this thread's turn, or when it has waited for long enough."""
-        self._mine.held = self._turn.acquire(blocking=False) or self._wait()
-        try:
-            yield
-        finally:
-            self.leave()
-
-    def leave(self) -> None:
-        """Let the next one begin; for whoever is about to wait. Does nothing without the turn."""
-        if getattr(self._mine, "held", False):
-            self._mine.held = False
-            self._turn.release()
-
-    def _wait(self) -> bool:
-        with self._counting:
-            self._waiting += 1
-            ahead = self._waiting
-        try:
-            return self._turn.acquire(timeout=self._patience_s * ahead)
-        finally:
-            with self._counting:
-                self._waiting -= 1
+class _Mine(threading.local):
+    leave: Callable[[], None] | None = None
 
 
-turns = Turns(sys.getswitchinterval())
-"""Of this process, which has one interpreter. Its own threads give way after as long."""
+_mine = _Mine()
+
+
+def begin_turn(leave: Callable[[], None]) -> None:
+    """Begin this thread's turn; `leave` is called if it is left before its end."""
+    _mine.leave = leave
+
+
+def leave_turn() -> None:
+    """Let the next one begin; for whoever is about to wait. Does nothing without the turn."""
+    leave, _mine.leave = _mine.leave, None
+    if leave is not None:
+        leave()
+
+
+def end_turn() -> bool:
+    """End this thread's turn, and tell whether it still had it: `leave` is not called."""
+    had, _mine.leave = _mine.leave is not None, None
+    return had

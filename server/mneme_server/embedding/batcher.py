@@ -204,7 +204,7 @@ class MicroBatcher:
 
     def _wait(self, call: EmbedCall, pieces: Sequence[Piece]) -> None:
         """Wait until the call is done; withdraw it when it may wait no longer."""
-        interpreter.turns.leave()
+        interpreter.leave_turn()
         patient_until = time.monotonic() + self._patience_s
         may_wait = call.line is Line.BACKGROUND  # Nobody's thread: it may wait as it likes.
         counted = False

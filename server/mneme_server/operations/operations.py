@@ -197,7 +197,7 @@ class Operations:
         with self._lock:
             run, _ = self._runs.get(found.key, (None, None))
         if run is not None and self._places.acquire(blocking=False):
-            interpreter.turns.leave()
+            interpreter.leave_turn()
             try:
                 with deadline.within(seconds):
                     while not run.ended.wait(deadline.pause(deadline.LOOK_EVERY_S)):

@@ -281,7 +281,7 @@ class _Computing(AbstractContextManager[None]):
         self._to_the_end = to_the_end
 
     def __enter__(self) -> None:
-        interpreter.turns.leave()  # Half of what follows is done in libraries; the gates count.
+        interpreter.leave_turn()  # Half of what follows is done in libraries; the gates count.
         foreground = self._foreground
         foreground._begin()
         try:

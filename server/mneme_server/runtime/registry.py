@@ -207,7 +207,7 @@ class TenantRegistry(Generic[U]):
             with deadline.holding(slot.lock):
                 memory = slot.memory
                 if memory is None:
-                    interpreter.turns.leave()
+                    interpreter.leave_turn()
                     began = time.monotonic()
                     memory = slot.memory = self._opener(tenant_id)
                     slot.opening_s = time.monotonic() - began

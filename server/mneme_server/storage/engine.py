@@ -121,12 +121,12 @@ class SqliteDatabase(Database):
         """See `Database`."""
         self._check_open()
         if not self._turn.acquire(blocking=False):
-            interpreter.turns.leave()
+            interpreter.leave_turn()
             self._wait_to_write()
         try:
             with self._writers.transaction() as connection:
                 yield connection
-                interpreter.turns.leave()  # It waits for the disk.
+                interpreter.leave_turn()  # It waits for the disk.
                 driver.commit(connection)
         finally:
             self._turn.release()
@@ -187,7 +187,7 @@ class SqliteDatabase(Database):
     @contextmanager
     def _outside_transactions(self) -> Iterator[sqlite3.Connection]:
         """Write what no transaction can hold."""
-        interpreter.turns.leave()
+        interpreter.leave_turn()
         with self._turn, self._writers.transaction() as connection:
             writer = driver.sqlite_of(connection)
             writer.rollback()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, NamedTuple
 
 from mneme_server.common import interpreter
@@ -39,6 +40,9 @@ class Workers(Executor):
     gRPC asks its interceptors about a call and submits it on one thread: whoever knows whose call
     it is says so in between, with `next_is`.
 
+    A call begins in its turn of the interpreter's; streams, which mostly wait, begin at once. While
+    one has the turn no thread is woken for another call: whoever has answered takes the next.
+
     Args:
         threads: how many serve calls; they are started as they are needed.
         places: how many calls may wait.
@@ -55,6 +59,9 @@ class Workers(Executor):
         self._waiting: FairQueue[_Waiting] = FairQueue()
         self._running: Counter[Lane] = Counter()
         self._busy = 0
+        self._in_turn = 0
+        self._turn_began_s = 0.0
+        self._watched = False  # Whether an idle thread waits for the turn to take too long.
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._closed = False
@@ -73,8 +80,10 @@ class Workers(Executor):
             if self._closed:
                 raise RuntimeError("the server takes no more calls")
             self._waiting.push(lane, waiting)
-            if self._idle:
+            if lane.streams and self._idle:
                 self._state.notify()
+            else:
+                self._wake()
             # One that was woken before counts as idle until it runs, and is taken already.
             if len(self._waiting) > self._idle and len(self._threads) < self._most:
                 # Daemons: one that does not notice that its call was cut off ends with the process.
@@ -100,8 +109,7 @@ class Workers(Executor):
             self._forget(serving.lane)
             serving.lane = serving.lane._replace(tenant_id=tenant_id)
             self._running[serving.lane] += 1
-            if self._waiting and self._idle:
-                self._state.notify()
+            self._wake()
 
     def wait_until_all_begun(self, seconds: float) -> None:
         """Wait until no call waits for a thread, so long at most."""
@@ -121,9 +129,11 @@ class Workers(Executor):
     def _work(self) -> None:
         while waiting := self._next():
             self._serving.call = waiting
+            if not waiting.lane.streams:
+                interpreter.begin_turn(self._leave_turn)
             if waiting.future.set_running_or_notify_cancel():
                 try:
-                    result = waiting.run() if waiting.lane.streams else _in_turn(waiting.run)
+                    result = waiting.run()
                 except BaseException as error:
                     waiting.future.set_exception(error)
                 else:
@@ -131,6 +141,7 @@ class Workers(Executor):
                     del result
             with self._state:
                 self._busy -= 1
+                self._in_turn -= interpreter.end_turn()
                 self._forget(waiting.lane)
             del waiting, self._serving.call  # An idle thread keeps no request.
 
@@ -145,11 +156,10 @@ class Workers(Executor):
             while True:
                 waiting = self._waiting.pop(self._may_begin)
                 if waiting is not None:
-                    self._busy += 1
-                    self._running[waiting.lane] += 1
-                    if self._waiting and self._idle:
-                        self._state.notify()  # Another may begin, too.
-                    elif not self._waiting:
+                    self._begin(waiting)
+                    if self._waiting:
+                        self._wake()  # Another may begin, too.
+                    else:
                         self._all_begun.notify_all()
                         if self._closed:
                             self._state.notify_all()  # The idle ones may end.
@@ -157,13 +167,38 @@ class Workers(Executor):
                 if self._closed and not self._waiting:
                     return None
                 self._idle += 1
-                self._state.wait()
+                self._wait()
                 self._idle -= 1
 
+    def _begin(self, waiting: _Waiting) -> None:
+        self._busy += 1
+        self._running[waiting.lane] += 1
+        if not waiting.lane.streams:
+            self._in_turn += 1
+            self._turn_began_s = monotonic()
+
     def _may_begin(self, waiting: _Waiting) -> bool:
-        return waiting.lane.streams or self._running[waiting.lane] < self._most - self._busy
+        if waiting.lane.streams:
+            return True
+        if self._in_turn and monotonic() - self._turn_began_s < interpreter.PATIENCE_S:
+            return False
+        return self._running[waiting.lane] < self._most - self._busy
 
+    def _leave_turn(self) -> None:
+        with self._state:
+            self._in_turn -= 1
+            self._wake()
 
-def _in_turn(run: Callable[[], Any]) -> Any:
-    with interpreter.turns.taken():
-        return run()
+    def _wake(self) -> None:
+        """Wake a thread if a call may begin, or if nobody watches over those that may not."""
+        if self._idle and self._waiting and not (self._in_turn and self._watched):
+            self._state.notify()
+
+    def _wait(self) -> None:
+        """Wait for a call; one thread of all waits no longer than a turn should take."""
+        if self._watched or not (self._in_turn and self._waiting):
+            self._state.wait()
+            return
+        self._watched = True
+        self._state.wait(interpreter.PATIENCE_S)
+        self._watched = False

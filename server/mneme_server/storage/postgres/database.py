@@ -104,7 +104,7 @@ class TenantDatabase(Database):
         """See `Database`."""
         self._check_open()
         if not self._turn.acquire(blocking=False):
-            interpreter.turns.leave()
+            interpreter.leave_turn()
             if not self._turn.acquire(timeout=LOCK_WAIT_S):
                 raise Unavailable(
                     "another write took too long; nothing was written",
@@ -119,7 +119,7 @@ class TenantDatabase(Database):
             begin = self._begin(_BEGIN_WRITE, [lock], patience)
             with self._database.writers.transaction(begin) as connection:
                 yield connection
-                interpreter.turns.leave()  # It waits for the disk.
+                interpreter.leave_turn()  # It waits for the disk.
                 driver.commit(connection)
         finally:
             self._turn.release()
