@@ -124,10 +124,18 @@ serve: setup $(BUILT)/index.html ## Serve on 127.0.0.1:50051 without keys, data 
 AGAIN = echo "These failed among others; they are tried once more, alone." && \
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
+# What of the suite runs once more with servers that keep their tenants in PostgreSQL, beside the contract
+# of stores, which all kinds of store pass, and the tests of PostgreSQL alone.
+ON_POSTGRES := $(addprefix tests/integration/,test_isolation.py test_events.py test_recall.py test_memories.py \
+	test_episodes.py test_certificates.py test_chain.py test_forgetting.py)
+AGAIN_POSTGRES = $(subst $(BIN)/python,MNEME_TEST_POSTGRES=1 $(BIN)/python,$(AGAIN)) $(ON_POSTGRES)
+
 # The TypeScript of the guides runs in Python's tests, so its client is built before them.
 test: setup dashboard chromium ## Run every test, a file at a time on each core; JOBS=1 for one after the other
 	@$(if $(NODE),test ! -e $(NODE_SETUP) || (cd $(TYPESCRIPT) && npm run --silent build))
 	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile || { test $$? = 1 && $(AGAIN); }
+	MNEME_TEST_POSTGRES=1 $(BIN)/python -m pytest -q -n $(or $(JOBS),auto) --dist loadfile $(ON_POSTGRES) \
+		|| { test $$? = 1 && $(AGAIN_POSTGRES); }
 	@$(MAKE) --no-print-directory test-typescript test-dashboard
 
 robustness: setup ## Kill the server and damage files, long: KILLS=500 DAMAGES=1000 ROUNDS=200 SEED=1

@@ -28,6 +28,15 @@ hypothesis_settings.register_profile("explore", deadline=None, print_blob=True, 
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "mneme"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what is true of SQLite alone, where servers keep their tenants in PostgreSQL."""
+    if not os.environ.get("MNEME_TEST_POSTGRES"):
+        return
+    for item in items:
+        if mark := item.get_closest_marker("on_sqlite"):
+            item.add_marker(pytest.mark.skip(reason=f"of SQLite alone: {mark.args[0]}"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _exported_model() -> None:
     """Write the embedding model where `make model` has not; it takes some seconds, once."""

@@ -256,6 +256,32 @@ def test_the_keys_that_sign_logs_are_in_the_database_and_encrypted(
         assert api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note
 
 
+def test_a_dump_of_the_database_brings_everything_back(
+    tmp_path: Path, postgres: PostgresServer, url: str
+) -> None:
+    """As the guide has it: tenants, keys, the logs and their chains are all in the database."""
+    database = url.partition("@/")[2].partition("?")[0]
+    with local_server(tmp_path / "data", database_url=url) as server:
+        api = server.keys.tenant("acme", *ALL)
+        sent = [event(f"the heron number {n} eats fish", id=f"e{n}") for n in range(20)]
+        record(api, *sent, wait=True)
+        found = _texts(api, "which heron eats fish")
+        note = api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note
+        postgres.run("pg_dump", "-Fc", "-f", f"{database}.dump", database)
+        record(api, event("written after the dump", id="late"), wait=True)
+    postgres.execute(f"CREATE DATABASE restored_{database}")
+    postgres.run("pg_restore", "--exit-on-error", "-d", f"restored_{database}", f"{database}.dump")
+    restored = postgres.url(f"restored_{database}")
+    with local_server(tmp_path / "another", database_url=restored) as server:
+        api = server.keys.key("acme-1", *ALL)
+        assert sorted(one.id for one in list_events(api)) == sorted(one.id for one in sent)
+        assert _texts(api, "which heron eats fish") == found
+        assert verify(api, "s").valid
+        assert api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note == note
+        record(api, event("the otter sleeps", id="later"), wait=True)
+        assert _texts(api, "who sleeps")[0] == "the otter sleeps"
+
+
 def test_the_driver_that_is_missing_is_named(tmp_path: Path) -> None:
     hidden = (
         "import sys, runpy, importlib.util as u; real = u.find_spec\n"

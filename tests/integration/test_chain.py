@@ -261,6 +261,7 @@ TAMPERING = {
 }  # fmt: skip
 
 
+@pytest.mark.on_sqlite("it changes the tenant's file")
 @pytest.mark.parametrize("what", sorted(set(TAMPERING) - {"two events change places"}))
 def test_tampering_is_found_and_the_first_broken_event_named_when(
     what: str, tampered: Callable[[str], events_pb.VerifyEventsResponse]
@@ -273,6 +274,7 @@ def test_tampering_is_found_and_the_first_broken_event_named_when(
     assert len(broken.reason) > 10
 
 
+@pytest.mark.on_sqlite("it changes the tenant's file")
 def test_two_events_that_changed_places_are_found(
     server: LocalServer, api: Api, tampered: Callable[[str], events_pb.VerifyEventsResponse]
 ) -> None:

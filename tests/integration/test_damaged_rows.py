@@ -35,6 +35,8 @@ from support.making import (
 )
 from support.server import LocalServer, local_server
 
+pytestmark = pytest.mark.on_sqlite("it damages a tenant's file")
+
 NO_UTF8 = "CAST(x'66fe6f' AS TEXT)"
 EVENT_DAMAGES = {
     "a text is no UTF-8": f"text = {NO_UTF8}",

@@ -79,6 +79,7 @@ def insert(api: Api, text: str, **fields: Any) -> memory_pb.InsertMemoryResponse
     return api.memory.InsertMemory(memory_pb.InsertMemoryRequest(text=text, **fields))
 
 
+@pytest.mark.on_sqlite("it reads the tenant's files")
 def test_of_a_user_nothing_is_left_in_any_file(own: LocalServer, api: Api) -> None:
     plant(api, USER, GONE, "s-gone")
     plant(api, "bob", KEPT, "s-kept")
@@ -354,6 +355,7 @@ def _skills(api: Api) -> Any:
     return api.skill.ListSkills(skill_pb.ListSkillsRequest()).skills
 
 
+@pytest.mark.on_sqlite("it reads the tenant's files")
 def test_a_chain_of_unsalted_hashes_is_put_together_anew(own: LocalServer, api: Api) -> None:
     record(api, *(event(f"word {n}", session="old", id=f"e{n}") for n in range(3)))
     old = as_version_1(own, api)
@@ -366,6 +368,7 @@ def test_a_chain_of_unsalted_hashes_is_put_together_anew(own: LocalServer, api: 
     assert not traces(folder_of(own, api), [one.encode() for one in old])
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_restored_backup_forgets_again_what_was_forgotten_since(
     own: LocalServer, api: Api
 ) -> None:
@@ -382,6 +385,7 @@ def test_a_restored_backup_forgets_again_what_was_forgotten_since(
     assert not traces(folder_of(own, api), [*spellings(GONE[:6]), *spellings(USER)], STEMS)
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_backup_of_afterwards_keeps_what_came_since(api: Api) -> None:
     insert(api, "The lantern is lit", user_id="ann", memory_id="before")
     forget(api, user_id="ann")

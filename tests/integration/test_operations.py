@@ -81,6 +81,7 @@ def listed(api: Api, **fields: Any) -> list[str]:
     return [operation.id for operation in answer.operations]
 
 
+@pytest.mark.on_sqlite("it makes a backup")
 def test_a_backup_is_started_waited_for_and_restored(admin: Api, api: Api) -> None:
     record(api, event("The violin is in the harbour", id="first"))
     started = start_backup(admin, tenant_id=api.tenant_id)
@@ -258,6 +259,7 @@ def test_calls_that_wait_leave_room_for_others(own: LocalServer, waits: Waits) -
             answer.result()
 
 
+@pytest.mark.on_sqlite("it makes a backup")
 def test_they_are_listed_by_pages_newest_first(own: LocalServer) -> None:
     admin = own.keys.admin
     names = [f"number-{n}" for n in range(5)]
@@ -279,6 +281,7 @@ def test_they_are_listed_by_pages_newest_first(own: LocalServer) -> None:
     assert listed(admin, states=[pb.OPERATION_STATE_FAILED, pb.OPERATION_STATE_RUNNING]) == []
 
 
+@pytest.mark.on_sqlite("it makes a backup")
 def test_a_failure_says_what_the_call_would_have_said(admin: Api, api: Api, server: Any) -> None:
     folder = server.data_dir / "backups" / api.tenant_id
     folder.mkdir(parents=True)
@@ -360,6 +363,7 @@ def test_a_tenants_own_operations_are_its_own_and_go_with_it(own: LocalServer) -
     assert not operations.list(caller, OperationFilter(kind="train"), None, 10)
 
 
+@pytest.mark.on_sqlite("it makes a backup")
 def test_a_backup_whose_process_is_killed_fails_and_leaves_nothing(
     own: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,6 +381,7 @@ def test_a_backup_whose_process_is_killed_fails_and_leaves_nothing(
     assert not list((own.data_dir / "backups" / "default").iterdir())
 
 
+@pytest.mark.on_sqlite("it makes a backup")
 def test_a_backup_is_cancelled_while_its_process_works(
     own: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,6 +396,7 @@ def test_a_backup_is_cancelled_while_its_process_works(
     assert not list((own.data_dir / "backups" / "default").iterdir())
 
 
+@pytest.mark.on_sqlite("it examines a file")
 def test_the_examination_apart_knows_every_table(own: LocalServer) -> None:
     """The process that examines a backup imports the modules that declare the tables."""
     import subprocess

@@ -24,6 +24,8 @@ from support.examples import EXAMPLES, needed
 from support.making import lesson, list_lessons
 from support.server import LocalServer, local_server
 
+pytestmark = pytest.mark.on_sqlite("PostgreSQL's transactions begin past what it listens to")
+
 METHODS = {f"{s.name}.{m.name}": m for s in services() for m in s.methods}
 READING = [
     name

@@ -93,6 +93,7 @@ def _of_the_model_that_runs(data: Path, model: str) -> None:
         connection.commit()
 
 
+@pytest.mark.on_sqlite("it opens files of released versions")
 @pytest.mark.parametrize("version", RELEASED)
 def test_what_a_released_version_stored_is_used_by_this_one(version: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -124,6 +125,7 @@ def test_what_a_released_version_stored_is_used_by_this_one(version: str, tmp_pa
         assert verify(api).valid
 
 
+@pytest.mark.on_sqlite("it opens files of released versions")
 @pytest.mark.parametrize("version", [v for v in RELEASED if v >= "0003"])
 def test_the_knowledge_log_of_a_released_version_has_projects_and_fractions(
     version: str, tmp_path: Path

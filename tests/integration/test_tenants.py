@@ -108,6 +108,7 @@ def test_keys_are_listed_without_their_secrets(server: LocalServer) -> None:
     assert len(admin.ListApiKeys(request).api_keys) == 2
 
 
+@pytest.mark.on_sqlite("it reads the catalog's file")
 def test_no_secret_is_kept_in_the_catalog(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
         secret = server.keys.tenant().secret
@@ -277,6 +278,7 @@ def test_many_tenants_are_used_at_once_with_few_open(tmp_path: Path) -> None:
         assert all(verify(api).valid for api in apis)
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_backup_put_into_the_folder_brings_back_what_was_there(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
         api = server.keys.tenant("saved")
@@ -317,6 +319,7 @@ def texts(api: Api, query: str) -> list[str]:
     return [result.text for result in recall(api, query).results]
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_restore_brings_back_what_was_there_while_the_server_runs(server: LocalServer) -> None:
     api, other = server.keys.tenant(), server.keys.tenant()
     record(api, event("recorded before the backup", id="before"), wait=True)
@@ -336,6 +339,7 @@ def test_a_restore_brings_back_what_was_there_while_the_server_runs(server: Loca
     assert verify(api).valid
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_tenant_that_was_deleted_comes_back_with_its_backup(server: LocalServer) -> None:
     api, admin = server.keys.tenant(), server.keys.admin
     record(api, event("the heron stood", id="e"))
@@ -347,6 +351,7 @@ def test_a_tenant_that_was_deleted_comes_back_with_its_backup(server: LocalServe
     assert ids_of(recall(again, "heron")) == ["e"]
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 @pytest.mark.parametrize(
     "name", ["01K9ZJ6V1W3Q8Y5T2R7N4M6B0C.db", "../default/x.db", "..", "/etc/passwd", ""]
 )
@@ -362,6 +367,7 @@ def test_a_backup_that_is_not_in_the_tenant_s_folder_cannot_be_restored(
     assert texts(api, "stays") == ["stays"]
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_damaged_backup_is_refused_and_changes_nothing(server: LocalServer) -> None:
     api = server.keys.tenant()
     record(api, event("stays", id="stays"), wait=True)
@@ -377,6 +383,7 @@ def test_a_damaged_backup_is_refused_and_changes_nothing(server: LocalServer) ->
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_restore_mends_a_tenant_whose_database_is_damaged(server: LocalServer) -> None:
     api = server.keys.tenant()
     record(api, event("what was saved", id="saved"), wait=True)
@@ -391,6 +398,7 @@ def test_a_restore_mends_a_tenant_whose_database_is_damaged(server: LocalServer)
     assert verify(api).valid
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_watch_is_told_to_come_back_after_a_restore(server: LocalServer) -> None:
     api = server.keys.tenant()
     record(api, event("before", id="before"), wait=True)
@@ -404,6 +412,7 @@ def test_a_watch_is_told_to_come_back_after_a_restore(server: LocalServer) -> No
     assert texts(api, "before") == ["before"]
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_backup_is_whole_while_the_tenant_is_written_to(server: LocalServer) -> None:
     api = server.keys.tenant()
     stop = threading.Event()

@@ -138,6 +138,10 @@ class PostgresServer:
             return True
         return False
 
+    def run(self, program: str, *arguments: object) -> None:
+        """Run one of its programs, e.g. `pg_dump`, as its owner, in its folder."""
+        self._run(program, "-h", self.folder, "-U", "postgres", *arguments)
+
     def _run(self, program: str, *arguments: object) -> None:
         subprocess.run(
             [self._programs / program, *map(str, arguments)],

@@ -45,6 +45,7 @@ def settings_of(data_dir: Path, **changed: Any) -> Settings:
     }
     if os.environ.get("MNEME_TEST_POSTGRES"):
         values["database_url"] = postgres.url_for(data_dir)
+        values["database_kept_days"] = 30
     return Settings(**(values | changed))
 
 

@@ -198,6 +198,11 @@ class TenantStores(Protocol[U_co]):
         """Tell whether anything was ever kept for the tenant."""
         ...
 
+    def shared_bytes(self, tenant_id: str) -> int:
+        """Return about how many bytes the tenant's rows take in a database that tenants share; 0
+        where it has files of its own."""
+        ...
+
     def remove(self, tenant_id: str) -> None:
         """Remove all that is kept for the tenant, which nobody may have open. There may be
         nothing."""

@@ -43,6 +43,10 @@ class SqliteStores:
         """See `TenantStores`."""
         return (self._root / check_tenant_id(tenant_id) / FILE_NAME).exists()
 
+    def shared_bytes(self, tenant_id: str) -> int:
+        """See `TenantStores`: each has a file."""
+        return 0
+
     def remove(self, tenant_id: str) -> None:
         """See `TenantStores`."""
         for suffix in ("", "-wal", "-shm"):

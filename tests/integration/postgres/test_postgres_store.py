@@ -285,6 +285,21 @@ def test_nodes_that_start_together_make_the_schema_once(postgres: PostgresServer
     assert failures == []
 
 
+def test_the_bytes_of_a_tenant_are_those_of_its_own_rows(
+    stores: Any, postgres: PostgresServer
+) -> None:
+    for tenant, documents in (("acme", 3000), ("rival", 50)):
+        with stores.open(tenant).write() as unit:
+            unit.documents.add([document(f"d{n}") for n in range(documents)])
+    postgres.execute("ANALYZE mneme.documents")
+    ((taken,),) = postgres.execute(
+        "SELECT sum(pg_column_size(t.*))::bigint FROM mneme.documents AS t WHERE tenant_id = 'acme'"
+    )
+    assert 0.5 * taken < stores.shared_bytes("acme") < 3 * taken
+    assert 0 < stores.shared_bytes("rival") < stores.shared_bytes("acme") / 10
+    assert stores.shared_bytes("nobody") == 0
+
+
 def test_what_is_deleted_is_taken_out_of_its_pages(stores: Any, postgres: PostgresServer) -> None:
     store = stores.open("acme")
     with store.write() as unit:

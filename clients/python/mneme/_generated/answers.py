@@ -1266,7 +1266,9 @@ class DatabaseInfo(Answer[memory_stats_pb2.DatabaseInfo], of=memory_stats_pb2.Da
     """Size of the database with its log, in bytes."""
 
     folder_bytes: int
-    """Size of the tenant's folder, indexes included, in bytes."""
+    """Size of the tenant's folder, indexes included, in bytes.
+    Where PostgreSQL keeps the tenants, with about what its rows take there.
+    """
 
     wal_mode: bool
     """Whether writes go to a log first (SQLite's WAL), so that nobody who reads
@@ -6265,7 +6267,9 @@ class TenantStats(Answer[admin_service_pb2.TenantStats], of=admin_service_pb2.Te
     """Memories whose embedding failed and will be tried again."""
 
     disk_bytes: int
-    """Size of the tenant's folder, in bytes."""
+    """Size of the tenant's folder, in bytes.
+    Where PostgreSQL keeps the tenants, with about what its rows take there.
+    """
 
     dense_index: str
     """How vectors are searched: "exact" or "hnsw"."""

@@ -59,7 +59,7 @@ class TenantFiles:
             vector_count=vectors,
             pending_count=pending,
             failed_count=failed,
-            disk_bytes=_size(self._root / tenant_id),
+            disk_bytes=_size(self._root / tenant_id) + self._stores.shared_bytes(tenant_id),
             dense_index=mode,
         )
 

@@ -12,6 +12,7 @@ from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
 from mneme_server.storage.postgres.schema import prepare, remove_rows, unknown_tables
+from mneme_server.storage.postgres.sizes import bytes_of
 from mneme_server.storage.unit import TenantSchema, Unit
 
 
@@ -42,6 +43,11 @@ class PostgresStores:
         """See `TenantStores`."""
         with self.open(tenant_id).read() as unit:
             return unit.embedding_model() is not None or unit.feed.head() != START
+
+    def shared_bytes(self, tenant_id: str) -> int:
+        """See `TenantStores`."""
+        with TenantDatabase(self._database, check_tenant_id(tenant_id)).read() as connection:
+            return bytes_of(connection, tenant_id)
 
     def remove(self, tenant_id: str) -> None:
         """See `TenantStores`."""

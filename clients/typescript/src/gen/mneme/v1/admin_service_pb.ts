@@ -935,6 +935,7 @@ export type TenantStats = Message<"mneme.v1.TenantStats"> & {
 
   /**
    * Size of the tenant's folder, in bytes.
+   * Where PostgreSQL keeps the tenants, with about what its rows take there.
    *
    * @generated from field: int64 disk_bytes = 10;
    */
@@ -1019,6 +1020,7 @@ export type TenantStatsJson = {
 
   /**
    * Size of the tenant's folder, in bytes.
+   * Where PostgreSQL keeps the tenants, with about what its rows take there.
    *
    * @generated from field: int64 disk_bytes = 10;
    */

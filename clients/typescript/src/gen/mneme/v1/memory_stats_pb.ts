@@ -44,6 +44,7 @@ export type DatabaseInfo = Message<"mneme.v1.DatabaseInfo"> & {
 
   /**
    * Size of the tenant's folder, indexes included, in bytes.
+   * Where PostgreSQL keeps the tenants, with about what its rows take there.
    *
    * @generated from field: int64 folder_bytes = 4;
    */
@@ -95,6 +96,7 @@ export type DatabaseInfoJson = {
 
   /**
    * Size of the tenant's folder, indexes included, in bytes.
+   * Where PostgreSQL keeps the tenants, with about what its rows take there.
    *
    * @generated from field: int64 folder_bytes = 4;
    */
