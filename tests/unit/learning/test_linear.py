@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.learning.algorithms.linear import Arm, LinearConfig
+from mneme_server.learning.algorithms.linear import Arm, LinearConfig, _stepped
 from mneme_server.learning.algorithms.linucb import LinUcb
 from mneme_server.learning.algorithms.thompson import Thompson
 from mneme_server.learning.certainty import probability_best
@@ -72,6 +72,45 @@ def test_tens_of_rewards_are_enough_to_choose_well_by_type(
         chosen = learner.choose([question], explore=False, chance=chance)[0]
         assert chosen.action == action
         assert chosen.confidence > 0.9
+
+
+def test_a_number_is_told_by_steps_that_are_evenly_apart_up_to_1_and_by_their_ratio_beyond() -> (
+    None
+):
+    told = dict(_stepped(iter([("cost", -0.8), ("size", 5.0), ("of=a", 1.0)])))
+    assert list(told) == [
+        "cost", "cost ≥ -0.25", "cost ≥ -0.5", "cost ≥ -0.75",
+        "size", "size ≥ 0.5", "size ≥ 0.75", "size ≥ 1", "size ≥ 1.5", "size ≥ 2", "size ≥ 3",
+        "size ≥ 4", "of=a",
+    ]  # fmt: skip
+    assert dict(_stepped(iter([("tiny", 0.0)]))) == {"tiny": 0.0}
+
+
+def _close(kind: int, complexity: float, action: int) -> float:
+    """How often an action succeeds where the best is not much better than the others, and another
+    one for each kind and again beyond some complexity."""
+    return 0.7 if action == (kind + (complexity > 0.6)) % 3 else 0.45
+
+
+def test_300_rewards_are_enough_where_the_best_is_hardly_better_than_the_others() -> None:
+    config = LinearConfig(exploration=2.0, epsilon=0.02, ridge=2.0, features=96)
+    shares = []
+    for seed in range(11):
+        chance, learner = np.random.default_rng(seed), LinUcb(OpenObject(), config)
+        for _ in range(300):
+            kind, complexity = int(chance.integers(4)), float(chance.random())
+            state = {"kind": f"k{kind}", "complexity": complexity}
+            (made,) = learner.choose([Question(state, [0, 1, 2])], explore=True, chance=chance)
+            won = chance.random() < _close(kind, complexity, number_of(made.action))
+            learner.learn([Transition(state, made.action, float(won))])
+        tasks = [(kind, n / 50) for kind in range(4) for n in range(50)]
+        questions = [Question({"kind": f"k{a}", "complexity": b}, [0, 1, 2]) for a, b in tasks]
+        made_of = learner.choose(questions, explore=False, chance=chance)
+        got = [
+            _close(*task, number_of(one.action)) for task, one in zip(tasks, made_of, strict=True)
+        ]
+        shares.append(float(np.mean(got)) / 0.7)
+    assert np.median(shares) >= 0.9, shares
 
 
 @pytest.mark.parametrize("kind", [LinUcb, Thompson])

@@ -46,8 +46,11 @@ PRIOR_SHAPE, PRIOR_RATE = 1.0, 0.25
 variance of a reward that is 0 or 1."""
 _MOST_CROSSED = 24
 """Facts of one state that are crossed, the first by name: their pairs grow with the square."""
-_FIRST_STEP, _OCTAVES = 1 / 8, 4
-"""The smallest step, and how many octaves below a number its lowest one is at most."""
+_STEPS = (0.25, 0.5, 0.75, *(step * 2.0**octave for octave in range(10) for step in (1.0, 1.5)))
+"""Up to 1 evenly apart, beyond it two in each octave. Closer ones among small numbers would be told
+apart that hardly differ, and what was chance there would hide where it really changes."""
+_DOWN_TO = 1 / 16
+"""The part of a number that its lowest step is at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +215,8 @@ def _stepped(found: Iterator[Fact]) -> Iterator[Fact]:
 
 
 def _steps(size: float) -> Iterator[float]:
-    """Yield the steps that a number is above, the largest first: there are two in each octave, so
-    that they are as far apart as numbers are large."""
-    if size < _FIRST_STEP:
-        return
-    octave = 2.0 ** (math.frexp(size)[1] - 1)
-    lowest = max(_FIRST_STEP, size / 2**_OCTAVES)
-    for below in range(_OCTAVES + 1):
-        for step in (1.5 * octave / 2**below, octave / 2**below):
-            if lowest <= step <= size:
-                yield step
+    """Yield the steps that a number is above, as `facts` tells it."""
+    return (step for step in _STEPS if size * _DOWN_TO <= step <= size)
 
 
 def _crossed(found: Sequence[Fact]) -> Iterator[Fact]:
