@@ -103,13 +103,20 @@ def _entropy_weight(default: float) -> Key:
     )
 
 
+def _reuse(batch_size: int) -> tuple[Key, ...]:
+    return (
+        _batch_size(batch_size),
+        Key("epochs", 10, "How often it learns from each transition.", 1, 100),
+        Key("target_kl", 0.05, "How far the policy may go from its behaviour.", 0.0001, 100),
+    )
+
+
 def a2c(rollout_steps: int) -> tuple[Key, ...]:
     """Return the settings of an actor-critic that learns after so many steps."""
     return (
-        _learning_rate(2e-3),
+        _learning_rate(5e-4),
         _DISCOUNT,
         _EPSILON,
-        Key("batch_size", 32, "How many transitions a step of Train learns from.", 1, 4_096),
         Key(
             "rollout_steps",
             rollout_steps,
@@ -117,6 +124,7 @@ def a2c(rollout_steps: int) -> tuple[Key, ...]:
             1,
             100_000,
         ),
+        *_reuse(64),
         _GAE,
         _entropy_weight(0.005),
         _VALUE_WEIGHT,
@@ -128,11 +136,9 @@ PPO = (
     _learning_rate(5e-4),
     _DISCOUNT,
     _EPSILON,
-    _batch_size(64),
     Key("rollout_steps", 512, "After how many transitions it learns from them.", 8, 100_000),
-    Key("epochs", 10, "How often it learns from each transition.", 1, 100),
+    *_reuse(64),
     Key("clip_range", 0.2, "By how much the ratio of probabilities may change.", 0.01, 1),
-    Key("target_kl", 0.05, "How far the policy may go from its behaviour.", 0.0001, 100),
     _GAE,
     _entropy_weight(0.005),
     _VALUE_WEIGHT,

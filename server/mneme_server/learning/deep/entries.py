@@ -130,14 +130,14 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm(
         name="actor_critic",
         summary="A policy and a critic that judges it (A2C): goes towards what turned out better "
-        "than expected, after every few transitions.",
+        "than expected, in several steps for each rollout.",
         source='Mnih et al., "Asynchronous methods for deep reinforcement learning", 2016; Sutton '
         'and Barto, "Reinforcement Learning", 2nd edition, section 13.5',
         discrete=True,
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=a2c(128),
+        keys=a2c(512),
         make=_maker("actor_critic", _rollout, on_policy=True),
         needs_torch=True,
     ),
@@ -163,7 +163,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=a2c(32),
+        keys=a2c(128),
         make=_maker("a3c", _rollout, on_policy=True),
         needs_torch=True,
     ),

@@ -13,12 +13,13 @@ pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
 import torch
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason, WorkFailed
+from mneme_server.learning.algorithm import Task
 from mneme_server.learning.deep import frames
 from mneme_server.learning.deep.learner import DeepLearner
-from mneme_server.learning.learner import Question, Transition
+from mneme_server.learning.learner import Learned, Question, Transition
 from mneme_server.learning.spaces import Box, Discrete, OpenLabels, OpenObject
 from mneme_server.learning.transfer.carrying import Kind, carried
-from support.deep import NAMED, config_of, learner_of, practise, reward, score, tried
+from support.deep import NAMED, STATES, Here, config_of, learner_of, practise, reward, score, tried
 
 ONLINE = [name for name in NAMED if name != "decision_transformer"]
 DISCRETE = [name for name in ONLINE if NAMED[name].discrete]
@@ -251,11 +252,52 @@ def test_a3c_with_one_actor_learns_just_as_actor_critic_does() -> None:
     assert _same(weights[0], weights[1])
 
 
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_a_rollout_is_learned_from_in_parts_as_often_as_there_are_epochs(name: str) -> None:
+    learner = learner_of(name, rollout_steps=64, batch_size=32, epochs=3, target_kl=100.0)
+
+    learned = _gathered(learner, 64)
+
+    assert learned.updates == 6
+
+
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_a_rollout_is_left_when_the_policy_went_too_far_from_what_gathered_it(name: str) -> None:
+    learner = learner_of(
+        name, rollout_steps=64, batch_size=32, epochs=50, target_kl=0.001, learning_rate=0.01
+    )
+
+    learned = _gathered(learner, 64)
+
+    assert 1 <= learned.updates < 50
+
+
+@pytest.mark.parametrize("name", ["actor_critic", "a3c"])
+def test_a_session_from_before_there_were_epochs_learns_once_from_each_rollout(name: str) -> None:
+    config = config_of(name, rollout_steps=64)
+    del config["epochs"], config["target_kl"]
+    learner = NAMED[name].make(Task(STATES, Discrete(2), config, 1))
+    assert isinstance(learner, DeepLearner)
+    learner._start = Here  # type: ignore[assignment]
+
+    assert _gathered(learner, 64).updates == 1
+
+
+def _gathered(learner: DeepLearner, steps: int) -> Learned:
+    """Tell it what one actor did evenly."""
+    chance = np.random.default_rng(1)
+    told = []
+    for _ in range(steps):
+        state, action = float(chance.uniform(-1, 1)), int(chance.integers(2))
+        told.append(Transition([state], action, reward(state, action), probability=0.5))
+    return learner.learn(told)
+
+
 def test_a3c_steps_from_where_others_are_with_gradients_from_where_an_actor_began() -> None:
     def transition(actor: str, action: int) -> Transition:
         return Transition([0.5], action, float(action), actor=actor, probability=0.5)
 
-    learner = learner_of("a3c", rollout_steps=4)
+    learner = learner_of("a3c", rollout_steps=4, epochs=1)
     learner.learn([transition("slow", n % 2) for n in range(3)])
     learner.learn([transition("quick", n % 2) for n in range(4)])
     begun = learner.dump()["trainer"]["actors"]

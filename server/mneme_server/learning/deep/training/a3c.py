@@ -2,8 +2,8 @@
 
 Each actor is an asynchronous worker: it keeps the networks as they were when its rollout began,
 takes the gradient there when the rollout is full, and steps with it from where the others have
-brought the shared networks since. With one actor nobody else moves them, and it is A2C
-(`actor_critic`).
+brought the shared networks since. What it learns from the rollout after that, it learns where all
+are. With one actor nobody else moves them, and it is A2C (`actor_critic`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mneme_server.learning.deep.setup import Batch, Setup, joined, part
 from mneme_server.learning.deep.training.actor_and_critic import ActorAndCritic
 from mneme_server.learning.deep.training.actor_critic import MOST_NORM, ActorCritic
 from mneme_server.learning.deep.training.networks import arrays_of, restore
+from mneme_server.learning.deep.training.on_policy import Experience
 from mneme_server.learning.deep.training.rollouts import Rollouts
 from mneme_server.learning.deep.training.trainer import Update, summary
 from mneme_server.learning.learner import Learned
@@ -65,11 +66,14 @@ class A3c(ActorCritic):
         return joined([rollout.take() for rollout in begun]) if begun else None
 
     def _rollout(self, actor: _Actor, rollout: Batch) -> list[Update]:
-        return self.learn_rollout(rollout, lambda: [self._step(actor, rollout)])
+        def updates() -> list[Update]:
+            experience = self.experience(rollout, actor.networks)
+            return [self._step(actor, rows) for rows in self.parts(experience)]
 
-    def _step(self, actor: _Actor, rollout: Batch) -> Update:
-        """Take the gradient where the actor began, and step with it from where all are now."""
-        experience = self.experience(rollout, actor.networks)
+        return self.learn_rollout(rollout, updates)
+
+    def _step(self, actor: _Actor, experience: Experience) -> Update:
+        """Take the gradient where the actor is, and step with it from where all are now."""
         loss = self.loss(experience, actor.networks)
         actor.networks.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

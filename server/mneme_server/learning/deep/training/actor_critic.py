@@ -1,9 +1,12 @@
 """A2C, the advantage actor-critic: Mnih et al., "Asynchronous methods for deep reinforcement
 learning", 2016, without the asynchrony; Sutton and Barto, section 13.5.
 
-The policy goes up log pi(a | s) times the advantage of a, once for each rollout. Where another
-policy behaved than that which learns, an action counts by the ratio of their probabilities, at most
-1 (Espeholt et al., "IMPALA", 2018).
+The policy goes up log pi(a | s) times the advantage of a. It learns from a rollout several times,
+in parts (Wang et al., "Sample efficient actor-critic with experience replay", 2017): with one step
+for each rollout the critic is too slow to show where nobody was yet. From the second step on
+another policy behaved than that which learns: an action counts by the ratio of their probabilities,
+at most 1 (Espeholt et al., "IMPALA", 2018), and the rollout is left when the policy has gone
+`target_kl` from its behaviour. One epoch with a batch as large as the rollout is A2C as published.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from torch import Tensor
 from mneme_server.learning.deep.setup import Setup
 from mneme_server.learning.deep.training.actor_and_critic import ActorAndCritic
 from mneme_server.learning.deep.training.networks import rmsprop, step
-from mneme_server.learning.deep.training.on_policy import Experience, OnPolicy
+from mneme_server.learning.deep.training.on_policy import MOST_LOG, Experience, OnPolicy
 from mneme_server.learning.deep.training.trainer import Update
 
 MOST_NORM = 0.5
@@ -30,10 +33,6 @@ class ActorCritic(OnPolicy):
         rate = setup.number("learning_rate")
         self.optimiser = rmsprop(list(self.networks.parameters()), rate)
         self.optimisers = {"networks": self.optimiser}
-
-    def updates(self, experience: Experience) -> list[Update]:
-        """See `OnPolicy`."""
-        return [self.update(experience)]
 
     def update(self, experience: Experience) -> Update:
         """See `OnPolicy`."""
@@ -60,10 +59,12 @@ class ActorCritic(OnPolicy):
             experience.states, experience.actions, experience.available
         )
         advantage = experience.advantage / self.surprise
-        counts = (likely.detach() - experience.log_probability).exp().clamp(max=1.0)
+        log_ratio = (likely.detach() - experience.log_probability).clamp(-MOST_LOG, MOST_LOG)
+        ratio = log_ratio.exp()
+        self.away = float(((ratio - 1) - log_ratio).mean())
         critic = (networks.value(experience.states) - experience.worth) ** 2
         return (
-            -(counts * advantage * likely).mean()
+            -(ratio.clamp(max=1.0) * advantage * likely).mean()
             + self.setup.number("value_weight") * critic.mean()
             - self.setup.number("entropy_weight") * entropy.mean()
         )

@@ -21,6 +21,8 @@ from mneme_server.learning.learner import Learned
 
 MOST_KEPT = 2_048
 """Transitions of the latest rollouts, from which `Train` learns again."""
+MOST_LOG = 20.0
+"""Logarithms of ratios between probabilities are cut off here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ class OnPolicy(Trainer):
     """Learns when its actors together gathered `rollout_steps` transitions."""
 
     optimiser: torch.optim.Optimizer
+    away = 0.0
+    """How far the policy was from its behaviour at the latest step (an estimate of the
+    Kullback-Leibler divergence)."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -102,9 +107,22 @@ class OnPolicy(Trainer):
         self._kept = latest(self._kept, rollout, MOST_KEPT)
         return done
 
-    @abstractmethod
     def updates(self, experience: Experience) -> list[Update]:
         """Learn from a rollout."""
+        return [self.update(rows) for rows in self.parts(experience)]
+
+    def parts(self, experience: Experience) -> Iterator[Experience]:
+        """Yield the parts of a rollout that steps are taken on, each transition `epochs` times, as
+        long as the policy stays near its behaviour: by what is further away it was not judged."""
+        if "epochs" not in self.setup.config:  # Older sessions of an actor-critic learn once.
+            yield experience
+            return
+        for _ in range(self.setup.whole("epochs")):
+            order = torch.randperm(len(experience), generator=self.chance)
+            for rows in torch.split(order, self.setup.whole("batch_size")):
+                yield experience.rows(rows)
+                if self.away > self.setup.number("target_kl"):
+                    return
 
     @abstractmethod
     def update(self, experience: Experience) -> Update:

@@ -12,10 +12,8 @@ from torch import Tensor
 
 from mneme_server.learning.deep.setup import Setup
 from mneme_server.learning.deep.training.networks import adam, step
-from mneme_server.learning.deep.training.on_policy import Experience, OnPolicy
+from mneme_server.learning.deep.training.on_policy import MOST_LOG, Experience, OnPolicy
 from mneme_server.learning.deep.training.trainer import Update
-
-_MOST_LOG_RATIO = 20.0
 
 
 class Ppo(OnPolicy):
@@ -26,25 +24,12 @@ class Ppo(OnPolicy):
         rate = setup.number("learning_rate")
         self.optimiser = adam(list(self.networks.parameters()), rate, epsilon=1e-5)
         self.optimisers = {"networks": self.optimiser}
-        self._away = 0.0
-
-    def updates(self, experience: Experience) -> list[Update]:
-        """See `OnPolicy`."""
-        done: list[Update] = []
-        count, size = len(experience), self.setup.whole("batch_size")
-        for _ in range(self.setup.whole("epochs")):
-            order = torch.randperm(count, generator=self.chance)
-            for rows in torch.split(order, size):
-                done.append(self.update(experience.rows(rows)))
-                if self._away > self.setup.number("target_kl"):
-                    return done
-        return done
 
     def update(self, experience: Experience) -> Update:
         """See `OnPolicy`."""
         loss, away = self.loss(experience)
         norm = step(self.optimiser, loss, list(self.networks.parameters()), 0.5)
-        self._away = float(away)
+        self.away = float(away)
         value = float(experience.worth.mean()) * self.returns.deviation
         return Update(loss.item(), value, norm)
 
@@ -54,7 +39,7 @@ class Ppo(OnPolicy):
         likely, entropy = self.networks.likelihood(
             experience.states, experience.actions, experience.available
         )
-        log_ratio = (likely - experience.log_probability).clamp(-_MOST_LOG_RATIO, _MOST_LOG_RATIO)
+        log_ratio = (likely - experience.log_probability).clamp(-MOST_LOG, MOST_LOG)
         ratio = log_ratio.exp()
         advantage = experience.advantage
         if len(advantage) > 1:
