@@ -33,6 +33,17 @@ class Key:
     choices: tuple[str, ...] = ()
 
 
+REWARD_SCALE = Key(
+    "reward_scale",
+    1.0,
+    "By what rewards are multiplied before they are learned from, for rewards far from the size of "
+    "1; what is told of values is divided by it.",
+    1e-9,
+    1e9,
+)
+"""A setting of every algorithm. Sessions that are older than it have none, which is 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a learner is made for.
@@ -51,6 +62,11 @@ class Task:
     config: Mapping[str, Setting]
     seed: int
     background: bool = False
+
+    @property
+    def reward_scale(self) -> float:
+        """By what rewards are multiplied before they are learned from."""
+        return float(self.config.get(REWARD_SCALE.name, 1.0))
 
 
 @dataclass(frozen=True, slots=True)

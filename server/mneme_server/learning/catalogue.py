@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learning.actions import count_of
-from mneme_server.learning.algorithm import Algorithm, Key, Setting, Task
+from mneme_server.learning.algorithm import REWARD_SCALE, Algorithm, Key, Setting, Task
 from mneme_server.learning.algorithms.linear import LinearBandit, LinearConfig
 from mneme_server.learning.algorithms.linucb import LinUcb
 from mneme_server.learning.algorithms.q_learning import QLearning
@@ -29,6 +30,7 @@ def _table(kind: type[Table]) -> Callable[[Task], Learner]:
             initial_value=float(task.config["initial_value"]),
             bins=int(task.config["bins"]),
             rate_decay=float(task.config.get("rate_decay", 0.0)),  # Older sessions have none.
+            reward_scale=task.reward_scale,
         )
         return kind(task.states, count_of(task.actions), config)
 
@@ -42,6 +44,7 @@ def _bandit(kind: type[LinearBandit]) -> Callable[[Task], Learner]:
             epsilon=float(task.config["epsilon"]),
             ridge=float(task.config["ridge"]),
             features=int(task.config["features"]),
+            reward_scale=task.reward_scale,
         )
         return kind(task.states, config)
 
@@ -120,7 +123,7 @@ _LINEAR = (
     BATCH_SIZE,
 )
 
-ALGORITHMS: tuple[Algorithm, ...] = (
+_KINDS: tuple[Algorithm, ...] = (
     Algorithm(
         name="linucb",
         summary="A contextual bandit: chooses by what an action may bring at best. Learns from "
@@ -173,6 +176,7 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     ),
     *DEEP_ALGORITHMS,
 )
+ALGORITHMS = tuple(replace(one, keys=(*one.keys, REWARD_SCALE)) for one in _KINDS)
 """All of them, in the order in which they are described."""
 
 _BY_NAME = {algorithm.name: algorithm for algorithm in ALGORITHMS}

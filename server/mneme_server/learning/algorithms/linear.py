@@ -37,6 +37,7 @@ from mneme_server.learning.learner import (
     number_of,
 )
 from mneme_server.learning.named import Dimensions
+from mneme_server.learning.scaling import in_rewards, scaled, told
 from mneme_server.learning.spaces import Space
 
 _PAIR = math.sqrt(0.5)
@@ -61,6 +62,7 @@ class LinearConfig:
     epsilon: float
     ridge: float
     features: int
+    reward_scale: float = 1.0
 
 
 class Arm:
@@ -129,7 +131,8 @@ class LinearBandit(ABC):
                 policy = mixed(self._policy(worth, spread, noise, best), self.config.epsilon)
             found = drawn(group, values=worth, policy=policy, best=best, chance=chance)
             chosen.update(zip(places, found, strict=True))
-        return [chosen[place] for place in range(len(questions))]
+        choices = [chosen[place] for place in range(len(questions))]
+        return in_rewards(choices, self.config.reward_scale)
 
     def _beliefs(self, questions: Sequence[Question]) -> tuple[Matrix, Matrix, Matrix]:
         """Return what `_policy` is told of questions with equally many allowed actions."""
@@ -161,8 +164,10 @@ class LinearBandit(ABC):
         of the rewards that were expected."""
         if not transitions:
             return Learned()
-        errors, values = zip(*map(self._learn, transitions), strict=True)
-        return Learned(len(errors), sum(errors) / len(errors), sum(values) / len(values))
+        scale = self.config.reward_scale
+        errors, values = zip(*map(self._learn, scaled(transitions, scale)), strict=True)
+        found = Learned(len(errors), sum(errors) / len(errors), sum(values) / len(values))
+        return told(found, scale)
 
     def _learn(self, transition: Transition) -> tuple[float, float]:
         found = self._facts(transition.state)

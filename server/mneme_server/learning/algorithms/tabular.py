@@ -26,6 +26,7 @@ from mneme_server.learning.certainty import Matrix, probability_best
 from mneme_server.learning.choosing import by_count, drawn, greedy, mixed
 from mneme_server.learning.keys import key_of
 from mneme_server.learning.learner import Choice, Learned, Question, Transition, number_of
+from mneme_server.learning.scaling import in_rewards, scaled, told
 from mneme_server.learning.spaces import Space
 
 
@@ -39,6 +40,7 @@ class TabularConfig:
     initial_value: float
     bins: int
     rate_decay: float = 0.0
+    reward_scale: float = 1.0
 
     def rate(self, tries: int, *, last: bool) -> float:
         """Return how far a value moves towards its next target, after so many.
@@ -95,7 +97,8 @@ class Table(ABC):
         self._actions = actions
         self.config = config
         self._rows: dict[str, dict[int, _Cell]] = {}
-        self._new = _Cell(config.initial_value)
+        self._initial_value = config.initial_value * config.reward_scale
+        self._new = _Cell(self._initial_value)
 
     @property
     def exploration_rate(self) -> float:
@@ -118,15 +121,18 @@ class Table(ABC):
             best = probability_best(values, spread)
             found = drawn(group, values=values, policy=policy, best=best, chance=chance)
             chosen.update(zip(places, found, strict=True))
-        return [chosen[place] for place in range(len(questions))]
+        choices = [chosen[place] for place in range(len(questions))]
+        return in_rewards(choices, self.config.reward_scale)
 
     def learn(self, transitions: Sequence[Transition]) -> Learned:
         """See `Learner`. The loss is the mean squared error of the values that were corrected."""
-        moved = [moved for one in transitions for moved in self._learn(one)]
+        scale = self.config.reward_scale
+        moved = [moved for one in scaled(transitions, scale) for moved in self._learn(one)]
         if not moved:
             return Learned()
         errors, values = zip(*moved, strict=True)
-        return Learned(len(moved), sum(errors) / len(errors), sum(values) / len(values))
+        found = Learned(len(moved), sum(errors) / len(errors), sum(values) / len(values))
+        return told(found, scale)
 
     @abstractmethod
     def _learn(self, transition: Transition) -> list[tuple[float, float]]:
@@ -170,7 +176,7 @@ class Table(ABC):
         the error, squared, and the new value."""
         target = transition.reward + self.config.discount_factor * follows
         row = self._rows.setdefault(self._key(transition.state), {})
-        cell = row.setdefault(number_of(transition.action), _Cell(self.config.initial_value))
+        cell = row.setdefault(number_of(transition.action), _Cell(self._initial_value))
         rate = self.config.rate(cell.tries, last=transition.terminated)
         return cell.move(target, rate), cell.value
 
@@ -185,7 +191,7 @@ class Table(ABC):
             return max(row.get(action, self._new).value for action in transition.allowed)
         values = [cell.value for cell in row.values()]
         if not values or (self._actions is not None and len(values) < self._actions):
-            values.append(self.config.initial_value)
+            values.append(self._initial_value)
         return max(values)
 
 

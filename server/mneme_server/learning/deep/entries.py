@@ -68,6 +68,7 @@ def _maker(
             open_actions=isinstance(task.actions, OpenLabels),
             on_policy=on_policy,
             background=task.background,
+            reward_scale=task.reward_scale,
         )
 
     return make

@@ -15,6 +15,7 @@ from mneme_server.learning.deep.policies import Policy
 from mneme_server.learning.deep.process import Answer, Worker
 from mneme_server.learning.deep.setup import Batch, Flags, Setup
 from mneme_server.learning.learner import Choice, Learned, Question, Transition
+from mneme_server.learning.scaling import aimed, in_rewards, scaled, told
 
 _AHEAD = 32
 """How many transitions may wait for those before them to be learned from, in the background."""
@@ -36,6 +37,7 @@ class DeepLearner:
         open_actions: whether new actions may appear.
         on_policy: whether it must know with which probability its behaviour chose.
         background: whether it learns in the background.
+        reward_scale: by what rewards are multiplied before they are learned from.
         start: begins a process.
     """
 
@@ -49,6 +51,7 @@ class DeepLearner:
         open_actions: bool,
         on_policy: bool,
         background: bool = False,
+        reward_scale: float = 1.0,
         start: Callable[[Mapping[str, Any]], Worker] = Worker,
     ) -> None:
         self._setup = setup
@@ -58,6 +61,7 @@ class DeepLearner:
         self._on_policy = on_policy
         self._start = start
         self._inline = not background
+        self._scale = reward_scale
         self._actions = setup.actions
         self._worker: Worker | None = None
         self._saved: Mapping[str, Any] | None = None  # The trainer, as it was dumped or loaded,
@@ -92,7 +96,9 @@ class DeepLearner:
         """See `Learner`."""
         self._hear(most_left=None)
         states = self._encoder.encode([question.state for question in questions])
-        return self._policy.choose(states, questions, explore=explore, chance=chance)
+        aims = aimed(questions, self._scale)
+        choices = self._policy.choose(states, aims, explore=explore, chance=chance)
+        return in_rewards(choices, self._scale)
 
     def learn(self, transitions: Sequence[Transition]) -> Learned:
         """See `Learner`.
@@ -109,6 +115,7 @@ class DeepLearner:
                 reason=Reason.INVALID_PARAMETER,
                 field="probability",
             )
+        transitions = scaled(transitions, self._scale)
         self._begin()
         self._notice(transitions)
         self._pending += transitions
@@ -223,7 +230,7 @@ class DeepLearner:
     def _told(self) -> Learned:
         self._raise_failure()
         done, self._done = self._done, []
-        return _sum(done)
+        return told(_sum(done), self._scale)
 
     def _notice(self, transitions: Sequence[Transition]) -> None:
         self._encoder.notice([one.state for one in transitions])

@@ -283,6 +283,23 @@ def test_a_session_from_before_there_were_epochs_learns_once_from_each_rollout(n
     assert _gathered(learner, 64).updates == 1
 
 
+@pytest.mark.parametrize("name", ["dqn", "ppo"])
+def test_networks_learn_scaled_rewards_as_if_they_had_that_size(name: str) -> None:
+    plain = learner_of(name)
+    scaled = learner_of(name, reward_scale=1 / 1_024)
+    chance = np.random.default_rng(1)
+    told = [tried(plain, chance) for _ in range(150)]
+    plain.learn(told)
+    scaled.learn([replace(one, reward=one.reward * 1_024) for one in told])
+
+    assert _same(plain.dump()["weights"], scaled.dump()["weights"])
+    question = [Question([0.5], [0, 1])]
+    one, other = (
+        each.choose(question, explore=False, chance=chance)[0] for each in (plain, scaled)
+    )
+    assert other.values == pytest.approx(1_024 * one.values)
+
+
 def _gathered(learner: DeepLearner, steps: int) -> Learned:
     """Tell it what one actor did evenly."""
     chance = np.random.default_rng(1)
