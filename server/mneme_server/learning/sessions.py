@@ -73,7 +73,7 @@ class StartSession:
                 started = self._added(tenant, algorithm, definition, session_id)
                 if started is not None:
                     return started, False
-            return self._resumed(tenant, session_id, definition), True
+            return self._resumed(tenant, session_id, definition, given.config), True
 
     def _added(
         self, tenant: Tenant, algorithm: Algorithm, definition: Definition, session_id: str
@@ -96,9 +96,12 @@ class StartSession:
                 )
             )
 
-    def _resumed(self, tenant: Tenant, session_id: str, definition: Definition) -> Session:
+    def _resumed(
+        self, tenant: Tenant, session_id: str, asked: Definition, given: Mapping[str, Json]
+    ) -> Session:
         with self._sessions.use(tenant, session_id) as live, telling(live):
             session = live.session
+            definition = of_its_time(asked, session.definition, given)
             if session.definition != definition:
                 raise AlreadyExists(
                     f"the learning session {session_id!r} exists with another definition:"
@@ -195,6 +198,22 @@ def _defined(algorithm: Algorithm, given: NewSession) -> Definition:
     check_space(given.actions, "action_space")
     check_actions(given.actions, algorithm, "action_space")
     return Definition(given.algorithm, config, given.states, given.actions, given.seed, given.mode)
+
+
+def of_its_time(asked: Definition, stored: Definition, given: Mapping[str, Json]) -> Definition:
+    """Return a definition as it would have been when a stored one was made.
+
+    A session from before a key was added has the defaults of then, which may have been others: what
+    was not given is as it is there.
+
+    Args:
+        asked: with the defaults of now.
+        stored: what there is.
+        given: the part of the config that was given.
+    """
+    if stored.algorithm != asked.algorithm or stored.config.keys() == asked.config.keys():
+        return asked
+    return replace(asked, config={**stored.config, **{key: asked.config[key] for key in given}})
 
 
 def _require(algorithm: Algorithm) -> None:
