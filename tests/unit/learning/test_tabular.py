@@ -9,7 +9,7 @@ import pytest
 from mneme_server.learning.algorithms.q_learning import QLearning
 from mneme_server.learning.algorithms.sarsa import Sarsa
 from mneme_server.learning.algorithms.tabular import Table, TabularConfig
-from mneme_server.learning.learner import Choice, Learned, Question, Transition
+from mneme_server.learning.learner import Choice, Learned, Question, Transition, number_of
 from mneme_server.learning.spaces import Discrete
 
 CONFIG = TabularConfig(
@@ -151,5 +151,49 @@ def test_what_was_learned_survives_being_stored(kind: type[QLearning | Sarsa]) -
         assert learned(learner, move) == learned(again, move)
     one, other = learner.dump(), again.dump()
     assert one.keys() == other.keys()
-    for name in one:
+    for name in one.keys() - {"novelty"}:
         assert np.array_equal(one[name], other[name]), name
+    for name in one["novelty"]:
+        assert np.array_equal(one["novelty"][name], other["novelty"][name]), name
+
+
+@pytest.mark.parametrize("kind", [QLearning, Sarsa])
+@pytest.mark.parametrize("seed", range(3))
+def test_without_any_reward_it_goes_where_it_has_not_been(
+    kind: type[QLearning | Sarsa], seed: int
+) -> None:
+    """Twenty steps in a row, of which a wrong one leads back to the first: by lot that takes about
+    a million."""
+    learner, chance = kind(Discrete(20), 2, CONFIG), np.random.default_rng(seed)
+    place, taken = 0, 0
+    while place < 20 and taken < 3_000:
+        action = chosen(learner, place, [LEFT, RIGHT], chance, explore=True).action
+        follows = place + 1 if action == RIGHT else 0
+        learned(learner, step(place, number_of(action), 0.0, follows if follows < 20 else None))
+        place, taken = follows, taken + 1
+    assert place == 20
+
+
+def test_what_is_known_to_be_better_is_chosen_however_familiar_it_is() -> None:
+    learner, chance = (
+        QLearning(Discrete(1), 2, replace(CONFIG, epsilon=0.0)),
+        np.random.default_rng(1),
+    )
+    learner.learn([Transition(0, 0, 0.1)] * 50 + [Transition(0, 1, 0.0)])
+    (made,) = learner.choose([Question(0, [0, 1])], explore=True, chance=chance)
+    assert made.action == 0
+
+
+def test_what_is_new_to_a_table_survives_being_stored_and_may_be_missing() -> None:
+    learner = QLearning(Discrete(3), 2, replace(CONFIG, epsilon=0.0))
+    learner.learn([Transition(0, 0, 0.0, 1, terminated=False), Transition(0, 1, 0.0)] * 3)
+    dumped = learner.dump()
+    again, older = (QLearning(Discrete(3), 2, replace(CONFIG, epsilon=0.0)) for _ in range(2))
+    again.load(dumped)
+    older.load({name: value for name, value in dumped.items() if name != "novelty"})
+    question = [Question(0, [0, 1])]
+    policies = [
+        one.choose(question, explore=True, chance=np.random.default_rng(1))[0].policy.tolist()
+        for one in (learner, again, older)
+    ]
+    assert policies == [[1.0, 0.0], [1.0, 0.0], [0.5, 0.5]]

@@ -1,8 +1,9 @@
 """What `q_learning` and `sarsa` share: a table of what each action is worth in each state.
 
 Actions are chosen as in Sutton and Barto, "Reinforcement Learning: An Introduction", 2nd edition,
-section 6.4: with probability epsilon any, else the best so far; ties by lot. Actions that were
-never tried in a state are tried first when it explores, so that new ones are found at once.
+section 6.4: with probability epsilon any, else the best so far. When it explores, actions that were
+never tried in a state are tried first, so that new ones are found at once, and ties go to where it
+leads to what is new (see `novelty.py`); else they are broken by lot.
 
 What is known of an action in a state at first is little, so that its first targets count fully: its
 learning rate is n to the power of -`rate_decay` at the nth, and never below `learning_rate`
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from mneme_server.common.canonical import Json
+from mneme_server.learning.algorithms.novelty import Novelty
 from mneme_server.learning.certainty import Matrix, probability_best
 from mneme_server.learning.choosing import by_count, drawn, greedy, mixed
 from mneme_server.learning.keys import key_of
@@ -97,6 +99,7 @@ class Table(ABC):
         self._actions = actions
         self.config = config
         self._rows: dict[str, dict[int, _Cell]] = {}
+        self._novelty = Novelty()
         self._initial_value = config.initial_value * config.reward_scale
         self._new = _Cell(self._initial_value)
 
@@ -117,6 +120,8 @@ class Table(ABC):
             policy = greedy(values)
             if explore:
                 tries = np.array([[cell.tries for cell in row] for row in cells])
+                new = [self._novelty.of(self._key(one.state), one.allowed) for one in group]
+                policy = greedy(np.where(policy > 0, np.array(new), -np.inf))
                 policy = mixed(_untried_first(policy, tries), self.config.epsilon)
             best = probability_best(values, spread)
             found = drawn(group, values=values, policy=policy, best=best, chance=chance)
@@ -127,7 +132,10 @@ class Table(ABC):
     def learn(self, transitions: Sequence[Transition]) -> Learned:
         """See `Learner`. The loss is the mean squared error of the values that were corrected."""
         scale = self.config.reward_scale
-        moved = [moved for one in scaled(transitions, scale) for moved in self._learn(one)]
+        moved = []
+        for one in scaled(transitions, scale):
+            self._note(one)
+            moved += self._learn(one)
         if not moved:
             return Learned()
         errors, values = zip(*moved, strict=True)
@@ -138,6 +146,13 @@ class Table(ABC):
     def _learn(self, transition: Transition) -> list[tuple[float, float]]:
         """Learn from a transition; return the squared errors and the new values of the cells that
         it corrected."""
+
+    def _note(self, transition: Transition) -> None:
+        """Count a step in: it is less new from then on."""
+        known = self._key(transition.state)
+        beyond = None if transition.terminated else self._key(transition.next_state)
+        allowed = transition.allowed or range(self._actions or 0)
+        self._novelty.note(known, number_of(transition.action), beyond, allowed)
 
     def dump(self) -> Mapping[str, Any]:
         """See `Learner`."""
@@ -154,6 +169,7 @@ class Table(ABC):
             "value": np.array([cell.value for _, _, cell in cells]),
             "mean": np.array([cell.mean for _, _, cell in cells]),
             "squares": np.array([cell.squares for _, _, cell in cells]),
+            "novelty": self._novelty.dump(),
         }
 
     def load(self, learned: Mapping[str, Any]) -> None:
@@ -163,6 +179,9 @@ class Table(ABC):
         for state, action, value, tries, mean, squares in zip(*columns, strict=True):
             rows[state][action] = _Cell(value, tries, mean, squares)
         self._rows = dict(zip(learned["states"], rows, strict=True))
+        self._novelty = Novelty()
+        if "novelty" in learned:  # What is older, or of another session, has none.
+            self._novelty.load(learned["novelty"])
 
     def _cells(self, question: Question) -> list[_Cell]:
         row = self._rows.get(self._key(question.state), {})
