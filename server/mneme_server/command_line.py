@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from mneme import __version__
 from pydantic import SecretStr
@@ -19,7 +19,7 @@ from mneme_server.runtime.sparing import spare_memory
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
 from mneme_server.stopping import leave
 
-_OK, _FAILED, _USAGE = 0, 1, 2
+_OK, _FAILED, _USAGE, _INTERRUPTED = 0, 1, 2, 130
 _CONFIG_VARIABLE = "MNEME_CONFIG"
 _DESCRIPTION = "The memory of AI agents, served over gRPC."
 _SOURCES = (
@@ -30,7 +30,7 @@ _SOURCES = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code: 0 done, 1 failed, 2 wrong usage or settings."""
     arguments = vars(_parser().parse_args(argv))
-    command: Callable[[Settings, Mapping[str, str]], int] = arguments.pop("run")
+    command: Callable[[Settings, Mapping[str, Any]], int] = arguments.pop("run")
     config = arguments.pop("config", None) or os.environ.get(_CONFIG_VARIABLE)
     flags = {k: v for k, v in arguments.items() if k in Settings.model_fields}
     try:
@@ -66,6 +66,24 @@ def _reindex(settings: Settings, arguments: Mapping[str, str]) -> int:
     from mneme_server.app import reindex
 
     return reindex(settings, arguments.get("tenant"), lambda line: print(line, flush=True))
+
+
+def _migrate(settings: Settings, arguments: Mapping[str, Any]) -> int:
+    from mneme_server.migrating import migrate
+
+    try:
+        return migrate(
+            settings,
+            arguments["to"],
+            arguments.get("tenant") or (),
+            dry_run=arguments["dry_run"],
+            remove=arguments["remove"],
+            as_json=arguments["json"],
+            say=lambda line: print(line, flush=True),
+            progress=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except KeyboardInterrupt:
+        return _complain("interrupted; run it again to go on", _INTERRUPTED)
 
 
 def _config(settings: Settings, arguments: Mapping[str, str]) -> int:
@@ -121,15 +139,42 @@ def _parser() -> argparse.ArgumentParser:
         _reindex,
     )
     reindex.add_argument("--tenant", help="only this tenant; default: all")
+    _migrate_command(commands)
     _command(commands, "config", "print the settings that would be used, as TOML", _config)
     return parser
+
+
+def _migrate_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    migrate = _command(
+        commands,
+        "migrate",
+        "move tenants from where they are kept to PostgreSQL, to another one, or back to SQLite;"
+        " the servers of both must be stopped; may be interrupted, and goes on when run again",
+        _migrate,
+    )
+    migrate.add_argument(
+        "--to",
+        metavar="URL",
+        required=True,
+        help="postgresql://user@host/database, sqlite:FOLDER, or sqlite: for the data folder",
+    )
+    migrate.add_argument(
+        "--tenant", action="append", help="only this tenant; may be repeated; default: all"
+    )
+    migrate.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+    migrate.add_argument(
+        "--remove",
+        action="store_true",
+        help="remove what is left where they were; default: it stays, and is used no more",
+    )
+    migrate.add_argument("--json", action="store_true", help="print what was done as JSON")
 
 
 def _command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
     help_: str,
-    run: Callable[[Settings, Mapping[str, str]], int],
+    run: Callable[[Settings, Mapping[str, Any]], int],
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=help_, description=help_ + ".", allow_abbrev=False)
     command.set_defaults(run=run)

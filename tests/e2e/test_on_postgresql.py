@@ -172,7 +172,7 @@ def test_a_folder_that_holds_tenants_on_sqlite_is_not_taken_for_empty(
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ran.returncode != 0
-    assert "moving them is not supported yet" in ran.stderr
+    assert "mneme-server migrate --to" in ran.stderr
 
 
 def test_what_is_not_supported_there_is_refused_and_changes_nothing(server: LocalServer) -> None:

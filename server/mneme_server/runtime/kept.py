@@ -12,8 +12,11 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
+from mneme_server.storage.living import tenants_live_in
 from mneme_server.storage.sqlite_store import SqliteStores
 from mneme_server.storage.unit import TenantSchema, Unit
+
+CATALOG_NAME = "catalog.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +54,30 @@ def where_kept(
             database, or another version made it.
         Unavailable: the database cannot be reached now.
     """
-    file = settings.data_dir / "catalog.db"
+    file = settings.data_dir / CATALOG_NAME
     if settings.database_url is None:
-        return Kept(SqliteStores(settings.data_dir / "tenants", schema), file, lambda: None)
-    if file.exists():
+        return in_folder(settings.data_dir, schema)
+    if file.exists() and tenants_live_in(file):
         raise FailedPrecondition(
             f"MNEME_DATABASE_URL names a PostgreSQL, but {settings.data_dir} holds tenants on"
-            " SQLite, and moving them is not supported yet: choose another MNEME_DATA_DIR, or leave"
-            " MNEME_DATABASE_URL away",
+            " SQLite: move them, by `mneme-server migrate --to URL` without MNEME_DATABASE_URL,"
+            " choose another MNEME_DATA_DIR, or leave MNEME_DATABASE_URL away",
             reason=Reason.INITIALIZATION_FAILED,
         )
-    return _in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
+    return in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
 
 
-def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Kept:
+def in_folder(folder: Path, schema: TenantSchema) -> Kept:
+    """Keep tenants and catalog on SQLite, in a data folder."""
+    return Kept(SqliteStores(folder / "tenants", schema), folder / CATALOG_NAME, lambda: None)
+
+
+def in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Kept:
+    """Keep tenants and catalog in a PostgreSQL.
+
+    Raises:
+        As `where_kept`.
+    """
     if find_spec("psycopg") is None:
         raise FailedPrecondition(
             "MNEME_DATABASE_URL needs what is not installed: pip install 'mneme-grpc[postgres]'",

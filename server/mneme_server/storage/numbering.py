@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, Table, bindparam, column, select
 from sqlalchemy import table as alone
 
+from mneme_server.storage.driver import driver_of
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.rows import insert_rows
 
@@ -53,6 +54,34 @@ def insert_numbered(
         first = take_numbers(connection, tenant_id, table, len(rows))
         rows = [{number: given, **row} for given, row in enumerate(rows, first)]
     insert_rows(connection, table, rows)
+
+
+def is_numbered(table: Table) -> bool:
+    """Tell whether the rows of a table are numbered."""
+    return next(iter(table.columns)).name != "tenant_id"
+
+
+def last_number(connection: Connection, tenant_id: str, table: Table) -> int:
+    """Return the highest number that rows of a table ever had; 0 of none. The transaction must be
+    one that writes."""
+    return take_numbers(connection, tenant_id, table, 0) - 1
+
+
+def number_after(connection: Connection, tenant_id: str, table: Table, last: int) -> None:
+    """Have the next row of a table get a number that comes after `last`, for rows that were
+    numbered elsewhere. The transaction must be one that writes."""
+    missing = last - last_number(connection, tenant_id, table)
+    if missing <= 0:
+        return
+    if COUNTER in connection.get_execution_options():
+        take_numbers(connection, tenant_id, table, missing)
+        return
+    driver = driver_of(connection)  # The guard lets no statement write what is SQLite's own.
+    changed = driver.execute(
+        "UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (last, table.name)
+    )
+    if changed.rowcount == 0:
+        driver.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table.name, last))
 
 
 @cache

@@ -22,6 +22,7 @@ from mneme_server.storage.kinds import MemoryKinds, Shown
 from mneme_server.storage.memories import SqlMemories
 from mneme_server.storage.portable import insert
 from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
+from mneme_server.storage.tenant_rows import SqlRows
 
 Repository: TypeAlias = Callable[[Connection, str], object]
 """Makes a repository for a transaction of a tenant: from the connection, and the tenant's id."""
@@ -121,6 +122,11 @@ class Unit:
     def feed(self) -> SqlFeed:
         """What each commit changed."""
         return SqlFeed(self._connection, self._tenant_id)
+
+    @cached_property
+    def rows(self) -> SqlRows:
+        """All that there is of the tenant, table by table, to be moved."""
+        return SqlRows(self._connection, self._tenant_id)
 
     @property
     def forgetters(self) -> Sequence[Forgetter]:

@@ -33,12 +33,10 @@ from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import KeyScope
 from mneme_server.storage.database import Database
 from mneme_server.storage.engine import SqliteDatabase
+from mneme_server.storage.living import ACTIVE, ARRIVING, DELETING, MOVED
 from mneme_server.storage.migrate import migrate
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-
-_ACTIVE = "active"
-_DELETING = "deleting"
 
 metadata = MetaData()
 
@@ -114,7 +112,7 @@ class SqlTenants:
             "id": tenant.id,
             "display_name": tenant.display_name,
             "created_at": tenant.created_at_us,
-            "state": _ACTIVE,
+            "state": ACTIVE,
             "dirty": False,
         }
         try:
@@ -134,7 +132,7 @@ class SqlTenants:
         """Return up to `limit` tenants whose ids are greater, by id."""
         query = (
             select(tenants)
-            .where(tenants.c.id > after_id, tenants.c.state == _ACTIVE)
+            .where(tenants.c.id > after_id, tenants.c.state == ACTIVE)
             .order_by(tenants.c.id)
             .limit(limit)
         )
@@ -143,7 +141,7 @@ class SqlTenants:
 
     def mark_deleting(self, tenant_id: str, now_us: int) -> None:
         """Take the tenant out of service and revoke its keys, or raise NotFound."""
-        mark = update(tenants).where(tenants.c.id == tenant_id).values(state=_DELETING)
+        mark = update(tenants).where(tenants.c.id == tenant_id).values(state=DELETING)
         revoke = (
             update(api_keys)
             .where(api_keys.c.tenant_id == tenant_id, api_keys.c.revoked_at.is_(None))
@@ -156,7 +154,7 @@ class SqlTenants:
 
     def being_deleted(self) -> Sequence[str]:
         """Return the tenants whose deletion has begun and not ended."""
-        query = select(tenants.c.id).where(tenants.c.state == _DELETING).order_by(tenants.c.id)
+        query = select(tenants.c.id).where(tenants.c.state == DELETING).order_by(tenants.c.id)
         with self._database.read() as connection:
             return list(connection.execute(query).scalars())
 
@@ -177,7 +175,7 @@ class SqlTenants:
         """Return the tenants with work left, by id; those being deleted have none."""
         query = (
             select(tenants.c.id)
-            .where(tenants.c.dirty.is_(True), tenants.c.state == _ACTIVE)
+            .where(tenants.c.dirty.is_(True), tenants.c.state == ACTIVE)
             .order_by(tenants.c.id)
         )
         with self._database.read() as connection:
@@ -278,14 +276,19 @@ class SqlKeys:
                 connection.execute(statement, rows)
 
 
+_NOT_HERE = {
+    ARRIVING: " yet: it is being moved here, and `mneme-server migrate`, run again, ends that",
+    MOVED: " any more: it was moved to another place by `mneme-server migrate`",
+}
+"""Why one that the catalog knows cannot be opened."""
+
 _FIND = select(api_keys).where(api_keys.c.key_hash == bindparam("hash"))
 
 
 def _tenant(connection: Connection, tenant_id: str) -> Tenant:
-    query = select(tenants).where(tenants.c.id == tenant_id, tenants.c.state == _ACTIVE)
-    row = connection.execute(query).first()
-    if row is None:
-        raise _no_tenant(tenant_id)
+    row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
+    if row is None or row.state != ACTIVE:
+        raise _no_tenant(tenant_id, "" if row is None else _NOT_HERE.get(row.state, ""))
     return _to_tenant(row)
 
 
@@ -296,8 +299,8 @@ def _key(connection: Connection, key_id: str) -> ApiKey:
     return _to_key(row)
 
 
-def _no_tenant(tenant_id: str) -> NotFound:
-    return NotFound(f"there is no tenant {tenant_id}", field="tenant_id")
+def _no_tenant(tenant_id: str, why: str = "") -> NotFound:
+    return NotFound(f"there is no tenant {tenant_id}{why}", field="tenant_id")
 
 
 def _to_tenant(row: Row[tuple[object, ...]]) -> Tenant:

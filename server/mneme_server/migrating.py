@@ -1,0 +1,219 @@
+"""The command `mneme-server migrate`: moves tenants to another place while no server runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from mneme_server.admin.store.catalog import MIGRATIONS, Catalog
+from mneme_server.admin.store.moving import SqlMoves
+from mneme_server.capabilities import catalog_migrations, tenant_schema
+from mneme_server.common.errors import DataLoss, FailedPrecondition, InvalidArgument, Reason
+from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.events.verifying import VerifyEvents
+from mneme_server.local.folder import only_process_in
+from mneme_server.runtime.answering import same_answers
+from mneme_server.runtime.kept import Kept, in_folder, in_postgres
+from mneme_server.runtime.moving import Moved, MoveTenants, Place
+from mneme_server.runtime.settings import ServerSettings
+from mneme_server.storage.unit import Unit
+from mneme_server.transport.logging import configure_logging
+
+_TOLD_EVERY_S = 1.0
+_FOLDER = "sqlite:"
+
+
+def migrate(
+    settings: ServerSettings,
+    to: str,
+    tenants: Sequence[str],
+    *,
+    dry_run: bool = False,
+    remove: bool = False,
+    as_json: bool = False,
+    say: Callable[[str], object],
+    progress: Callable[[str], object],
+) -> int:
+    """Move tenants from where the settings say that they are kept; return the exit code.
+
+    Args:
+        settings: the server's.
+        to: where to: a URL of PostgreSQL, or `sqlite:` with a folder, or without one for
+            `settings.data_dir`.
+        tenants: which; none: all.
+        dry_run: only say what would be done.
+        remove: remove what is left of them where they were.
+        as_json: say what was done as one line of JSON.
+        say: takes what was done, line by line.
+        progress: takes how far it is.
+
+    Raises:
+        InvalidArgument: `to` is no place, or the one where they are.
+        FailedPrecondition: a server has one of the places, another version made one, or one cannot
+            keep what there is.
+        Unavailable: a database cannot be reached.
+        NotFound, AlreadyExists: see `MoveTenants.chosen`.
+        DataLoss: what arrived is not what left.
+    """
+    configure_logging("warning", settings.log_format)
+    done: list[dict[str, Any]] = []
+    with _places(settings, to) as (source, target):
+        checks = {"chains": _same_chains, "questions": same_answers}
+        move = MoveTenants(source, target, checks, told=_Telling(progress), remove=remove)
+        chosen = move.chosen(tenants)
+        for tenant_id in chosen:
+            found: dict[str, Any]
+            if dry_run:
+                rows = _nonzero(move.sizes(tenant_id))
+                found = {"tenant": tenant_id, "rows": rows}
+                line = f"{tenant_id}: {sum(rows.values())} rows would be moved"
+            else:
+                moved = move(tenant_id)
+                found, line = _as_json(moved), _as_line(moved)
+            done.append(found)
+            if not as_json:
+                say(line)
+        outcome = {"from": source.name, "to": target.name, "dry_run": dry_run, "tenants": done}
+    if as_json:
+        say(json.dumps(outcome))
+    elif not done:
+        say(f"there are no tenants in {source.name}")
+    elif not dry_run:
+        say(_next(len(done), source, target, removed=remove))
+    return 0
+
+
+def _next(count: int, source: Place, target: Place, *, removed: bool) -> str:
+    moved = "1 tenant lives" if count == 1 else f"{count} tenants live"
+    left = "is removed" if removed else "stays, unused, until it is moved back or deleted by hand"
+    return f"{moved} in {target.name} now; what was in {source.name} {left}"
+
+
+@contextmanager
+def _places(settings: ServerSettings, to: str) -> Iterator[tuple[Place, Place]]:
+    """Open where tenants are and where they are to go, both for this process alone."""
+    url = settings.database_url.get_secret_value() if settings.database_url else ""
+    here = url or f"{_FOLDER}{settings.data_dir.absolute()}"
+    there = f"{_FOLDER}{_folder(settings, to)}" if to.startswith(_FOLDER) else to
+    if not there.startswith((_FOLDER, "postgresql://", "postgres://")):
+        raise InvalidArgument(
+            f"--to {_shown(to)} is no place to move to: postgresql://user@host/database, or"
+            " sqlite:FOLDER, or sqlite: for MNEME_DATA_DIR",
+            field="to",
+        )
+    if here == there:
+        raise InvalidArgument(f"the tenants are in {_shown(here)} already", field="to")
+    with ExitStack() as opened:
+        folders = {settings.data_dir.absolute()}
+        folders |= {Path(one.removeprefix(_FOLDER)) for one in (here, there) if _in_files(one)}
+        for folder in sorted(folders):
+            opened.enter_context(only_process_in(folder))
+        yield _opened(opened, here), _opened(opened, there)
+
+
+def _opened(opened: ExitStack, place: str) -> Place:
+    schema, branches = tenant_schema(), catalog_migrations()
+    kept: Kept
+    if _in_files(place):
+        kept = in_folder(Path(place.removeprefix(_FOLDER)), schema)
+    else:
+        kept = in_postgres(place, schema, (MIGRATIONS, *branches))
+    opened.callback(kept.close)
+    catalog = Catalog(kept.catalog, *branches)
+    opened.callback(catalog.close)
+    return Place(_shown(place), SqlMoves(catalog.database), kept.stores)
+
+
+def _in_files(place: str) -> bool:
+    return place.startswith(_FOLDER)
+
+
+def _folder(settings: ServerSettings, to: str) -> Path:
+    path = unquote(urlsplit(to).path)
+    folder = Path(path).absolute() if path else settings.data_dir.absolute()
+    if not folder.parent.is_dir():
+        raise FailedPrecondition(
+            f"--to {to}: there is no folder {folder.parent}", reason=Reason.INITIALIZATION_FAILED
+        )
+    return folder
+
+
+def _shown(place: str) -> str:
+    """Return a place as it may be shown: without a password, and what else may hold one."""
+    before, at, after = place.partition("?")[0].rpartition("@")
+    user = before.rpartition("/")[2].partition(":")[0]
+    return f"{before.partition('//')[0]}//{user}@{after}" if at and "//" in before else after
+
+
+class _Only:
+    """Lends one store as an open tenant."""
+
+    def __init__(self, store: TenantStore[Unit]) -> None:
+        self._store = store
+
+    @contextmanager
+    def open(self, _tenant_id: str) -> Iterator[Any]:
+        yield self._store
+
+
+def _same_chains(tenant_id: str, old: TenantStore[Unit], new: TenantStore[Unit]) -> str:
+    """Walk all chains of events in both places, and compare the ends of the feed and of the log."""
+    here, there = (VerifyEvents(_Only(one))(tenant_id) for one in (old, new))
+    if here != there:
+        raise DataLoss(f"the chains of events of {tenant_id} are others in its new place")
+    if _ends(old) != _ends(new):
+        raise DataLoss(f"the feed or the log of {tenant_id} ends otherwise in its new place")
+    broken = f", {here.broken_count} broken as they were" if here.broken_count else ""
+    return f"{here.sessions_checked} chains of {here.events_checked} events{broken}"
+
+
+def _ends(store: TenantStore[Unit]) -> tuple[object, ...]:
+    with store.read() as unit:
+        log = unit.log
+        return unit.feed.head(), unit.feed.generation(), log.name(), log.size(), log.tree().root()
+
+
+def _nonzero(sizes: Mapping[str, int]) -> dict[str, int]:
+    return {table: rows for table, rows in sizes.items() if rows}
+
+
+def _as_json(moved: Moved) -> dict[str, Any]:
+    tables = {
+        table: {"rows": content.rows, "sha256": content.sha256}
+        for table, content in moved.tables.items()
+        if content.rows
+    }
+    return {
+        "tenant": moved.tenant_id,
+        "copied": moved.copied,
+        "tables": tables,
+        "checks": dict(moved.checks),
+    }
+
+
+def _as_line(moved: Moved) -> str:
+    if not moved.copied:
+        return f"{moved.tenant_id}: had been copied and compared before; it lives there now"
+    rows = sum(content.rows for content in moved.tables.values())
+    checks = "; ".join(moved.checks.values())
+    return f"{moved.tenant_id}: {rows} rows moved, all the same there; {checks}"
+
+
+class _Telling:
+    """Says how far it is, each step once and long ones once a second."""
+
+    def __init__(self, progress: Callable[[str], object]) -> None:
+        self._progress = progress
+        self._said, self._at = "", 0.0
+
+    def __call__(self, tenant_id: str, step: str, done: int, count: int) -> None:
+        what, now = f"{tenant_id}: {step}", time.monotonic()
+        if what == self._said and now - self._at < _TOLD_EVERY_S:
+            return
+        self._said, self._at = what, now
+        self._progress(f"{what}, {done} of {count} rows" if count else what)
