@@ -124,6 +124,10 @@ def _opened(opened: ExitStack, place: str) -> Place:
     else:
         kept = in_postgres(place, schema, (MIGRATIONS, *branches))
     opened.callback(kept.close)
+    if kept.shared:
+        from mneme_server.storage.postgres.moving import require_this_version
+
+        require_this_version(place, schema.migrations, (MIGRATIONS, *branches))
     catalog = Catalog(kept.catalog, *branches)
     opened.callback(catalog.close)
     return Place(_shown(place), SqlMoves(catalog.database), kept.stores)

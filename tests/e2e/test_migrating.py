@@ -261,7 +261,7 @@ def test_a_tenant_that_is_not_there_is_named(data: Path, url: str) -> None:
     assert "there is no tenant nobody" in failed.stderr
 
 
-def test_a_database_of_another_version_is_refused(
+def test_a_database_that_a_newer_version_expanded_is_refused(
     data: Path, url: str, postgres: PostgresServer
 ) -> None:
     with local_server(data) as server:
@@ -269,10 +269,10 @@ def test_a_database_of_another_version_is_refused(
         server.keys.tenant("first")
     assert migrate(data, url, "--tenant", "first-1").returncode == 0
     database = url.partition("@/")[2].partition("?")[0]
-    postgres.execute("INSERT INTO mneme.alembic_version VALUES ('9999')", database=database)
+    postgres.execute("INSERT INTO mneme.revisions VALUES ('notes_9999', false)", database=database)
     failed = migrate(data, url)
     assert failed.returncode == 1
-    assert "9999" in failed.stderr
+    assert "notes_9999" in failed.stderr
     with local_server(data) as server:
         assert len(list_events(server.keys.api(secret))) == 21
 
